@@ -1,0 +1,100 @@
+# rlock release: only the holder's token frees the lock.
+
+load helpers
+
+STRANGER=00000000000000000000000000000000
+
+setup() {
+  hermetic
+  start_redis
+  try acquire job
+  exits 0
+  RLOCK_TOKEN=$OUT
+}
+
+not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it was
+  local want=$1 before
+  shift
+  before=$(cli DUMP rlock:job)
+  try release "$@"
+  exits "$want"
+  same "$OUT" ''
+  matches "$ERR" $'^rlock: [^\n]+$'
+  same "$(cli DUMP rlock:job)" "$before"
+}
+
+@test "release frees the lock, silently" {
+  try release --key job --token "$RLOCK_TOKEN"
+  exits 0
+  same "$OUT$ERR" ''
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+@test "what is left behind expires by itself" {
+  local key
+  try release --key job --token "$RLOCK_TOKEN"
+  for key in $(cli KEYS '*'); do
+    same "$key" '{rlock:job}:meta'
+    (($(cli PTTL "$key") > 0)) || fail "$key stays for ever"
+  done
+}
+
+@test "a second release finds nothing: 1" {
+  try release --key job --token "$RLOCK_TOKEN"
+  not_released 1 --key job --token "$RLOCK_TOKEN"
+  contains "$ERR" job
+}
+
+@test "a stranger's token frees nothing: 1" {
+  not_released 1 --key job --token "$STRANGER"
+}
+
+@test "a token whose lease ran out does not free the next holder's lock: 1" {
+  cli DEL rlock:job
+  try acquire job
+  exits 0
+  not_released 1 --key job --token "$RLOCK_TOKEN"
+}
+
+@test "owner check and removal are one script, and nothing else" {
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  try release --key job --token "$RLOCK_TOKEN"
+  exits 0
+  cli ECHO finished
+  wait_for_text finished "$T/monitor.out"
+  same "$(grep rlock:job "$T/monitor.out" | grep -cvE 'lua\]|"EVAL(SHA)?"')" 0
+}
+
+@test "release takes key and token from the environment, which the command line outranks" {
+  export RLOCK_TOKEN
+  RLOCK_KEY=job not_released 1 --token "$STRANGER"
+  RLOCK_KEY=job not_released 1 other
+  RLOCK_KEY=job try release
+  exits 0
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+@test "another program's key is not touched: 1" {
+  cli SET rlock:job "$RLOCK_TOKEN"
+  not_released 1 --key job --token "$RLOCK_TOKEN"
+}
+
+@test "a token that cannot be one is a usage error: 64" {
+  local token
+  for token in '' x "${STRANGER}0" "${STRANGER%?}" "${STRANGER%?}g" $'\xff'; do
+    not_released 64 --key job --token="$token"
+    contains "$ERR" --token
+  done
+}
+
+@test "without a token: 64" {
+  unset RLOCK_TOKEN
+  not_released 64 --key job
+  contains "$ERR" --token
+}
+
+@test "no Redis there: 69 and its address" {
+  not_released 69 --key job --token "$RLOCK_TOKEN" --redis redis://127.0.0.1:1
+  contains "$ERR" 127.0.0.1:1
+}

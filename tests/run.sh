@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the tests: all of them, or the areas named.
+#   tests/run.sh [NAME...]      NAME stands for tests/NAME.bats and tests/NAME_*.bats
+#
+#   RLOCK=path                  test this binary instead of building one
+#   RLOCK_BUILD_DIR=dir         build there instead of in build
+#   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
+#   REDIS_SERVER=valkey-server  test against that server
+#   JOBS=n                      so many tests at a time (6: they mostly wait)
+set -euo pipefail
+shopt -s extglob nullglob
+
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+build=${RLOCK_BUILD_DIR:-$root/build}
+
+build() {
+  local options
+  read -ra options <<<"${RLOCK_CMAKE_ARGS:-}"
+  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release "${options[@]}" >/dev/null
+  cmake --build "$build" --parallel "$(nproc)" --target rlock rlock-unit
+}
+
+select_files() { # NAME...: sets files
+  local name found
+  (($#)) || set -- '*'
+  files=()
+  for name; do
+    # shellcheck disable=SC2206 # '*' is meant
+    found=("$root"/tests/$name?(_*).bats)
+    ((${#found[@]})) || { echo "run.sh: there are no tests of that name: $name" >&2; exit 64; }
+    files+=("${found[@]}")
+  done
+}
+
+run() { # FILE...: a summary at the end, since failures have long scrolled away by then
+  local log passed failed skipped planned status=0
+  log=$(mktemp)
+  bats --tap --timing --jobs "${JOBS:-6}" "$@" | tee "$log" || status=$?
+  planned=$(sed -n '1s/^1\.\.//p' "$log")
+  skipped=$(grep -c '^ok .* # skip' "$log") || true
+  passed=$(($(grep -c '^ok ' "$log") - skipped)) || true
+  failed=$((planned - passed - skipped)) # one that bats lost has failed too
+  grep '^not ok ' "$log" || true
+  rm "$log"
+  echo "$passed passed, $failed failed, $skipped skipped"
+  return $((status || failed))
+}
+
+select_files "$@"
+if [[ -n ${RLOCK:-} ]]; then
+  "$root/tests/install-deps.sh" server test
+else
+  "$root/tests/install-deps.sh" build server test
+  build
+fi
+export RLOCK=${RLOCK:-$build/rlock}
+run "${files[@]}"
