@@ -148,8 +148,8 @@ END
 
 @test "a lock's name is 1 to 512 bytes without NUL, newline or stray braces" {
   local name
-  for name in '' "$(printf '%513s' '' | tr ' ' x)" $'a\nb' $'\n' '{' '}' '{}' 'a{' 'a}b' '}{' '{a}{b}' '{{a}}' '{a}:queue' \
-    'x{a}:waiters' '{a}:meta'; do
+  for name in '' "$(printf '%513s' '' | tr ' ' x)" $'a\nb' $'\n' '{' '}' '{}' 'a{' 'a}b' '}{' '{a}{b}' '{{a}}' \
+    '{a}:queue' 'x{a}:waiters' '{a}:meta'; do
     refuses 64 --key acquire --key "$name"
     refuses 64 --key run --key "$name" -- touch "$T/ran"
   done
@@ -178,10 +178,10 @@ END
 
 @test "a bad URL is a usage error that names it" {
   local url
-  for url in redis redis: http://127.0.0.1 127.0.0.1:6379 redis://127.0.0.1:99999 redis://127.0.0.1:-1 redis://127.0.0.1:x \
-    redis://127.0.0.1:6379/x redis://127.0.0.1:6379/-1 redis://127.0.0.1:6379/0/1 redis://127.0.0.1/99999999999999999999 \
-    'redis://127.0.0.1/0?colour=red' 'redis://127.0.0.1 /0' 'redis://[::1' 'redis://[::1]x' unix:// 'unix:///tmp/s?colour=red' \
-    'unix:///tmp/s?db=x' redis://127.0.0.1/%zz redis://%00/; do
+  for url in redis redis: http://127.0.0.1 127.0.0.1:6379 redis://127.0.0.1:99999 redis://127.0.0.1:-1 \
+    redis://127.0.0.1:x redis://127.0.0.1/x redis://127.0.0.1/-1 redis://127.0.0.1/0/1 redis://127.0.0.1/%zz \
+    redis://127.0.0.1/99999999999999999999 'redis://127.0.0.1/0?colour=red' 'redis://127.0.0.1 /0' 'redis://[::1' \
+    'redis://[::1]x' redis://%00/ unix:// 'unix:///tmp/s?colour=red' 'unix:///tmp/s?db=x'; do
     refuses 64 "$url" --redis "$url" acquire job
   done
   refuses 64 --redis --redis '' acquire job

@@ -48,7 +48,8 @@ script() {
 }
 
 @test "arguments arrive byte for byte" {
-  local arguments=('[a,b]' '' -x -- --ttl --key=other --help $'\xff\xfe' 'a  b' '*' '{a}' $'new\nline' '"' "'" "\\" '$HOME' '' --)
+  local arguments=('[a,b]' '' -x -- --ttl --key=other --help $'\xff\xfe' 'a  b' '*' '{a}' $'new\nline'
+    '"' "'" "\\" '$HOME' '' --)
   script arguments 'printf "%s\0" "$@"'
   try run --key job -- "$T/arguments" "${arguments[@]}"
   exits 0
@@ -91,7 +92,9 @@ script() {
 
 @test "RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE and RLOCK_TTL_MS tell the command about its lock" {
   export RLOCK_KEY=stale RLOCK_TOKEN=stale RLOCK_FENCE=1 RLOCK_TTL_MS=1 RLOCK_SLOT=7
-  script facts 'echo "$RLOCK_KEY $RLOCK_TTL_MS ${RLOCK_SLOT-none} $(rlock status --json | jq .[].holders[].fence) $RLOCK_FENCE"
+  script facts '
+    fence=$(rlock status --json | jq .[].holders[].fence)
+    echo "$RLOCK_KEY $RLOCK_TTL_MS ${RLOCK_SLOT-none} $fence $RLOCK_FENCE"
     echo "$RLOCK_TOKEN" >"$0.token"'
   try run --key job --ttl 5 -- "$T/facts"
   exits 0
@@ -224,6 +227,17 @@ script() {
   refuses 69 127.0.0.1:1 run --key job --redis redis://127.0.0.1:1 -w 10 -- touch "$T/ran"
   ((TOOK < 5000)) || fail "took $TOOK ms, though there never was a server"
   refuses 69 no-such-host.invalid run --key job --redis redis://no-such-host.invalid -- touch "$T/ran"
+  [[ ! -e $T/ran ]]
+}
+
+@test "a wait that runs out because Redis went away: 69" {
+  try acquire job
+  start waiter rlock run --key job -w 2 -- touch "$T/ran"
+  wait_for_text waiting "$T/waiter.err"
+  stop_redis
+  finish "$PID"
+  exits 69
+  contains "$(<"$T/waiter.err")" "127.0.0.1:$REDIS_PORT"
   [[ ! -e $T/ran ]]
 }
 

@@ -48,10 +48,11 @@ run() { # FILE...: a summary at the end, since failures have long scrolled away 
 
 select_files "$@"
 if [[ -n ${RLOCK:-} ]]; then
-  "$root/tests/install-deps.sh" server test
+  bash "$root/tests/install-deps.sh" server test
 else
-  "$root/tests/install-deps.sh" build server test
+  bash "$root/tests/install-deps.sh" build server test
   build
 fi
-export RLOCK=${RLOCK:-$build/rlock}
+RLOCK=$(realpath "${RLOCK:-$build/rlock}")
+export RLOCK
 run "${files[@]}"
