@@ -1,0 +1,30 @@
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+
+namespace rlock {
+
+/// CLOCK_BOOTTIME: never set back or forward, and it counts the time a machine is suspended, as the server's clock
+/// does for our lease.
+struct BootClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
+
+  static time_point now() noexcept {
+    timespec t{};
+    ::clock_gettime(CLOCK_BOOTTIME, &t);
+    return time_point{std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec}};
+  }
+};
+
+/// A point in time by which something must have happened; absolute, so that it can be handed down through calls.
+using Deadline = BootClock::time_point;
+
+constexpr Deadline never = Deadline::max();
+
+}  // namespace rlock

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// Reads "30", "1.5s", "250ms", "10m", "2h" or "7d"; a bare number is seconds. Anything above zero is at least 1 ms.
+/// Nothing for text that is empty, negative, not a number, of an unknown unit or above 10 years.
+std::optional<Milliseconds> parse_duration(std::string_view text);
+
+/// For people: "350ms", "22s", "4m12s", "3h05m", "2d04h".
+std::string format_duration(Milliseconds duration);
+
+}  // namespace rlock

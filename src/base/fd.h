@@ -1,0 +1,34 @@
+#pragma once
+
+#include <utility>
+
+namespace rlock {
+
+/// Owns one file descriptor and closes it. Everything rlock opens is close-on-exec from its creation.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int number) : number_(number) {}
+  Fd(Fd&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(number_, other.number_);
+    other.reset();
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  int get() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+  void reset();
+
+ private:
+  int number_ = -1;
+};
+
+/// Occupies whichever of 0, 1 and 2 is closed, so that no socket of ours can land there and receive somebody's output.
+/// Using one still fails as a closed one would, and a command started later finds it closed. Throws Error{os}.
+void ensure_standard_descriptors();
+
+}  // namespace rlock

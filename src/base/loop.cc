@@ -1,0 +1,61 @@
+#include "base/loop.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace rlock {
+namespace {
+
+timespec to_timespec(BootClock::duration duration) {
+  const auto left = std::max(duration, BootClock::duration::zero());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  timespec t{};
+  t.tv_sec = static_cast<time_t>(seconds.count());
+  t.tv_nsec = static_cast<long>((left - seconds).count());
+  return t;
+}
+
+}  // namespace
+
+void Loop::watch(int fd, Handler handler) { watches_.push_back({fd, std::move(handler)}); }
+
+void Loop::unwatch(int fd) {
+  watches_.erase(std::remove_if(watches_.begin(), watches_.end(), [fd](const Watch& w) { return w.fd == fd; }),
+                 watches_.end());
+}
+
+Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {
+  std::vector<pollfd> polled(fds.begin(), fds.end());
+  for (const Watch& watch : watches_) polled.push_back({watch.fd, POLLIN, 0});
+  timespec timeout{};
+  const timespec* limit = nullptr;
+  if (deadline != never) {
+    timeout = to_timespec(deadline - BootClock::now());
+    limit = &timeout;
+  }
+  const int ready = ::ppoll(polled.data(), polled.size(), limit, nullptr);
+  if (ready < 0 && errno != EINTR && errno != EAGAIN) throw os_error("poll", errno);
+  if (ready > 0 && run_handlers(std::span{polled}.subspan(fds.size()))) return Wake::event;
+  if (BootClock::now() >= deadline) return Wake::deadline;
+  if (ready <= 0) return Wake::event;
+  std::copy_n(polled.begin(), fds.size(), fds.begin());
+  return Wake::ready;
+}
+
+bool Loop::run_handlers(std::span<const pollfd> polled) {
+  bool any = false;
+  for (const pollfd& p : polled) {
+    if (p.revents == 0) continue;
+    // Looked up anew and copied: a handler may unwatch itself or another.
+    const auto watch = std::find_if(watches_.begin(), watches_.end(), [&](const Watch& w) { return w.fd == p.fd; });
+    if (watch == watches_.end()) continue;
+    const Handler handler = watch->handler;
+    handler();
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace rlock

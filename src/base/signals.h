@@ -1,0 +1,35 @@
+#pragma once
+
+#include <signal.h>
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace rlock {
+
+/// Signals that are blocked and read from a descriptor instead: nothing of ours runs inside a handler, and no
+/// disposition is changed. One that was ignored when rlock started (nohup) stays ignored and is not delivered here.
+class Signals {
+ public:
+  /// Blocks `delivered`, and SIGPIPE and SIGTTOU for good. Throws Error{os}.
+  explicit Signals(std::initializer_list<int> delivered);
+
+  int fd() const { return fd_.get(); }
+  /// The next signal's number, if one is pending.
+  std::optional<int> next();
+
+ private:
+  Fd fd_;
+};
+
+/// "SIGTERM".
+std::string signal_name(int number);
+
+/// Reads "TERM", "SIGTERM" or "15"; nothing for what is no signal.
+std::optional<int> parse_signal(std::string_view text);
+
+}  // namespace rlock

@@ -1,0 +1,17 @@
+#include "base/timestamp.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+namespace rlock {
+
+std::string format_utc(WallTime time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const auto count = static_cast<time_t>(seconds.time_since_epoch().count());
+  tm parts{};
+  ::gmtime_r(&count, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, (time - seconds).count());
+}
+
+}  // namespace rlock

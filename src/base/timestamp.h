@@ -1,0 +1,13 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace rlock {
+
+using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
+
+/// RFC 3339 in UTC with milliseconds: "2026-11-20T21:02:18.250Z".
+std::string format_utc(WallTime time);
+
+}  // namespace rlock

@@ -1,0 +1,26 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "lock/retry.h"
+
+namespace rlock::cli {
+
+int renew(const Settings& settings) {
+  const Log log{settings.verbosity};
+  const lock::LockName name = choose_lock(settings, true);
+  const lock::Token token = choose_token(settings);
+  const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
+  redis::Connection connection{choose_server(settings, log)};
+  lock::Lock lock{connection, name};
+  Loop loop;
+  const Deadline give_up = BootClock::now() + settings.timeout;
+  const auto renewal = lock::persist(loop, connection, settings.timeout, give_up,
+                                     [&](Deadline deadline) { return lock.renew(loop, token, ttl, deadline); });
+  if (renewal == lock::Renewal::extended) return 0;
+  log.notice(fmt::format("{} is not held by this token any more", name.text()));
+  return static_cast<int>(ExitCode::not_holder);
+}
+
+}  // namespace rlock::cli

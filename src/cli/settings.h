@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "lock/token.h"
+#include "redis/address.h"
+#include "run/keeper.h"
+
+namespace rlock::cli {
+
+enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16 };
+
+enum class Output { token, shell, json };
+
+/// Everything that can be said on the command line, in the environment and in configuration files: checked one by one,
+/// not yet against each other.
+struct Settings {
+  std::vector<redis::Address> redis;
+  bool redis_on_command_line = false;
+  std::string username;
+  std::string password_file;
+  std::string prefix = "rlock:";
+  Milliseconds timeout{2000};
+  Verbosity verbosity = Verbosity::normal;
+
+  std::vector<std::string> keys;
+  std::optional<lock::Token> token;
+
+  std::optional<Milliseconds> ttl;
+  bool nonblock = false;
+  std::optional<Milliseconds> wait;
+  ExitCode conflict = ExitCode::conflict;
+  bool shared = false;
+  bool exclusive = false;
+  std::optional<int> slots;
+  Milliseconds min_hold{0};
+  std::string holder;
+  std::string note;
+
+  std::optional<Milliseconds> renew_every;
+  std::optional<Milliseconds> kill_after;
+  std::optional<Milliseconds> max_runtime;
+  int first_signal = SIGTERM;
+  run::OnLost on_lost = run::OnLost::kill;
+
+  Output output = Output::token;
+  bool force = false;
+  std::optional<lock::Fence> fence;
+  bool json = false;
+};
+
+/// What main() was asked to do.
+struct Invocation {
+  Subcommand subcommand{};
+  Settings settings;
+  std::vector<std::string> command;  // of run
+  std::optional<std::string> text;   // --help or --version: print this and nothing else
+};
+
+}  // namespace rlock::cli

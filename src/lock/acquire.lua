@@ -1,0 +1,105 @@
+-- acquire: take the lock, join its queue, or learn who holds it. Repeatable: the same level is counted once.
+-- KEYS  lock queue waiters meta
+-- ARGV  token level capacity ttl_ms how(once|queue|reenter) ticket('' the first time) min_hold_ms channel owner
+-- ->    granted fence slot lease_ms
+--       lost                                                        (reenter: this token does not hold)
+--       busy sleep_ms ticket held_ms lease_ms cooling_ms owner      ('' owner: others are next)
+--       foreign sleep_ms ticket type value ttl_ms                   (another program's key)
+--       mismatch capacity                                           (held with another number of slots)
+--       upgrade                                                     (shared by this token, exclusive asked)
+local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local how, ticket, min_hold, channel, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local wait = how == 'queue'
+
+local function reenter(r)
+  if capacity == 0 and cap == 1 then return {'upgrade'} end
+  if not (',' .. r.levels .. ','):find(',' .. level .. ',', 1, true) then r.levels = r.levels .. ',' .. level end
+  r.expires = math.max(r.expires, now + ttl)
+  save(token, capacity)
+  return {'granted', r.fence, num(r.slot), num(r.expires - now)}
+end
+
+local function join_queue()
+  if ticket == '' then
+    ticket = num(math.max(now_us, tonumber(call('HGET', META, 'ticket') or 0) + 1))
+    call('HSET', META, 'ticket', ticket)
+    call('PEXPIRE', META, MEMORY)
+  end
+  call('ZADD', QUEUE, 'NX', ticket, token)
+  local before = call('HGET', WAITERS, token)
+  save_waiter(token, {capacity = cap, claim = before and parse_waiter(before).claim or 0,
+                      alive = now + LONGEST + CLAIM, ticket = ticket, channel = channel, owner = owner})
+  call('PEXPIRE', QUEUE, 2 * LONGEST)
+  call('PEXPIRE', WAITERS, 2 * LONGEST)
+end
+
+-- A refused waiter counts as alive a little longer than the sleep it is told, and gives up any claim.
+local function sleep()
+  local rank = wait and call('ZRANK', QUEUE, token) or 0
+  local ms = patience(rank)
+  local text = wait and call('HGET', WAITERS, token)
+  if text then
+    local w = parse_waiter(text)
+    w.claim, w.alive = 0, now + ms + CLAIM
+    save_waiter(token, w)
+  end
+  return num(ms)
+end
+
+local function first_to_leave()
+  local first
+  for _, r in pairs(holders) do
+    if not first or until_when(r) < until_when(first) then first = r end
+  end
+  return first
+end
+
+local function busy()
+  local ms, r = sleep(), first_to_leave()
+  if not r then return {'busy', ms, ticket, '0', '0', '0', ''} end
+  local cooling = r.expires <= now and r.cools - now or 0
+  return {'busy', ms, ticket, num(now - r.acquired), num(math.max(0, r.expires - now)), num(cooling), r.owner}
+end
+
+local function foreign()
+  next_free = now + FOREIGN
+  local kind = call('TYPE', LOCK).ok
+  local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
+  return {'foreign', sleep(), ticket, kind, value, num(call('PTTL', LOCK))}
+end
+
+local function lowest_free_slot()
+  local used, slot = {}, 0
+  for _, r in pairs(holders) do used[r.slot] = true end
+  while used[slot] do slot = slot + 1 end
+  return slot
+end
+
+local function grant(queued)
+  local fence = num(math.max(tonumber(call('HGET', META, 'floor') or 0) + 1, now_us))
+  local slot = cap > 1 and lowest_free_slot() or 0
+  -- An HSET comes first: it is what Redis refuses when memory has run out.
+  call('HSET', META, 'floor', fence, 'last', num(now) .. ' - - - ' .. owner)
+  holders[token] = {expires = now + ttl, cools = min_hold > 0 and now + min_hold or 0, fence = fence,
+                    slot = slot, acquired = num(now), levels = level, owner = owner}
+  save(token, cap)
+  call('HINCRBY', META, ticket == '' and 'acquired' or 'waited', 1)
+  call('PEXPIRE', META, MEMORY)
+  count_seats(cap)
+  if queued then wake_next() end
+  return {'granted', fence, num(slot), num(ttl)}
+end
+
+local ours = load_lock()
+local mine = holders[token]
+if mine and mine.expires > now then return reenter(mine) end
+if how == 'reenter' then return {'lost'} end
+if ours and capacity and cap ~= capacity and (cap > 1 or capacity > 1) then
+  leave_queue(token)
+  return {'mismatch', num(capacity)}
+end
+if wait then join_queue() end
+if not ours then return foreign() end
+local granted, queued = walk(token, cap, false)
+if not granted then return busy() end
+return grant(queued)

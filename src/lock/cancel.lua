@@ -1,0 +1,7 @@
+-- cancel: leave the queue, and pass on a wake-up that may have been meant for the one who leaves.
+-- KEYS  lock queue waiters meta
+-- ARGV  token
+-- ->    cancelled
+leave_queue(ARGV[1])
+if load_lock() then wake_next() end
+return {'cancelled'}

@@ -1,0 +1,163 @@
+-- Put before every verb at build: reads the lock, decides who fits, walks the queue.
+--   KEYS      lock, queue, waiters, meta (renew is given the lock alone)
+--   lock      field 'rlock' = capacity in force (0 shared, 1 exclusive, N slots);
+--             token -> "expires cools fence slot acquired levels owner"
+--   queue     token -> ticket
+--   waiters   token -> "capacity claim alive ticket channel owner"
+--   meta      floor (last fence), ticket (last given), last "acquired ended held_ms exit_status owner", ended (the
+--             level that ended it), released "token:until ...", counters acquired, waited, forced
+-- Times are the server's, in ms; fences and tickets are in us. A waiter's ticket tells since when it waits.
+if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
+
+local LOCK, QUEUE, WAITERS, META = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local CLAIM = 1000             -- a woken waiter's seat is reserved for so long
+local LOOK = 2000              -- the head of the queue looks at least so often, rank r every (r + 1) times that
+local LONGEST = 60000          -- no waiter sleeps longer
+local FOREIGN = 100            -- how often the head looks at a lock that will not tell us when it ends
+local MEMORY = 2592000000      -- meta is kept 30 days
+
+local call = redis.call
+local clock = call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now = math.floor(now_us / 1000)
+
+local function num(x) return string.format('%.0f', x) end -- tostring() would round to 14 digits
+
+local holders = {}             -- token -> record
+local expired = {}             -- tokens whose records have run out, removed by the next save
+local capacity                 -- in force, nil when nobody holds
+local seats = 0                -- taken by holders, cooling records and claims
+local next_free                -- when the first of them falls free
+
+local function until_when(r) return math.max(r.expires, r.cools) end
+
+local function take_seat(cap, till)
+  seats, capacity = seats + 1, cap
+  next_free = math.min(next_free or till, till)
+end
+
+local function count_seats(cap)
+  seats, capacity, next_free = 0, nil, nil
+  for _, r in pairs(holders) do take_seat(cap, until_when(r)) end
+end
+
+local function fits(cap)
+  return seats == 0 or (cap == capacity and (cap == 0 or seats < cap))
+end
+
+local function parse_record(text)
+  local expires, cools, fence, slot, acquired, levels, owner =
+    text:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  return {expires = tonumber(expires), cools = tonumber(cools), fence = fence, slot = tonumber(slot),
+          acquired = acquired, levels = levels, owner = owner}
+end
+
+-- Fills holders, capacity and seats. False: the key belongs to another program.
+local function load_lock()
+  local kind = call('TYPE', LOCK).ok
+  if kind == 'none' then return true end
+  local cap = kind == 'hash' and tonumber(call('HGET', LOCK, 'rlock') or nil)
+  if not cap then return false end
+  local fields = call('HGETALL', LOCK)
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'rlock' then
+      local r = parse_record(fields[i + 1])
+      if until_when(r) > now then holders[fields[i]] = r else expired[#expired + 1] = fields[i] end
+    end
+  end
+  count_seats(cap)
+  return true
+end
+
+-- Writes one record. The lock lives as long as its longest holder: set before the HSET too, because
+-- PEXPIREAT passes when memory has run out, and a script whose first write has passed may go on.
+local function save(token, cap)
+  local r, last = holders[token], 0
+  for _, h in pairs(holders) do last = math.max(last, until_when(h)) end
+  call('PEXPIREAT', LOCK, num(last))
+  call('HSET', LOCK, 'rlock', cap, token, string.format('%.0f %.0f %s %d %s %s %s',
+    r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.owner))
+  call('PEXPIREAT', LOCK, num(last))
+  for _, gone in ipairs(expired) do call('HDEL', LOCK, gone) end
+end
+
+local function remove(token)
+  local cap = capacity
+  holders[token] = nil
+  call('HDEL', LOCK, token)
+  local other = next(holders)
+  if other then save(other, cap) else call('DEL', LOCK) end
+  count_seats(cap)
+end
+
+local function parse_waiter(text)
+  local cap, claim, alive, ticket, channel, owner = text:match('^(%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  return {capacity = tonumber(cap), claim = tonumber(claim), alive = tonumber(alive),
+          ticket = ticket, channel = channel, owner = owner}
+end
+
+local function save_waiter(token, w)
+  call('HSET', WAITERS, token, string.format('%d %.0f %.0f %s %s %s',
+    w.capacity, w.claim, w.alive, w.ticket, w.channel, w.owner))
+end
+
+local function leave_queue(token)
+  call('ZREM', QUEUE, token)
+  call('HDEL', WAITERS, token)
+end
+
+-- Somebody subscribed to the channel? Not asked through PUBLISH, whose count includes pattern
+-- subscribers. Where an ACL forbids the question the waiter is taken for alive.
+local function listens(w)
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', w.channel)
+  return reply[2] ~= 0
+end
+
+-- Tells a waiter to call again in `ms`.
+local function tell(w, ms) redis.pcall('PUBLISH', w.channel, num(ms)) end
+
+local function dead(w)
+  return w.alive < now or (w.claim > 0 and w.claim <= now)
+end
+
+-- Walks the queue from its head: wakes each waiter that fits and reserves its seat, drops the dead and
+-- stops at the first that does not fit, telling it (with `arm`) when the next seat falls free.
+-- Returns whether `me`, wanting `cap`, was reached and fits, and whether anybody is queued.
+local function walk(me, cap, arm)
+  local granted, rank = false, 0
+  while true do
+    local token = call('ZRANGE', QUEUE, rank, rank)[1]
+    if not token then break end
+    local text = call('HGET', WAITERS, token)
+    local w = text and parse_waiter(text)
+    if token == me then
+      if not fits(cap) then return granted, true end
+      leave_queue(me)
+      take_seat(cap, now + CLAIM)
+      granted = true
+    elseif not w or dead(w) or (w.claim == 0 and not listens(w)) then
+      leave_queue(token)
+    elseif fits(w.capacity) then
+      if w.claim == 0 then
+        tell(w, 0)
+        w.claim = now + CLAIM
+        save_waiter(token, w)
+      end
+      take_seat(w.capacity, w.claim)
+      rank = rank + 1
+    else
+      if arm then tell(w, math.max(1, math.min(next_free - now + 1, LOOK))) end
+      return granted, true
+    end
+  end
+  return granted or (me ~= nil and fits(cap)), rank > 0
+end
+
+-- Wakes whoever can go on now that the lock has changed.
+local function wake_next() walk(nil, nil, true) end
+
+-- How long a waiter may sleep: until a seat is free, later the further back it stands.
+local function patience(rank)
+  local free = next_free or now
+  return math.max(1, math.min(free - now + 1 + rank * CLAIM, LOOK * (rank + 1), LONGEST))
+end

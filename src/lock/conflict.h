@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "lock/lock.h"
+
+namespace rlock::lock {
+
+/// Who stands in the way, as it follows the lock's name in a message:
+/// `held by deploy@web3 pid 812 "backup.sh --full" for 4m12s, lease 22s left`, `cooling for 12s after deploy@web3`,
+/// `held by another program (string "value"), never expires`, `others are waiting before us`.
+std::string describe(const Busy& busy);
+std::string describe(const Foreign& foreign);
+
+/// Of a refusal that waiting does not mend; each is an Error{usage}.
+[[noreturn]] void refuse(const LockName& name, Capacity wanted, const Mismatch& mismatch);
+[[noreturn]] void refuse(const LockName& name, const Upgrade& upgrade);
+
+/// "deploy@web3 pid 812 "backup.sh --full"".
+std::string describe(const Owner& owner);
+
+}  // namespace rlock::lock

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/loop.h"
+#include "base/timestamp.h"
+#include "lock/lock.h"
+#include "lock/name.h"
+#include "lock/owner.h"
+#include "redis/connection.h"
+
+namespace rlock::lock {
+
+enum class State { free, held, cooling, foreign };
+
+struct HolderFacts {
+  Owner owner;
+  WallTime acquired_at;
+  Milliseconds held, lease;
+  Fence fence;
+  int slot = 0;
+  int levels = 1;
+};
+
+struct WaiterFacts {
+  Owner owner;
+  Capacity wanted;
+  Milliseconds waiting;
+};
+
+struct LastRun {
+  Owner owner;
+  WallTime acquired_at;
+  std::optional<WallTime> ended_at;  // none: it still runs, or died without a word
+  std::optional<Milliseconds> held;
+  std::optional<int> exit_status;    // none: not known
+};
+
+struct ForeignFacts {
+  std::string type;
+  std::optional<std::string> value;        // of a string
+  std::optional<Milliseconds> expires_in;  // none: never
+};
+
+/// Everything that one lock's server knows of it. Times are the server's.
+struct LockFacts {
+  std::string name;  // without the prefix
+  State state = State::free;
+  std::optional<Capacity> capacity;
+  Milliseconds cooling{0};
+  std::vector<HolderFacts> holders;  // by fence; of a cooling lock those it cools after
+  std::vector<WaiterFacts> waiters;  // in their order, the first 500
+  long long waiting = 0;             // all of them
+  std::optional<LastRun> last;
+  long long acquired = 0, waited = 0, forced = 0;  // times ever
+  std::optional<ForeignFacts> foreign;
+};
+
+/// Reads only. Throws as call_script() does.
+std::vector<LockFacts> inspect(Loop& loop, redis::Connection& connection, const std::vector<LockName>& names,
+                               Milliseconds timeout);
+
+/// Every lock and foreign key under the prefix, in order of name, found by SCAN so that the server is never blocked.
+std::vector<LockName> list_locks(Loop& loop, redis::Connection& connection, const std::string& prefix,
+                                 Milliseconds timeout);
+
+/// What a connection for these must accept.
+constexpr redis::ReplyLimits listing_limits{.bytes = 64UL * 1024 * 1024, .elements = 1'000'000};
+
+}  // namespace rlock::lock

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+
+#include "base/clock.h"
+#include "base/duration.h"
+
+namespace rlock::lock {
+
+/// The times of a lease, all derived from its length T (Gray and Cheriton, "Leases", 1989: the holder's end must come
+/// before the server's whatever their clocks' rates, within 1 % here).
+///
+///     |s --- renew_every --- attempt --- attempt ---|TERM --- kill_after ---|KILL --- margin ---|E    T|
+struct LeaseTerms {
+  Milliseconds ttl{};         // T
+  Milliseconds renew_every{};
+  Milliseconds attempt{};     // longest wait for the answer to one renewal
+  Milliseconds kill_after{};  // from TERM to KILL
+  Milliseconds margin{};      // from KILL to the end: the time to die
+
+  /// The part of T that may be used: T less 1 % and 2 ms.
+  Milliseconds usable() const { return ttl - ttl / 100 - Milliseconds{2}; }
+};
+
+struct LeaseOptions {
+  Milliseconds ttl{30'000};
+  std::optional<Milliseconds> renew_every;  // default ttl / 3
+  std::optional<Milliseconds> kill_after;   // default the smaller of 5 s and ttl / 4
+  Milliseconds timeout{2'000};              // for one answer of the server
+};
+
+/// Throws Error{usage} that shows the sum where a renewal, two attempts, kill_after and margin do not fit.
+LeaseTerms plan_lease(const LeaseOptions& options);
+
+/// How long we may believe that we hold, from the moment at which the request was sent that the server granted.
+class Lease {
+ public:
+  Lease(const LeaseTerms& terms, BootClock::time_point sent) : terms_(terms), sent_(sent) {}
+
+  const LeaseTerms& terms() const { return terms_; }
+  /// Only a reply that says "extended" moves the lease, and from its own request's time.
+  void extended(BootClock::time_point sent) { sent_ = sent; }
+
+  Deadline renew_at() const { return sent_ + terms_.renew_every; }
+  Deadline term_at() const { return kill_at() - terms_.kill_after; }
+  Deadline kill_at() const { return end() - terms_.margin; }
+  Deadline end() const { return sent_ + terms_.usable(); }
+
+ private:
+  LeaseTerms terms_;
+  BootClock::time_point sent_;
+};
+
+}  // namespace rlock::lock

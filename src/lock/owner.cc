@@ -1,0 +1,75 @@
+#include "lock/owner.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/escape.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr std::size_t longest_command = 200;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) < 0) return "?";
+  return name.data();
+}
+
+/// From the environment where it says: the user database may be a network service.
+std::string user_name() {
+  for (const char* variable : {"LOGNAME", "USER"}) {
+    const char* value = std::getenv(variable);
+    if (value != nullptr && *value != '\0') return std::string{value}.substr(0, 64);
+  }
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += word;
+    if (line.size() > longest_command) return line.substr(0, longest_command) + "...";
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string Owner::encode() const {
+  return fmt::format("{} {} {} {} {} {}", percent_encode(holder), percent_encode(host), percent_encode(user), pid,
+                     percent_encode(command), percent_encode(note));
+}
+
+Owner Owner::decode(std::string_view text) {
+  Owner owner;
+  std::string pid;
+  for (std::string* field : {&owner.holder, &owner.host, &owner.user, &pid, &owner.command, &owner.note}) {
+    const auto space = text.find(' ');
+    *field = percent_decode(text.substr(0, space)).value_or("?");
+    if (space == std::string_view::npos) break;
+    text.remove_prefix(space + 1);
+  }
+  std::from_chars(pid.data(), pid.data() + pid.size(), owner.pid);
+  return owner;
+}
+
+Owner describe_self(std::string holder, std::string note, const std::vector<std::string>& command) {
+  Owner self{.holder = std::move(holder),
+             .host = host_name(),
+             .user = user_name(),
+             .pid = ::getpid(),
+             .command = join(command),
+             .note = std::move(note)};
+  if (self.holder.empty()) self.holder = self.user + "@" + self.host;
+  return self;
+}
+
+}  // namespace rlock::lock

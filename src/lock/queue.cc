@@ -1,0 +1,167 @@
+#include "lock/queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "lock/conflict.h"
+#include "lock/retry.h"
+#include "lock/script_call.h"
+#include "redis/exchange.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr Milliseconds shortest_poll{50};
+constexpr Milliseconds longest_poll{250};
+constexpr Milliseconds longest_withdrawal{500};
+
+}  // namespace
+
+Queue::Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patience patience)
+    : loop_(&loop),
+      log_(&log),
+      lock_(&lock),
+      claim_(&claim),
+      patience_(patience),
+      give_up_(patience.wait ? BootClock::now() + *patience.wait : never) {}
+
+std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
+  usable_until_ = usable_until;
+  try {
+    if (auto granted = examine(ask(Place::How::once))) return *granted;
+    if (BootClock::now() >= give_up_) return Conflict{obstacle_};
+    log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
+    return wait_for_turn();
+  } catch (...) {
+    withdraw();
+    throw;
+  }
+}
+
+std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
+  usable_until_ = usable_until;
+  const Answer answer = ask(Place::How::reenter);
+  if (std::holds_alternative<Lost>(answer)) return std::nullopt;
+  return examine(answer);
+}
+
+std::variant<Granted, Conflict> Queue::wait_for_turn() {
+  for (;;) {
+    if (auto granted = examine(ask(Place::How::queue))) return *granted;
+    if (!may_subscribe_) told_sleep_ = jitter(shortest_poll, longest_poll);
+    sleep(std::min(give_up_, BootClock::now() + told_sleep_));
+    if (BootClock::now() < give_up_) continue;
+    withdraw();
+    return Conflict{obstacle_};
+  }
+}
+
+/// One question, repeated through failures while there is time; a waiter listens before it queues.
+Answer Queue::ask(Place::How how) {
+  const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
+  return persist(*loop_, lock_->connection(), patience_.timeout, until, [&](Deadline deadline) {
+    if (how == Place::How::queue) subscribe(deadline);
+    const Place place{.how = may_subscribe_ ? how : Place::How::once, .ticket = ticket_};
+    return lock_->acquire(*loop_, *claim_, place, deadline);
+  });
+}
+
+/// The grant, if it is one that can be used.
+std::optional<Granted> Queue::examine(const Answer& answer) {
+  if (const auto* granted = std::get_if<Granted>(&answer)) {
+    if (BootClock::now() < granted->sent + usable_until_) return *granted;
+    if (BootClock::now() >= give_up_) {
+      throw Error{ExitCode::unavailable, fmt::format("{}: was granted, but too late to be used: the lease is too short "
+                                                     "for this server", lock_->name().text())};
+    }
+    give_back_late_grant();
+  } else if (const auto* busy = std::get_if<Busy>(&answer)) {
+    ticket_ = busy->ticket;
+    told_sleep_ = busy->sleep;
+    obstacle_ = describe(*busy);
+  } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
+    ticket_ = foreign->ticket;
+    told_sleep_ = std::max(foreign->sleep, jitter(shortest_poll, longest_poll));
+    obstacle_ = describe(*foreign);
+  } else if (const auto* mismatch = std::get_if<Mismatch>(&answer)) {
+    refuse(lock_->name(), claim_->capacity, *mismatch);
+  } else {
+    refuse(lock_->name(), Upgrade{});
+  }
+  return std::nullopt;
+}
+
+void Queue::give_back_late_grant() {
+  log_->step(fmt::format("{} was granted too late to be used; giving it back", lock_->name().text()));
+  withdraw();
+  ticket_.clear();
+  told_sleep_ = Milliseconds{0};
+  obstacle_ = "which answers too late for so short a lease";
+}
+
+/// Listens on our own channel, on a connection of its own, before the queue learns of it: otherwise we would look dead.
+void Queue::subscribe(Deadline deadline) {
+  if (!may_subscribe_ || (subscriber_ && subscriber_->is_open())) return;
+  if (!subscriber_) subscriber_.emplace(lock_->connection().address());
+  const auto replies =
+      redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_->level)}}, deadline);
+  try {
+    check_reply(subscriber_->address(), replies[0]);
+    subscriber_->listen();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::no_permission) throw;
+    may_subscribe_ = false;
+    subscriber_.reset();
+    log_->step(fmt::format("may not subscribe, so it polls instead of queueing: {}", error.what()));
+  }
+}
+
+/// Until a message says otherwise. A connection that breaks ends the sleep: ask() makes a new one.
+void Queue::sleep(Deadline until) {
+  while (BootClock::now() < until) {
+    if (!subscriber_) {
+      loop_->wait(until);
+      continue;
+    }
+    pollfd interest = subscriber_->interest();
+    if (loop_->wait({&interest, 1}, until) == Loop::Wake::ready && !read_message(until)) return;
+  }
+}
+
+/// False when it is time to ask.
+bool Queue::read_message(Deadline& until) {
+  try {
+    if (!subscriber_->advance()) return true;
+  } catch (const Error&) {
+    return false;
+  }
+  const auto messages = subscriber_->take_replies();
+  subscriber_->listen();
+  long long ms = 0;
+  if (messages[0].elements.size() == 3) {
+    const std::string& text = messages[0].elements[2].text;
+    std::from_chars(text.data(), text.data() + text.size(), ms);
+  }
+  if (ms <= 0) return false;
+  until = std::min(give_up_, BootClock::now() + Milliseconds{std::min<long long>(ms, 60'000)});
+  return true;
+}
+
+/// Takes back whatever we asked for: the place in the queue, and a lock granted by an answer that we did not see.
+/// Quietly: a server that does not answer forgets us when the lease and the sleep that it told us have run out.
+void Queue::withdraw() noexcept {
+  if (!lock_->connection().was_reached()) return;
+  try {
+    Loop quiet;  // without the handlers: we may be here because one of them has thrown
+    const Deadline deadline = BootClock::now() + std::min(patience_.timeout, longest_withdrawal);
+    if (!ticket_.empty()) lock_->cancel(quiet, claim_->token, deadline);
+    [[maybe_unused]] const ReleaseAnswer answer = lock_->release(quiet, *claim_, std::nullopt, deadline);
+  } catch (const std::exception& error) {
+    log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));
+  }
+}
+
+}  // namespace rlock::lock

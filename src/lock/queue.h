@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "lock/lease.h"
+#include "lock/lock.h"
+#include "redis/connection.h"
+
+namespace rlock::lock {
+
+/// The lock was not to be had: who held it when we gave up.
+struct Conflict {
+  std::string message;
+};
+
+struct Patience {
+  Milliseconds timeout{2000};             // for one answer
+  std::optional<Milliseconds> wait;       // nothing: for ever; zero: not at all
+};
+
+/// Takes a lock, first come, first served. Asks once; if the lock is held, subscribes to a channel of its own on a
+/// second connection, joins the queue, and sleeps until it is woken or until the server said to look again. Where
+/// subscribing is forbidden it polls.
+///
+/// However it ends, also by an exception of a handler of `loop`, nothing of it stays behind on the server but the lock
+/// that it returned.
+class Queue {
+ public:
+  /// All references stay the caller's and outlive this.
+  Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patience patience);
+
+  /// `usable_until` tells until when, after its request was sent, a grant may still be used: one that comes later is
+  /// given back and asked for again. Throws Error{unavailable} when the server cannot be reached (also when the wait
+  /// ran out because of that), Error{usage} for a refusal that no waiting mends.
+  std::variant<Granted, Conflict> take(Milliseconds usable_until);
+
+  /// Takes one more level of a lock that the claim's token holds already; nothing if it does not hold it any more.
+  std::optional<Granted> reenter(Milliseconds usable_until);
+
+ private:
+  std::variant<Granted, Conflict> wait_for_turn();
+  std::optional<Granted> examine(const Answer& answer);
+  void give_back_late_grant();
+  Answer ask(Place::How how);
+  void subscribe(Deadline deadline);
+  void sleep(Deadline until);
+  bool read_message(Deadline& until);
+  void withdraw() noexcept;
+
+  Loop* loop_;
+  const Log* log_;
+  Lock* lock_;
+  const Claim* claim_;
+  Patience patience_;
+  Deadline give_up_;
+  Milliseconds usable_until_{0};
+  std::optional<redis::Connection> subscriber_;
+  bool may_subscribe_ = true;
+  std::string ticket_;
+  Milliseconds told_sleep_{0};  // by the last answer
+  std::string obstacle_;        // who stood in the way then
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,50 @@
+-- release: give up one level, or all of a token's. A level given up twice answers the same twice.
+-- A release of all levels may come from elsewhere than the keeper: it leaves a marker in meta that tells it.
+-- KEYS  lock queue waiters meta
+-- ARGV  token level('*': all) exit_status('-': unknown)
+-- ->    released | cooling ms | kept levels | lost
+local token, level, status = ARGV[1], ARGV[2], ARGV[3]
+
+local function remaining_levels(levels)
+  local left = {}
+  for l in levels:gmatch('[^,]+') do
+    if level ~= '*' and l ~= level then left[#left + 1] = l end
+  end
+  return left
+end
+
+-- The markers that still matter: "token:until ...", kept for as long as the lease would have run.
+local function mark_released(till)
+  local kept = {token .. ':' .. num(till)}
+  for mark in (call('HGET', META, 'released') or ''):gmatch('%S+') do
+    if tonumber(mark:match(':(%d+)$')) > now then kept[#kept + 1] = mark end
+  end
+  call('HSET', META, 'released', table.concat(kept, ' '))
+end
+
+local r = load_lock() and holders[token]
+if not r or r.expires <= now then
+  return {level ~= '*' and call('HGET', META, 'ended') == level and 'released' or 'lost'}
+end
+local left = remaining_levels(r.levels)
+if #left > 0 then
+  r.levels = table.concat(left, ',')
+  save(token, capacity)
+  return {'kept', num(#left)}
+end
+
+local till, outcome = r.expires, {'released'}
+if r.cools > now then
+  r.expires = now
+  outcome = {'cooling', num(r.cools - now)}
+  save(token, capacity)
+  count_seats(capacity)
+else
+  remove(token)
+end
+call('HSET', META, 'ended', level,
+  'last', string.format('%s %.0f %.0f %s %s', r.acquired, now, now - r.acquired, status, r.owner))
+if level == '*' then mark_released(till) end
+call('PEXPIRE', META, MEMORY)
+wake_next()
+return outcome

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+namespace rlock::lock {
+
+/// A Lua script with common.lua before it, and its SHA1 as SCRIPT LOAD answers it. The contract of each is in the
+/// first lines of its file. scripts.cc is made from the files by embed.cmake.
+struct Script {
+  std::string_view name;
+  std::string_view sha1;
+  std::string_view source;
+};
+
+namespace scripts {
+extern const Script acquire;
+extern const Script cancel;
+extern const Script force;
+extern const Script release;
+extern const Script renew;
+extern const Script status;
+}  // namespace scripts
+
+}  // namespace rlock::lock

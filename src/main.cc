@@ -1,0 +1,51 @@
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+
+namespace {
+
+using namespace rlock;
+
+int dispatch(cli::Invocation invocation) {
+  switch (invocation.subcommand) {
+    case cli::Subcommand::run:
+      return cli::run(invocation.settings, std::move(invocation.command));
+    case cli::Subcommand::acquire:
+      return cli::acquire(invocation.settings);
+    case cli::Subcommand::renew:
+      return cli::renew(invocation.settings);
+    case cli::Subcommand::release:
+      return cli::release(invocation.settings);
+    case cli::Subcommand::status:
+      return cli::status(invocation.settings);
+  }
+  return static_cast<int>(ExitCode::internal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Log log{Verbosity::normal};
+  try {
+    ensure_standard_descriptors();
+    cli::Invocation invocation = cli::parse_arguments(argc, argv);
+    if (!invocation.text) return dispatch(std::move(invocation));
+    cli::print(*invocation.text);
+    return 0;
+  } catch (const Error& error) {
+    log.error(error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    log.error("out of memory");
+    return static_cast<int>(ExitCode::os);
+  } catch (const std::exception& error) {
+    log.error(error.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}

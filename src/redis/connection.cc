@@ -1,0 +1,178 @@
+#include "redis/connection.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rlock::redis {
+
+Connection::Connection(Address address, ReplyLimits limits) : address_(std::move(address)), limits_(limits) {}
+
+void Connection::close() {
+  state_ = State::closed;
+  lookup_.reset();
+  socket_.reset();
+  reader_.reset();
+  introductions_.clear();
+  outgoing_.clear();
+}
+
+void Connection::begin(const std::vector<Command>& commands, Deadline deadline) {
+  if (state_ != State::ready || replies_.size() < expected_) close();
+  request_.clear();
+  for (const Command& command : commands) encode(command, request_);
+  expected_ = commands.size();
+  replies_.clear();
+  deadline_ = deadline;
+  if (state_ == State::ready) outgoing_ = request_;
+}
+
+void Connection::listen() {
+  expected_ = 1;
+  replies_.clear();
+  deadline_ = never;
+}
+
+std::vector<Reply> Connection::take_replies() { return std::exchange(replies_, {}); }
+
+pollfd Connection::interest() const {
+  if (lookup_) return {lookup_->fd(), POLLIN, 0};
+  if (!socket_) return {-1, 0, 0};
+  const bool writing = state_ == State::connecting || !outgoing_.empty();
+  return {socket_->fd(), static_cast<short>(writing ? POLLOUT : POLLIN), 0};
+}
+
+bool Connection::advance() {
+  try {
+    if (BootClock::now() >= deadline_) throw Error{ExitCode::unavailable, "no answer in time"};
+    return step();
+  } catch (const Error& error) {
+    close();
+    throw Error{error.code(), fmt::format("{}: {}", address_.url, error.what())};
+  }
+}
+
+bool Connection::step() {
+  if (state_ == State::closed) {
+    lookup_.emplace(address_.endpoint);
+    state_ = State::looking_up;
+  }
+  if (state_ == State::looking_up && !look_up()) return false;
+  if (state_ == State::connecting) connect();
+  if (state_ == State::introducing) introduce();
+  return state_ == State::ready && exchange();
+}
+
+bool Connection::look_up() {
+  auto found = lookup_->advance();
+  if (!found) return false;
+  lookup_.reset();
+  addresses_ = *std::move(found);
+  next_address_ = 0;
+  state_ = State::connecting;
+  return true;
+}
+
+void Connection::connect() {
+  while (state_ == State::connecting) {
+    try {
+      if (!socket_) try_address();
+      if (BootClock::now() >= address_deadline_) throw Error{ExitCode::unavailable, "no answer in time"};
+      if (!flush()) return;
+      state_ = introductions_.empty() ? State::ready : State::introducing;
+    } catch (const Error&) {
+      socket_.reset();
+      if (next_address_ >= addresses_.size()) throw;
+    }
+  }
+}
+
+/// Each address but the last gets its share of the time, so that one that swallows packets leaves some to the others.
+void Connection::try_address() {
+  const auto left = static_cast<long>(addresses_.size() - next_address_);
+  const auto now = BootClock::now();
+  address_deadline_ = left > 1 ? now + (deadline_ - now) / left : deadline_;
+  reader_.emplace(limits_);
+  introductions_ = introductions();
+  outgoing_.clear();
+  if (introductions_.empty()) {
+    outgoing_ = request_;
+  } else {
+    encode(introductions_.front(), outgoing_);
+  }
+  socket_.emplace(addresses_[next_address_++]);
+}
+
+std::vector<Command> Connection::introductions() const {
+  std::vector<Command> commands;
+  const std::string& user = address_.credentials.user;
+  if (const auto password = address_.credentials.current_password()) {
+    commands.push_back(user.empty() ? Command{"AUTH", *password} : Command{"AUTH", user, *password});
+  }
+  if (address_.database != 0) commands.push_back({"SELECT", std::to_string(address_.database)});
+  return commands;
+}
+
+/// Nothing of the request is sent before the server has accepted who we are and which database we mean.
+void Connection::introduce() {
+  while (state_ == State::introducing) {
+    if (!flush()) return;
+    const auto reply = read_reply();
+    if (!reply) return;
+    check_introduction(*reply);
+    introductions_.erase(introductions_.begin());
+    if (introductions_.empty()) {
+      outgoing_ = request_;
+      state_ = State::ready;
+    } else {
+      encode(introductions_.front(), outgoing_);
+    }
+  }
+}
+
+void Connection::check_introduction(const Reply& reply) const {
+  if (!reply.is_error()) return;
+  const bool authenticating = introductions_.front().front() == "AUTH";
+  const bool busy = reply.is_error("LOADING") || reply.is_error("BUSY") || reply.is_error("MASTERDOWN");
+  const bool refused = !busy && (authenticating || reply.is_error("NOAUTH") || reply.is_error("NOPERM"));
+  throw Error{refused ? ExitCode::no_permission : ExitCode::unavailable,
+              fmt::format("{} refused: {}", introductions_.front().front(), reply.text)};
+}
+
+bool Connection::exchange() {
+  if (!flush()) return false;
+  while (replies_.size() < expected_) {
+    auto reply = read_reply();
+    if (!reply) return false;
+    replies_.push_back(*std::move(reply));
+  }
+  return true;
+}
+
+/// True when every byte has left.
+bool Connection::flush() {
+  while (!outgoing_.empty()) {
+    const std::size_t count = socket_->write(outgoing_);
+    if (count == 0) return false;
+    outgoing_.erase(0, count);
+  }
+  return true;
+}
+
+std::optional<Reply> Connection::read_reply() {
+  std::array<char, 16384> buffer;
+  auto reply = reader_->next();
+  while (!reply) {
+    const std::size_t count = socket_->read(buffer);
+    if (count == 0) return std::nullopt;
+    reader_->feed({buffer.data(), count});
+    reply = reader_->next();
+  }
+  reached_ = true;
+  return reply;
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,123 @@
+#include "redis/reply.h"
+
+#include <hiredis/hiredis.h>
+
+#include <new>
+
+#include "base/error.h"
+
+namespace rlock::redis {
+namespace {
+
+const ReplyLimits& limits_of(const redisReadTask* task) { return *static_cast<const ReplyLimits*>(task->privdata); }
+
+/// Puts a new reply where its parent array has kept a place. Nothing (hiredis then gives up) when that is too deep.
+Reply* place(const redisReadTask* task) {
+  std::size_t depth = 0;
+  for (const redisReadTask* t = task->parent; t != nullptr; t = t->parent) ++depth;
+  if (depth > limits_of(task).depth) return nullptr;
+  if (task->parent == nullptr) return new (std::nothrow) Reply;
+  return &static_cast<Reply*>(task->parent->obj)->elements[static_cast<std::size_t>(task->idx)];
+}
+
+void* create_string(const redisReadTask* task, char* text, std::size_t length) {
+  Reply* reply = place(task);
+  if (reply == nullptr) return nullptr;
+  reply->kind = task->type == REDIS_REPLY_ERROR ? Reply::Kind::error : Reply::Kind::text;
+  reply->text.assign(text, length);
+  return reply;
+}
+
+void* create_array(const redisReadTask* task, std::size_t elements) {
+  if (task->type != REDIS_REPLY_ARRAY || elements > limits_of(task).elements) return nullptr;
+  Reply* reply = place(task);
+  if (reply == nullptr) return nullptr;
+  reply->kind = Reply::Kind::array;
+  reply->elements.resize(elements);
+  return reply;
+}
+
+void* create_integer(const redisReadTask* task, long long value) {
+  Reply* reply = place(task);
+  if (reply == nullptr) return nullptr;
+  reply->kind = Reply::Kind::integer;
+  reply->integer = value;
+  return reply;
+}
+
+void* create_nil(const redisReadTask* task) { return place(task); }
+
+/// Only whole trees are freed: elements live inside their parents.
+void free_reply(void* reply) { delete static_cast<Reply*>(reply); }
+
+/// hiredis 0.14 counts elements with an int, 1.x with a size_t, and 1.x knows RESP3's doubles and booleans, which we
+/// never ask for: refused.
+template <typename Functions>
+Functions make_functions() {
+  Functions f{};
+  f.createString = create_string;
+  f.createArray = [](const redisReadTask* task, auto elements) -> void* {
+    return create_array(task, static_cast<std::size_t>(elements));
+  };
+  f.createInteger = create_integer;
+  f.createNil = create_nil;
+  if constexpr (requires { f.createDouble; }) {
+    f.createDouble = [](const redisReadTask*, double, char*, std::size_t) -> void* { return nullptr; };
+    f.createBool = [](const redisReadTask*, int) -> void* { return nullptr; };
+  }
+  f.freeObject = free_reply;
+  return f;
+}
+
+redisReplyObjectFunctions functions = make_functions<redisReplyObjectFunctions>();  // hiredis wants it non-const
+
+}  // namespace
+
+bool Reply::is_error(std::string_view code) const {
+  return is_error() && std::string_view{text}.substr(0, text.find(' ')) == code;
+}
+
+void encode(const Command& command, std::string& out) {
+  std::vector<const char*> words;
+  std::vector<std::size_t> lengths;
+  for (const std::string& word : command) {
+    words.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  char* bytes = nullptr;
+  const auto count =
+      static_cast<long long>(redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), words.data(), lengths.data()));
+  if (count < 0) throw std::bad_alloc{};
+  const std::unique_ptr<char, decltype(&redisFreeCommand)> owner{bytes, redisFreeCommand};
+  out.append(bytes, static_cast<std::size_t>(count));
+}
+
+void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+
+ReplyReader::ReplyReader(ReplyLimits limits) : limits_(limits), reader_(redisReaderCreateWithFunctions(&functions)) {
+  if (!reader_) throw std::bad_alloc{};
+  reader_->privdata = &limits_;
+}
+
+ReplyReader::~ReplyReader() = default;
+
+void ReplyReader::feed(std::string_view bytes) {
+  pending_bytes_ += bytes.size();
+  redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
+}
+
+std::optional<Reply> ReplyReader::next() {
+  void* object = nullptr;
+  if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
+    throw Error{ExitCode::unavailable, "answered what is not a Redis reply, or one far too large"};
+  }
+  if (object == nullptr) {
+    if (pending_bytes_ > limits_.bytes) throw Error{ExitCode::unavailable, "sent a reply far too large"};
+    return std::nullopt;
+  }
+  const std::unique_ptr<Reply> reply{static_cast<Reply*>(object)};
+  pending_bytes_ = 0;
+  return std::move(*reply);
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct redisReader;
+
+namespace rlock::redis {
+
+/// One RESP2 reply: hostile until looked at.
+struct Reply {
+  enum class Kind { nil, text, integer, error, array };
+
+  Kind kind = Kind::nil;
+  std::string text;  // of text (simple and bulk strings) and error
+  long long integer = 0;
+  std::vector<Reply> elements;
+
+  bool is_error() const { return kind == Kind::error; }
+  /// An error whose first word is `code`, such as "NOSCRIPT".
+  bool is_error(std::string_view code) const;
+};
+
+using Command = std::vector<std::string>;
+
+/// Appends the command in RESP, in which any bytes may stand.
+void encode(const Command& command, std::string& out);
+
+/// How large one reply may be: a server, or who answers in its place, must not fill our memory or our stack.
+struct ReplyLimits {
+  std::size_t bytes = 64UL * 1024;
+  std::size_t elements = 1024;  // of one array
+  std::size_t depth = 7;
+};
+
+/// hiredis' parser behind limits.
+class ReplyReader {
+ public:
+  explicit ReplyReader(ReplyLimits limits = {});
+  ReplyReader(const ReplyReader&) = delete;
+  ReplyReader& operator=(const ReplyReader&) = delete;
+  ~ReplyReader();
+
+  void feed(std::string_view bytes);
+
+  /// The next whole reply, if its last byte was fed. Throws Error{unavailable} for what is not RESP2 or exceeds a
+  /// limit; the reader is of no use afterwards.
+  std::optional<Reply> next();
+
+ private:
+  struct Free {
+    void operator()(redisReader* reader) const;
+  };
+  ReplyLimits limits_;
+  std::size_t pending_bytes_ = 0;  // fed since the last whole reply
+  std::unique_ptr<redisReader, Free> reader_;
+};
+
+}  // namespace rlock::redis

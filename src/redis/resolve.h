@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "redis/address.h"
+
+namespace rlock::redis {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
+
+/// Looks up the addresses of one endpoint, in the order in which they should be tried. A unix path or a numeric
+/// address is known at once. A name is looked up by a child process: getaddrinfo(3) has no time-out, cannot be
+/// cancelled, and a dead name server must not outlast our deadline. Passive: the caller polls fd().
+class Lookup {
+ public:
+  /// Throws Error{os} when no child can be made.
+  explicit Lookup(const Endpoint& endpoint);
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
+  /// Kills the child if it still runs.
+  ~Lookup();
+
+  /// Readable when there is more to do; -1 when the answer is already known.
+  int fd() const { return pipe_.get(); }
+
+  /// The addresses once they are known, never an empty list. Throws Error{unavailable} for a name that has none.
+  std::optional<std::vector<SocketAddress>> advance();
+
+ private:
+  void start_child();
+
+  std::string host_;
+  std::uint16_t port_;
+  std::vector<SocketAddress> found_;
+  Fd pipe_;
+  pid_t child_ = -1;
+  std::string received_;
+};
+
+}  // namespace rlock::redis

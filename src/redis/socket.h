@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/fd.h"
+#include "redis/resolve.h"
+
+namespace rlock::redis {
+
+/// A non-blocking stream to one address.
+class Socket {
+ public:
+  /// Begins to connect; whether that worked is told by the first write. Throws Error{os} when no socket is to be had.
+  explicit Socket(const SocketAddress& address);
+
+  int fd() const { return fd_.get(); }
+
+  /// How many bytes passed; 0 when it would block. Throws Error{unavailable} when the stream is broken or ended.
+  std::size_t write(std::string_view bytes);
+  std::size_t read(std::span<char> into);
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace rlock::redis

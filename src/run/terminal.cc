@@ -1,0 +1,39 @@
+#include "run/terminal.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace rlock::run {
+
+bool Terminal::is_ours() {
+  struct stat out {};
+  const bool piped = ::fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode);
+  return !piped && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+}
+
+void Terminal::take_back() {
+  if (!is_lent()) return;
+  // SIGTTOU is blocked, so a background group may do this. One that somebody else has by now is left alone.
+  if (::tcgetpgrp(STDIN_FILENO) == borrower_) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+  borrower_ = 0;
+}
+
+void Terminal::stop_ourselves() {
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  // TSTP, not STOP: the guard, which is in our group, blocks it and goes on watching the deadline.
+  ::kill(0, SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+}
+
+bool Terminal::hung_up() const {
+  if (!is_lent()) return false;
+  pollfd terminal{STDIN_FILENO, 0, 0};
+  return ::poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <sys/types.h>
+
+namespace rlock::run {
+
+/// The terminal on descriptor 0, and who may read from it. All rules of job control are here.
+class Terminal {
+ public:
+  /// Whether the command should get the terminal: rlock's group has it, and stdout is not a pipe (in `rlock ... | less`
+  /// it is the pager's). False where there is no terminal: cron, systemd, ssh without one.
+  static bool is_ours();
+
+  /// The command's group has been given the terminal.
+  void lend_to(pid_t group) { borrower_ = group; }
+  bool is_lent() const { return borrower_ > 0; }
+
+  /// Gives it back to rlock's group, if the borrower still has it.
+  void take_back();
+
+  /// Stops rlock's whole group, as Ctrl-Z would have if the command had not had the terminal; returns when continued.
+  static void stop_ourselves();
+
+  /// Whether the terminal is gone: its hang-up was sent to the borrower directly.
+  bool hung_up() const;
+
+ private:
+  pid_t borrower_ = 0;
+};
+
+}  // namespace rlock::run
