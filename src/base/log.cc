@@ -9,8 +9,8 @@
 namespace rlock {
 namespace {
 
-void write_line(std::string_view message) {
-  const std::string line = "rlock: " + printable(message) + "\n";
+void write_line(std::string_view message, std::string_view text = {}) {
+  const std::string line = "rlock: " + printable(message) + "\n" + std::string{text};
   // Nobody is left to be told when stderr itself fails.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
@@ -18,6 +18,8 @@ void write_line(std::string_view message) {
 }  // namespace
 
 void Log::error(std::string_view message) const { write_line(message); }
+
+void Log::usage(std::string_view message, std::string_view text) const { write_line(message, text); }
 
 void Log::notice(std::string_view message) const {
   if (verbosity_ != Verbosity::quiet) write_line(message);

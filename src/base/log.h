@@ -14,6 +14,8 @@ class Log {
 
   /// Something failed, or the user must know: always shown.
   void error(std::string_view message) const;
+  /// An error, and behind it a text of our own, as it is.
+  void usage(std::string_view message, std::string_view text) const;
   /// What goes on: waiting, a conflict. Not with --quiet.
   void notice(std::string_view message) const;
   /// A step. Only with --verbose.

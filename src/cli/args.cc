@@ -68,15 +68,15 @@ std::string help(const Verb& verb) {
 /// The words of the command line in their rooms.
 struct Words {
   const Verb* verb = nullptr;
+  std::string unknown_verb;          // what stood in its place
   std::vector<std::string> options;  // with their values
   std::vector<std::string> keys;     // neither, but the subcommand's name
   std::vector<std::string> command;  // after the first "--" of run
 };
 
-const Verb& find_verb(std::string_view word) {
+const Verb* find_verb(std::string_view word) {
   const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& v) { return v.name == word; });
-  if (found == verbs.end()) throw Error{ExitCode::usage, fmt::format("unknown subcommand '{}'\n{}", word, usage())};
-  return *found;
+  return found == verbs.end() ? nullptr : &*found;
 }
 
 /// Options may stand before the subcommand's name too, so that must be looked for.
@@ -86,10 +86,11 @@ Words split(int argc, const char* const* argv) {
   for (; i < argc && std::string_view{argv[i]} != "--"; ++i) {
     const std::string_view word = argv[i];
     if (!word.starts_with('-') || word == "-") {
-      if (words.verb == nullptr) {
-        words.verb = &find_verb(word);
-      } else {
+      if (words.verb != nullptr) {
         words.keys.emplace_back(word);
+      } else if ((words.verb = find_verb(word)) == nullptr) {
+        words.unknown_verb = word;
+        return words;
       }
       continue;
     }
@@ -112,7 +113,7 @@ std::string explain(const Words& words, std::string message) {
   const bool run = words.verb->subcommand == Subcommand::run;
   const auto is_c = [](const std::string& word) { return word.starts_with("-c"); };
   if (run && std::any_of(words.options.begin(), words.options.end(), is_c)) {
-    return "there is no -c; write `-- sh -c '...'` behind the options";
+    return "run has no -c; write `-- sh -c '...'` behind the options";
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
   return message;
@@ -198,7 +199,11 @@ Invocation parse_arguments(int argc, const char* const* argv) {
     invocation.text = "rlock " RLOCK_VERSION "\n";
     return invocation;
   }
-  if (words.verb == nullptr) throw Error{ExitCode::usage, "no subcommand\n" + usage()};
+  if (words.verb == nullptr) {
+    invocation.fault = words.unknown_verb.empty() ? "no subcommand" : "unknown subcommand '" + words.unknown_verb + "'";
+    invocation.text = usage();
+    return invocation;
+  }
   invocation.subcommand = words.verb->subcommand;
   invocation.settings = read_settings(words);
   invocation.command = words.command;

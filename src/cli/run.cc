@@ -1,6 +1,3 @@
-#include "run/keeper.h"
-
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,6 +11,7 @@
 #include "cli/config.h"
 #include "cli/session.h"
 #include "run/child.h"
+#include "run/keeper.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
 
@@ -121,8 +119,8 @@ int run(const Settings& settings, std::vector<std::string> command) {
   redis::Connection connection{server};
   run::Keeper keeper{std::move(plan), log, connection};
   const run::Result result = keeper.run();
-  if (result.die_of != 0) die_of(result.die_of);
-  return result.exit_status;
+  if (result.verdict.die_of != 0) die_of(result.verdict.die_of);
+  return result.verdict.exit_status;
 }
 
 }  // namespace rlock::cli

@@ -59,6 +59,7 @@ struct Invocation {
   Settings settings;
   std::vector<std::string> command;  // of run
   std::optional<std::string> text;   // --help or --version: print this and nothing else
+  std::optional<std::string> fault;  // no subcommand, or an unknown one: say so, and print the text on stderr
 };
 
 }  // namespace rlock::cli

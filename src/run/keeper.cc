@@ -10,23 +10,14 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "run/child.h"
+#include "lock/retry.h"
 #include "run/tree.h"
 
 namespace rlock::run {
 namespace {
 
-using std::chrono::duration_cast;
-
-Milliseconds since(BootClock::time_point start) { return duration_cast<Milliseconds>(BootClock::now() - start); }
-
-int exit_status_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-ExitCode exit_code_of_exec(int error_number) {
-  if (error_number == ENOENT) return ExitCode::not_found;
-  return error_number == EAGAIN || error_number == ENOMEM ? ExitCode::os : ExitCode::not_executable;
+Milliseconds since(BootClock::time_point start) {
+  return std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
 }
 
 }  // namespace
@@ -46,9 +37,9 @@ Result Keeper::run() {
   if (!take_lock()) return result_;
   start_command();
   hold();
-  was_lent_ = terminal_.is_lent();
+  ending_.had_terminal = terminal_.is_lent();
   terminal_.take_back();
-  settle_result();
+  settle();
   release();
   while (::waitpid(guard_.pid, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -59,76 +50,125 @@ Result Keeper::run() {
 bool Keeper::take_lock() {
   const auto start = BootClock::now();
   const Milliseconds usable = plan_.lease.usable() - plan_.lease.margin - plan_.lease.kill_after;
-  std::optional<lock::Granted> granted;
-  if (plan_.inherited) {
-    lock::Claim again = plan_.claim;
-    again.token = *plan_.inherited;
-    granted = lock::Queue{loop_, *log_, lock_, again, plan_.patience}.reenter(usable);
-    if (granted) plan_.claim.token = *plan_.inherited;
-  }
-  if (!granted) {
-    auto taken = lock::Queue{loop_, *log_, lock_, plan_.claim, plan_.patience}.take(usable);
+  result_.grant = reenter(usable);
+  if (!result_.grant) {
+    const auto taken = lock::Queue{loop_, *log_, lock_, plan_.claim, plan_.patience}.take(usable);
+    result_.waited = since(start);
     if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
-      result_.outcome = Outcome::conflict;
-      result_.exit_status = static_cast<int>(plan_.conflict);
+      result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};
       result_.message = fmt::format("{} not acquired: {}", plan_.name.text(), conflict->message);
-      result_.waited = since(start);
       log_->notice(result_.message);
       return false;
     }
-    granted = std::get<lock::Granted>(taken);
+    result_.grant = std::get<lock::Granted>(taken);
   }
-  result_.waited = since(start);
-  result_.grant = granted;
-  lease_.emplace(plan_.lease, granted->sent);
-  if (since(granted->sent) > plan_.lease.ttl / 10) {
-    log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network", plan_.name.text(),
-                             format_duration(since(granted->sent)), format_duration(plan_.lease.ttl)));
-  }
-  log_->step(fmt::format("holding {}, fence {}", plan_.name.text(), granted->fence.value));
+  log_->step(fmt::format("holding {}, fence {}", plan_.name.text(), result_.grant->fence.value));
+  warn_of_slow_network();
+  renewer_.emplace(loop_, *log_, lock_, plan_.claim.token, plan_.lease, result_.grant->sent);
   return true;
+}
+
+/// One level more of a lock that an enclosing run holds. Its token is used only while it holds: were we to take the lock
+/// anew with it, the enclosing run would go on renewing what it had lost.
+std::optional<lock::Granted> Keeper::reenter(Milliseconds usable) {
+  if (!plan_.inherited) return std::nullopt;
+  lock::Claim claim = plan_.claim;
+  claim.token = *plan_.inherited;
+  auto granted = lock::Queue{loop_, *log_, lock_, claim, plan_.patience}.reenter(usable);
+  if (granted) plan_.claim = claim;
+  return granted;
+}
+
+void Keeper::warn_of_slow_network() const {
+  const Milliseconds took = since(result_.grant->sent);
+  if (took <= plan_.lease.ttl / 10) return;
+  log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network", plan_.name.text(),
+                           format_duration(took), format_duration(plan_.lease.ttl)));
 }
 
 void Keeper::start_command() {
   phase_ = Phase::running;
   foreground_ = Terminal::is_ours();
   Order start{.kind = Order::Kind::start, .foreground = foreground_};
-  if (plan_.on_lost == OnLost::kill) {
-    start.term_at = lease_->term_at();
-    start.kill_at = lease_->kill_at();
+  if (stops_when_lost()) {
+    start.term_at = renewer_->lease().term_at();
+    start.kill_at = renewer_->lease().kill_at();
   }
   guard_.line.send(start, environment());
 }
 
+std::string Keeper::environment() const {
+  const std::string& token = plan_.claim.token.text();
+  std::string out;
+  const auto add = [&out](std::string_view name, std::string_view value) {
+    out += fmt::format("{}={}", name, value);
+    out += '\0';
+  };
+  add("RLOCK_KEY", plan_.name.text());
+  add("RLOCK_TOKEN", token);
+  add("RLOCK_FENCE", std::to_string(result_.grant->fence.value));
+  add("RLOCK_TTL_MS", std::to_string(plan_.lease.ttl.count()));
+  if (plan_.claim.capacity.value > 1) add("RLOCK_SLOT", std::to_string(result_.grant->slot));
+  const std::string held = fmt::format("{}={}", percent_encode(plan_.name.text()), token);
+  add("RLOCK_HELD", plan_.held_around.empty() ? held : held + " " + plan_.held_around);
+  return out;
+}
+
 void Keeper::hold() {
-  Deadline next = lease_->renew_at();
   while (phase_ == Phase::running) {
     if (stopped_by_ != 0) {
-      next = suspend();
+      suspend();
     } else if (continued_) {
       resume();
-    } else if (BootClock::now() < next) {
-      loop_.wait(next);
+    } else if (BootClock::now() < renewer_->next()) {
+      loop_.wait(renewer_->next());
     } else {
-      next = renew();
+      renew();
     }
   }
 }
 
+void Keeper::renew() {
+  const Deadline give_up = stops_when_lost() ? renewer_->lease().term_at() : never;
+  if (BootClock::now() >= give_up) {  // too late: the guard has begun to stop the command
+    loop_.wait(never);
+    return;
+  }
+  const bool extended = renewer_->attempt(give_up);
+  if (renewer_->state() == Renewer::State::lost) lose();
+  if (!stops_when_lost()) return;
+  Order lease{.kind = Order::Kind::lease};
+  if (extended) {
+    lease.term_at = renewer_->lease().term_at();
+    lease.kill_at = renewer_->lease().kill_at();
+    guard_.line.send(lease);
+  } else if (renewer_->state() == Renewer::State::released) {
+    guard_.line.send(lease);  // no deadline any more
+  }
+}
+
+void Keeper::lose() {
+  ending_.lost = true;
+  complain(fmt::format("lost {}: it was released by force, deleted or taken over{}", plan_.name.text(),
+                       stops_when_lost() ? "; stopping the command" : "; the command goes on"));
+  if (!stops_when_lost()) return;
+  const Deadline kill_at = BootClock::now() + plan_.lease.kill_after;
+  guard_.line.send({.kind = Order::Kind::stop, .kill_at = std::min(kill_at, renewer_->lease().kill_at())});
+}
+
 /// The command was stopped. If that was job control's doing, the shell wants its prompt: we stop too, and nobody renews
-/// until we are continued; the guard watches the deadline meanwhile. Returns when to renew next.
-Deadline Keeper::suspend() {
+/// until we are continued; the guard watches the deadline meanwhile.
+void Keeper::suspend() {
   const int number = std::exchange(stopped_by_, 0);
   const bool job_control = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
-  if (!job_control && !terminal_.is_lent()) return lease_->renew_at();
-  const auto left = duration_cast<Milliseconds>(lease_->term_at() - BootClock::now());
-  log_->notice(fmt::format("stopped: {} is not renewed until this job continues, in {} it is lost", plan_.name.text(),
+  if (!job_control && !terminal_.is_lent()) return;
+  const auto left = std::chrono::duration_cast<Milliseconds>(renewer_->lease().term_at() - BootClock::now());
+  log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}", plan_.name.text(),
                            format_duration(left)));
   terminal_.take_back();
   Terminal::stop_ourselves();
-  const Deadline next = renew();
+  renew();  // before the command goes on
   resume();
-  return next;
 }
 
 void Keeper::resume() {
@@ -138,79 +178,20 @@ void Keeper::resume() {
   if (foreground_) terminal_.lend_to(command_pid_);
 }
 
-/// One attempt; when to make the next.
-Deadline Keeper::renew() {
-  const auto sent = BootClock::now();
-  const bool must_stop = plan_.on_lost == OnLost::kill;
-  if (lost_ || released_by_command_ || (must_stop && sent >= lease_->term_at())) return never;
-  const Deadline deadline = sent + plan_.lease.attempt;
-  try {
-    const auto renewal = lock_.renew(loop_, plan_.claim.token, plan_.lease.ttl,
-                                     must_stop ? std::min(deadline, lease_->term_at()) : deadline);
-    if (renewal == lock::Renewal::extended) {
-      credit(sent);
-    } else if (lock_.was_released(loop_, plan_.claim.token, BootClock::now() + plan_.lease.attempt)) {
-      released_by_command_ = true;
-      log_->step(fmt::format("{} was released by its command", plan_.name.text()));
-    } else {
-      lose();
-    }
-  } catch (const Error& error) {
-    return renewal_failed(error);
-  }
-  return lease_->renew_at();
-}
-
-void Keeper::credit(BootClock::time_point sent) {
-  lease_->extended(sent);
-  ++result_.renewals;
-  tell_deadlines();
-  log_->step(fmt::format("renewed {}", plan_.name.text()));
-  if (failing_since_) {
-    log_->error(fmt::format("{} is renewed again after {}", plan_.name.text(), format_duration(since(*failing_since_))));
-  }
-  failing_since_.reset();
-  backoff_.reset();
-}
-
-Deadline Keeper::renewal_failed(const Error& why) {
-  const auto now = BootClock::now();
-  if (!failing_since_) {
-    failing_since_ = now;
-    log_->error(fmt::format("cannot renew {}: {}; lease {} left", plan_.name.text(), why.what(),
-                            format_duration(duration_cast<Milliseconds>(lease_->end() - now))));
-  }
-  return now + backoff_.next();
-}
-
-/// Somebody freed it, or took it: another may hold it this very moment.
-void Keeper::lose() {
-  lost_ = true;
-  const bool stops = plan_.on_lost == OnLost::kill;
-  result_.message = fmt::format("lost {}: it was released by force, deleted or taken over{}", plan_.name.text(),
-                                stops ? "; stopping the command" : "; the command goes on");
-  log_->error(result_.message);
-  const auto now = BootClock::now();
-  if (stops) guard_.line.send({.kind = Order::Kind::stop, .kill_at = std::min(now + plan_.lease.kill_after, lease_->kill_at())});
-}
-
-void Keeper::tell_deadlines() const {
-  if (plan_.on_lost == OnLost::warn) return;
-  guard_.line.send({.kind = Order::Kind::lease, .term_at = lease_->term_at(), .kill_at = lease_->kill_at()});
-}
-
 void Keeper::on_signal() {
   while (const auto number = signals_.next()) {
+    if (phase_ == Phase::taking) end_by(*number);
     if (phase_ == Phase::running) pass_on(*number);
-    if (phase_ != Phase::taking || interrupted_ || *number == SIGWINCH || *number == SIGCONT) continue;
-    if (*number == SIGTSTP) {
-      ::raise(SIGSTOP);
-      continue;
-    }
-    interrupted_ = true;  // once: taking it back again must not be interrupted
-    throw Error{killed_by(*number), fmt::format("interrupted by {} before {} was acquired", signal_name(*number),
-                                                plan_.name.text())};
   }
+}
+
+/// A signal before the command was started: what it would do to any program.
+void Keeper::end_by(int number) {
+  if (number == SIGTSTP) ::raise(SIGSTOP);
+  if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH || interrupted_) return;
+  interrupted_ = true;  // once: giving back what was asked for must not be interrupted
+  throw Error{killed_by(number),
+              fmt::format("interrupted by {} before {} was acquired", signal_name(number), plan_.name.text())};
 }
 
 void Keeper::pass_on(int number) {
@@ -220,14 +201,13 @@ void Keeper::pass_on(int number) {
     return;
   }
   const auto now = BootClock::now();
-  if (number == SIGTERM || number == SIGINT) {
-    if (first_stop_signal_ && now >= *first_stop_signal_ + plan_.lease.kill_after) {
-      log_->error(fmt::format("{} again: killing the command", signal_name(number)));
-      guard_.line.send({.kind = Order::Kind::kill});
-      return;
-    }
-    if (!first_stop_signal_) first_stop_signal_ = now;
+  const bool stop = number == SIGTERM || number == SIGINT;
+  if (stop && first_stop_signal_ && now >= *first_stop_signal_ + plan_.lease.kill_after) {
+    complain(fmt::format("{} again: killing the command", signal_name(number)));
+    guard_.line.send({.kind = Order::Kind::kill});
+    return;
   }
+  if (stop && !first_stop_signal_) first_stop_signal_ = now;
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 
@@ -265,7 +245,8 @@ void Keeper::on_news(const News& news) {
       [[fallthrough]];
     case News::Kind::not_started:
     case News::Kind::ended:
-      last_news_ = news;
+      ending_.news = news;
+      survivors_ = news.survivors;
       phase_ = Phase::releasing;
       loop_.unwatch(guard_.line.fd());
       break;
@@ -274,102 +255,62 @@ void Keeper::on_news(const News& news) {
 
 void Keeper::on_stopping(Cause cause) {
   if (cause == Cause::lease) {
-    result_.message = fmt::format("lost {}: it could not be renewed in time; stopping the command", plan_.name.text());
-    log_->error(result_.message);
+    complain(fmt::format("lost {}: it could not be renewed in time; stopping the command", plan_.name.text()));
   } else if (cause == Cause::runtime) {
-    result_.message = fmt::format("stopping the command: --max-runtime {} is over",
-                                  format_duration(*plan_.command.max_runtime));
-    log_->error(result_.message);
+    complain(fmt::format("--max-runtime {} is over; stopping the command",
+                         format_duration(*plan_.command.max_runtime)));
   }
 }
 
-/// Nobody watches the command any more; it was sent KILL by the kernel, and what it had started is ours now.
+/// Nobody watches the command any more. The kernel has sent it KILL; what it had started is ours now.
 void Keeper::on_guard_gone() {
   loop_.unwatch(guard_.line.fd());
   if (phase_ == Phase::taking) throw Error{ExitCode::internal, "the guard process was killed"};
   phase_ = Phase::releasing;
   std::optional<int> unused;
   survivors_ = static_cast<int>(kill_descendants(-1, unused, BootClock::now() + longest_kill).size());
-  result_.message = "the guard process was killed; the command was stopped";
-  log_->error(result_.message);
+  complain("the guard process was killed; the command was stopped");
 }
 
-void Keeper::settle_result() {
+void Keeper::settle() {
+  ending_.stop_when_lost = stops_when_lost();
+  ending_.interrupted = first_stop_signal_.has_value();
+  result_.verdict = judge(ending_);
   result_.held = since(result_.grant->sent);
-  if (!last_news_) return;  // killed guard: an internal error, as it stands
-  survivors_ = last_news_->survivors;
-  if (last_news_->kind == News::Kind::not_started) {
-    result_.exit_status = static_cast<int>(exit_code_of_exec(last_news_->value));
-    result_.message = fmt::format("cannot run {}: {}", plan_.command.argv.front(), ::strerror(last_news_->value));
-    log_->error(result_.message);
-  } else if (last_news_->kind == News::Kind::failed) {
-    result_.exit_status = static_cast<int>(ExitCode::os);
-    result_.message = fmt::format("cannot start a process for the command: {}", ::strerror(last_news_->value));
-    log_->error(result_.message);
-  } else {
-    settle_ended(last_news_->value, last_news_->cause);
-  }
+  result_.renewals = renewer_->renewals();
+  if (ending_.news && ending_.news->kind != News::Kind::ended) complain(describe_failure(*ending_.news));
 }
 
-void Keeper::settle_ended(int wait_status, Cause cause) {
-  result_.wait_status = wait_status;
-  result_.exit_status = exit_status_of(wait_status);
-  result_.outcome = Outcome::completed;
-  if (lost_ || cause == Cause::lease) {
-    result_.outcome = Outcome::lost;
-    if (plan_.on_lost == OnLost::kill) result_.exit_status = static_cast<int>(ExitCode::lost);
-  } else if (cause == Cause::runtime) {
-    result_.outcome = Outcome::timeout;
-    result_.exit_status = static_cast<int>(ExitCode::timeout);
-  } else if (WIFSIGNALED(wait_status)) {
-    const int number = WTERMSIG(wait_status);
-    if (first_stop_signal_) result_.outcome = Outcome::interrupted;
-    // Not passed on by us, so it came from the terminal that the command had.
-    if (was_lent_ && !first_stop_signal_ && (number == SIGINT || number == SIGQUIT)) result_.die_of = number;
-  }
+std::string Keeper::describe_failure(const News& news) const {
+  const char* reason = ::strerror(news.value);
+  if (news.kind == News::Kind::failed) return fmt::format("cannot make a process for the command: {}", reason);
+  return fmt::format("cannot run {}: {}", plan_.command.argv.front(), reason);
 }
 
 void Keeper::release() {
-  if (lost_ || released_by_command_) return;
+  if (renewer_->state() != Renewer::State::held) return;
   if (survivors_ > 0) {
-    log_->error(fmt::format("{} processes of the command could not be killed; {} is left to its lease", survivors_,
-                            plan_.name.text()));
+    complain(fmt::format("{} processes of the command could not be killed; {} is left to its lease", survivors_,
+                         plan_.name.text()));
     return;
   }
+  const Milliseconds timeout = plan_.patience.timeout;
   try {
-    const Milliseconds timeout = plan_.patience.timeout;
-    const std::optional<int> status = result_.wait_status ? std::optional{exit_status_of(*result_.wait_status)}
-                                                          : std::nullopt;
     const auto answer = lock::persist(loop_, lock_.connection(), timeout, BootClock::now() + timeout, [&](Deadline d) {
-      return lock_.release(loop_, plan_.claim, status, d);
+      return lock_.release(loop_, plan_.claim, result_.verdict.command_status, d);
     });
-    if (answer.outcome != lock::Release::lost) return;
+    if (answer.outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost) return;
     if (lock_.was_released(loop_, plan_.claim.token, BootClock::now() + timeout)) return;
-    if (result_.outcome == Outcome::lost) return;
-    result_.outcome = Outcome::lost;
-    result_.message = fmt::format("{} was not ours any more when the command ended", plan_.name.text());
-    log_->error(result_.message);
+    result_.verdict.outcome = Outcome::lost;
+    complain(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));
   } catch (const Error& error) {
-    log_->error(fmt::format("could not release {}, its lease will run out: {}", plan_.name.text(), error.what()));
+    complain(fmt::format("could not release {}, its lease will run out: {}", plan_.name.text(), error.what()));
   }
 }
 
-std::string Keeper::environment() const {
-  const std::string& token = plan_.claim.token.text();
-  const std::string held = fmt::format("{}{}{}={}", plan_.held_around, plan_.held_around.empty() ? "" : " ",
-                                       percent_encode(plan_.name.text()), token);
-  std::string out;
-  const auto add = [&out](std::string_view name, std::string_view value) {
-    out += fmt::format("{}={}", name, value);
-    out += '\0';
-  };
-  add("RLOCK_KEY", plan_.name.text());
-  add("RLOCK_TOKEN", token);
-  add("RLOCK_FENCE", std::to_string(result_.grant->fence.value));
-  add("RLOCK_TTL_MS", std::to_string(plan_.lease.ttl.count()));
-  if (plan_.claim.capacity.value > 1) add("RLOCK_SLOT", std::to_string(result_.grant->slot));
-  add("RLOCK_HELD", held);
-  return out;
+void Keeper::complain(std::string message) {
+  log_->error(message);
+  result_.message = std::move(message);
 }
 
 }  // namespace rlock::run

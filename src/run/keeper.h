@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/log.h"
@@ -11,10 +10,11 @@
 #include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/queue.h"
-#include "lock/retry.h"
 #include "run/guard.h"
 #include "run/messages.h"
+#include "run/renewer.h"
 #include "run/terminal.h"
+#include "run/verdict.h"
 
 namespace rlock::run {
 
@@ -33,19 +33,14 @@ struct Plan {
   std::string held_around;  // RLOCK_HELD of the enclosing runs, where they lock on the same server
 };
 
-enum class Outcome { completed, conflict, lost, timeout, error, interrupted };
-
 /// What came of it.
 struct Result {
-  Outcome outcome = Outcome::error;
-  int exit_status = static_cast<int>(ExitCode::internal);
-  int die_of = 0;  // a signal that rlock is to die of, as its command did, so that a calling shell stops too
-  std::optional<int> wait_status;  // of the command
+  Verdict verdict;
   std::optional<lock::Granted> grant;
   Milliseconds waited{0};
   std::optional<Milliseconds> held;
   int renewals = 0;
-  std::string message;  // the last one that matters
+  std::string message;  // the one that matters most
 };
 
 /// Takes the lock, has the guard run the command, renews the lease while it runs and releases it afterwards. It never
@@ -67,25 +62,31 @@ class Keeper {
   };
 
   bool take_lock();
+  std::optional<lock::Granted> reenter(Milliseconds usable);
+  void warn_of_slow_network() const;
   void start_command();
+  std::string environment() const;
+
   void hold();
-  Deadline suspend();
-  void resume();
-  Deadline renew();
-  void credit(BootClock::time_point sent);
-  Deadline renewal_failed(const Error& why);
+  void renew();
   void lose();
-  void tell_deadlines() const;
+  void suspend();
+  void resume();
+
   void on_signal();
+  void end_by(int number);
   void pass_on(int number);
   void on_news();
   void on_news(const News& news);
   void on_stopping(Cause cause);
   void on_guard_gone();
-  void settle_result();
-  void settle_ended(int wait_status, Cause cause);
+
+  void settle();
+  std::string describe_failure(const News& news) const;
   void release();
-  std::string environment() const;
+  void complain(std::string message);
+
+  bool stops_when_lost() const { return plan_.on_lost == OnLost::kill; }
 
   Plan plan_;
   const Log* log_;
@@ -94,21 +95,16 @@ class Keeper {
   GuardProcess guard_;
   Terminal terminal_;
   lock::Lock lock_;
-  lock::Backoff backoff_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<lock::Lease> lease_;
-  pid_t command_pid_ = -1;
-  std::optional<News> last_news_;      // not_started, failed or ended
+  std::optional<Renewer> renewer_;     // while we hold
+  Ending ending_;
   int survivors_ = 0;                  // processes of the command that could not be killed
+  pid_t command_pid_ = -1;
   int stopped_by_ = 0;                 // the signal that stopped the command, until it is dealt with
   bool continued_ = false;             // we were, and have not dealt with it
   bool foreground_ = false;            // the command was started or continued with the terminal
-  bool was_lent_ = false;              // and had it when it ended
-  bool interrupted_ = false;
-  bool lost_ = false;                  // the server said that we do not hold it
-  bool released_by_command_ = false;
-  std::optional<BootClock::time_point> failing_since_;
+  bool interrupted_ = false;           // while taking the lock
   std::optional<BootClock::time_point> first_stop_signal_;
 };
 

@@ -1,0 +1,64 @@
+#include "run/renewer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rlock::run {
+
+using std::chrono::duration_cast;
+
+Renewer::Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Token& token, const lock::LeaseTerms& terms,
+                 BootClock::time_point sent)
+    : loop_(&loop), log_(&log), lock_(&lock), token_(token), lease_(terms, sent), next_(lease_.renew_at()) {}
+
+bool Renewer::attempt(Deadline give_up) {
+  const auto sent = BootClock::now();
+  try {
+    ask(std::min(give_up, sent + lease_.terms().attempt), sent);
+  } catch (const Error& error) {
+    note_failure(error);
+    next_ = BootClock::now() + backoff_.next();
+    return false;
+  }
+  return state_ == State::held;
+}
+
+void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
+  if (lock_->renew(*loop_, token_, lease_.terms().ttl, deadline) == lock::Renewal::extended) {
+    credit(sent);
+  } else if (lock_->was_released(*loop_, token_, BootClock::now() + lease_.terms().attempt)) {
+    state_ = State::released;
+    log_->step(fmt::format("{} was released by its command", lock_->name().text()));
+  } else {
+    state_ = State::lost;
+  }
+}
+
+void Renewer::credit(BootClock::time_point sent) {
+  lease_.extended(sent);
+  next_ = lease_.renew_at();
+  ++renewals_;
+  log_->step(fmt::format("renewed {}", lock_->name().text()));
+  if (failing_since_) {
+    const auto outage = duration_cast<Milliseconds>(BootClock::now() - *failing_since_);
+    log_->error(fmt::format("{} is renewed again after {}", lock_->name().text(), format_duration(outage)));
+  }
+  failing_since_.reset();
+  backoff_.reset();
+}
+
+void Renewer::note_failure(const Error& why) {
+  const auto now = BootClock::now();
+  if (failing_since_) {
+    log_->step(fmt::format("cannot renew {}: {}", lock_->name().text(), why.what()));
+    return;
+  }
+  failing_since_ = now;
+  log_->error(fmt::format("cannot renew {}: {}; lease {} left", lock_->name().text(), why.what(),
+                          format_duration(duration_cast<Milliseconds>(lease_.end() - now))));
+}
+
+}  // namespace rlock::run

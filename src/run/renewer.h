@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "lock/lease.h"
+#include "lock/lock.h"
+#include "lock/retry.h"
+
+namespace rlock::run {
+
+/// Keeps a lease alive: knows when to try and how long we may believe that we hold. It waits only for answers; when to
+/// call it, and what is to happen to the command, is its caller's business.
+class Renewer {
+ public:
+  enum class State {
+    held,
+    released,  // by a script inside the command: nothing to renew, and no harm done
+    lost,      // another may hold it this very moment
+  };
+
+  /// `sent` is when the request was sent that was granted. All references stay the caller's.
+  Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Token& token, const lock::LeaseTerms& terms,
+          BootClock::time_point sent);
+
+  const lock::Lease& lease() const { return lease_; }
+  State state() const { return state_; }
+  int renewals() const { return renewals_; }
+  /// When to call attempt(); never, once the lock is not held.
+  Deadline next() const { return state_ == State::held ? next_ : never; }
+
+  /// Asks once, and not beyond `give_up`. True when the lease has been extended. Never throws: a failure is logged when
+  /// it is the first of a row, and tried again after a pause.
+  bool attempt(Deadline give_up);
+
+ private:
+  void ask(Deadline deadline, BootClock::time_point sent);
+  void credit(BootClock::time_point sent);
+  void note_failure(const Error& why);
+
+  Loop* loop_;
+  const Log* log_;
+  lock::Lock* lock_;
+  lock::Token token_;
+  lock::Lease lease_;
+  lock::Backoff backoff_;
+  State state_ = State::held;
+  Deadline next_;
+  int renewals_ = 0;
+  std::optional<BootClock::time_point> failing_since_;
+};
+
+}  // namespace rlock::run

@@ -1,0 +1,54 @@
+#include "run/verdict.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+
+namespace rlock::run {
+namespace {
+
+ExitCode exit_code_of_exec(int error_number) {
+  if (error_number == ENOENT) return ExitCode::not_found;
+  return error_number == EAGAIN || error_number == ENOMEM ? ExitCode::os : ExitCode::not_executable;
+}
+
+Verdict judge_ended(const Ending& ending, int wait_status) {
+  Verdict verdict{.outcome = Outcome::completed};
+  if (WIFSIGNALED(wait_status)) verdict.command_signal = WTERMSIG(wait_status);
+  verdict.command_status = verdict.command_signal ? 128 + *verdict.command_signal : WEXITSTATUS(wait_status);
+  verdict.exit_status = *verdict.command_status;
+  if (ending.lost || ending.news->cause == Cause::lease) {
+    verdict.outcome = Outcome::lost;
+    if (ending.stop_when_lost) verdict.exit_status = static_cast<int>(ExitCode::lost);
+  } else if (ending.news->cause == Cause::runtime) {
+    verdict.outcome = Outcome::timeout;
+    verdict.exit_status = static_cast<int>(ExitCode::timeout);
+  } else if (verdict.command_signal && ending.interrupted) {
+    verdict.outcome = Outcome::interrupted;
+  } else if (ending.had_terminal && (verdict.command_signal == SIGINT || verdict.command_signal == SIGQUIT)) {
+    verdict.die_of = *verdict.command_signal;  // not passed on by us, so it came from the terminal
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const Ending& ending) {
+  if (!ending.news) return {};
+  switch (ending.news->kind) {
+    case News::Kind::not_started:
+      return {.exit_status = static_cast<int>(exit_code_of_exec(ending.news->value))};
+    case News::Kind::failed:
+      return {.exit_status = static_cast<int>(ExitCode::os)};
+    case News::Kind::ended:
+      return judge_ended(ending, ending.news->value);
+    case News::Kind::started:
+    case News::Kind::stopping:
+    case News::Kind::stopped:
+      break;
+  }
+  return {};
+}
+
+}  // namespace rlock::run
