@@ -36,7 +36,10 @@ void Connection::listen() {
   deadline_ = never;
 }
 
-std::vector<Reply> Connection::take_replies() { return std::exchange(replies_, {}); }
+std::vector<Reply> Connection::take_replies() {
+  expected_ = 0;
+  return std::exchange(replies_, {});
+}
 
 pollfd Connection::interest() const {
   if (lookup_) return {lookup_->fd(), POLLIN, 0};
