@@ -80,12 +80,12 @@ lease() { cli PTTL "rlock:$1"; }
 @test "-n fails at once while the lock is held, names the holder and changes nothing" {
   local before
   try acquire job --holder deploy@web3 --note weekly
-  before=$(cli DUMP rlock:job)
+  before=$(dump rlock:job)
   try acquire job -n
   exits 75
   same "$OUT" ''
   matches "$ERR" '^rlock: .*job.*held by deploy@web3 pid [0-9]+ .*lease [0-9]+s left$'
-  same "$(cli DUMP rlock:job)" "$before"
+  same "$(dump rlock:job)" "$before"
   try acquire job -n -E 7
   exits 7
   try acquire job -n -E 0
@@ -196,10 +196,10 @@ lease() { cli PTTL "rlock:$1"; }
   cli SADD rlock:set a b
   cli HSET rlock:hash 4d9e:1 1
   for key in job set hash; do
-    before=$(cli DUMP "rlock:$key")
+    before=$(dump "rlock:$key")
     try acquire "$key" -n
     exits 75
     contains "$ERR" 'held by another program'
-    same "$(cli DUMP "rlock:$key")" "$before"
+    same "$(dump "rlock:$key")" "$before"
   done
 }

@@ -26,7 +26,7 @@ setup() {
 @test "keeper and guard together have less than 4 MB of memory of their own" {
   local guard kb
   hold job
-  read -r guard _ <"/proc/$HOLDER/task/$HOLDER/children"
+  guard=$(tr -d ' ' <"/proc/$HOLDER/task/$HOLDER/children")
   kb=$(awk '/^Pss:/ {sum += $2} END {print sum}' "/proc/$HOLDER/smaps_rollup" "/proc/$guard/smaps_rollup")
   ((kb > 0 && kb < 4096)) || fail "$kb kB"
 }

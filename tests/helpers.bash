@@ -43,7 +43,8 @@ teardown() {
 
 # ---- processes
 
-# The pids of this test's processes, wherever they have gone: they carry its mark.
+# The pids of this test's processes, wherever they have gone: they carry its mark. (Not redis-server, which writes its
+# title over its environment.)
 leftovers() {
   local file
   for file in $(env -u TEST_MARK grep -lszFx "TEST_MARK=$T" /proc/[0-9]*/environ); do
@@ -58,7 +59,7 @@ gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
 # stop PID...: asks them to end, frozen ones too, and waits for it
 stop() {
   local pid
-  for pid; do kill -TERM "$pid" && kill -CONT "$pid"; done 2>/dev/null
+  for pid; do { kill -TERM "$pid" && kill -CONT "$pid"; } || true; done 2>/dev/null
   for pid; do wait_until 5 gone "$pid" || true; done
 }
 
@@ -101,10 +102,10 @@ now_ms() {
 
 # wait_until SECONDS COMMAND...: until it succeeds
 wait_until() {
-  local deadline=$(($(now_ms) + $1 * 1000))
+  local deadline=$((SECONDS + $1))
   shift
   until "$@"; do
-    if (($(now_ms) > deadline)); then
+    if ((SECONDS > deadline)); then
       fail "waited in vain for: $*"
       return 1
     fi
@@ -174,6 +175,8 @@ stop_redis() { stop "$REDIS_PID"; }
 
 cli() { "$REDIS_CLI" -s "$REDIS_SOCK" "$@"; }
 
+dump() { cli --no-raw DUMP "$1"; } # KEY: its value as printable text
+
 # ---- assertions: each says what it saw
 
 fail() {
@@ -205,6 +208,6 @@ refuses() {
   exits "$want"
   same "$OUT" ''
   [[ $ERR == "rlock: "*"$part"* && $ERR != *$'\n'* ]] ||
-    fail "expected one line with ${part@Q}" "     got: ${stderr@Q}" "     for: rlock ${*@Q}"
+    fail "expected one line with ${part@Q}" "     got: ${ERR@Q}" "     for: rlock ${*@Q}"
   same "$(cli DBSIZE)" 0
 }

@@ -20,8 +20,9 @@ build() {
 cleanup() {
   until no_leftovers; do
     # shellcheck disable=SC2046 # one word each
-    kill -KILL $(leftovers)
+    kill -KILL $(leftovers) || true # they may have ended by themselves
   done
+  stop "${SERVERS[@]}"
   rm -rf "$T"
 } 2>/dev/null
 

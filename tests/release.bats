@@ -15,12 +15,12 @@ setup() {
 not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it was
   local want=$1 before
   shift
-  before=$(cli DUMP rlock:job)
+  before=$(dump rlock:job)
   try release "$@"
   exits "$want"
   same "$OUT" ''
   matches "$ERR" $'^rlock: [^\n]+$'
-  same "$(cli DUMP rlock:job)" "$before"
+  same "$(dump rlock:job)" "$before"
 }
 
 @test "release frees the lock, silently" {

@@ -18,12 +18,12 @@ lease() { cli PTTL rlock:job; }
 not_renewed() {
   local want=$1 before
   shift
-  before=$(cli DUMP rlock:job)
+  before=$(dump rlock:job)
   try renew "$@"
   exits "$want"
   same "$OUT" ''
   matches "$ERR" $'^rlock: [^\n]+$'
-  same "$(cli DUMP rlock:job)" "$before"
+  same "$(dump rlock:job)" "$before"
 }
 
 @test "renew sets the remaining time, silently" {

@@ -94,21 +94,21 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   cli RPUSH rlock:list a
   cli HSET rlock:hash 4d9e:1 1
   for key in list hash; do
-    before=$(cli DUMP "rlock:$key")
+    before=$(dump "rlock:$key")
     try status "$key"
     exits 0
     matches "$OUT" $'\n'"$key +foreign "
-    same "$(cli DUMP "rlock:$key")" "$before"
+    same "$(dump "rlock:$key")" "$before"
   done
 }
 
 @test "looking changes nothing" {
   local before
   try acquire job
-  before=$(cli DUMP rlock:job; cli KEYS '*' | sort)
+  before=$(dump rlock:job; cli KEYS '*' | sort)
   try status
   try status job --json
-  same "$(cli DUMP rlock:job; cli KEYS '*' | sort)" "$before"
+  same "$(dump rlock:job; cli KEYS '*' | sort)" "$before"
 }
 
 @test "escape sequences and newlines are shown escaped in the table and kept in JSON" {
