@@ -53,8 +53,8 @@ lease() { cli PTTL "rlock:$1"; }
   try acquire job --ttl 20 --output json
   exits 0
   same "$(jq -c keys "$T/out")" '["expires_at","fence","key","slot","token","ttl_ms","waited_ms"]'
-  jq -e '.key == "job" and .ttl_ms == 20000 and .fence > 0 and .slot == null and .waited_ms < 5000' "$T/out"
-  jq -e '(.expires_at | sub("\\.[0-9]+"; "") | fromdate) - now | . > 10 and . < 21' "$T/out"
+  query '.key == "job" and .ttl_ms == 20000 and .fence > 0 and .slot == null and .waited_ms < 5000'
+  query '(.expires_at | sub("\\.[0-9]+"; "") | fromdate) - now | . > 10 and . < 21'
 }
 
 @test "--output shell is safe for eval, whatever the name of the lock" {

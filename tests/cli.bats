@@ -111,11 +111,11 @@ END
 }
 
 @test "a bad duration is a usage error that names its option" {
+  local option
   bad_for_run --ttl "${NOT_DURATIONS[@]}"
-  bad_for_run --wait "${NOT_DURATIONS[@]}"
-  bad_for_run --timeout "${NOT_DURATIONS[@]}"
-  bad_for_run --renew-every "${NOT_DURATIONS[@]}"
-  bad_for_run --kill-after "${NOT_DURATIONS[@]}"
+  for option in --wait --timeout --renew-every --kill-after; do
+    bad_for_run "$option" '' -1 1w nan 99999999999d $'\xff'
+  done
 }
 
 @test "a bad duration in the environment is a usage error that names the variable" {
@@ -169,10 +169,9 @@ END
 @test "holder and note take any bytes" {
   local text
   for text in '' "$(printf '%300s' '' | tr ' ' x)" $'\e[31m\n\t"' $'\xff\xc3' --ttl 'a b'; do
-    try acquire "noted" --holder="$text" --note="$text"
+    try acquire "noted by ${text@Q}" --holder="$text" --note="$text"
     exits 0
-    RLOCK_TOKEN=$OUT try release noted
-    exits 0
+    exists "rlock:noted by ${text@Q}"
   done
 }
 

@@ -196,6 +196,10 @@ matches() { # TEXT EXTENDED-REGEX
   [[ $1 =~ $2 ]] || fail "expected: $2" "     got: ${1@Q}"
 }
 
+query() { # [JQ-OPTION...] FILTER: of the JSON that rlock printed
+  same "$(jq "$@" <<<"$OUT")" true
+}
+
 exits() { # STATUS, of the last `try` or `finish`
   [[ $STATUS == "$1" ]] || fail "expected status $1, got $STATUS" "stdout: ${OUT-}" "stderr: ${ERR-}"
 }

@@ -8,7 +8,7 @@ setup() {
   hermetic
   start_redis
   try acquire job
-  exits 0
+  exists rlock:job
   RLOCK_TOKEN=$OUT
 }
 

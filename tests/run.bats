@@ -109,8 +109,8 @@ script() {
   try --redis "$url" --prefix app: run --key job --ttl 5 -- \
     sh -c 'rlock status --json "$RLOCK_KEY" && rlock renew --ttl 60 && '"$REDIS_CLI -s $REDIS_SOCK PTTL app:job"
   exits 0
-  jq -e '.[0] | .key == "job" and .state == "held"' <<<"${OUT%$'\n'*}"
   ((${OUT##*$'\n'} > 50000)) || fail "$OUT"
+  OUT=${OUT%$'\n'*} query '.[0] | .key == "job" and .state == "held"'
 }
 
 # ---- the lock
