@@ -50,8 +50,9 @@ int acquire(const Settings& settings) {
                           .ttl = settings.ttl.value_or(Milliseconds{30'000}),
                           .min_hold = settings.min_hold,
                           .owner = lock::describe_self(settings.holder, settings.note, {}).encode()};
-  redis::Connection connection{choose_server(settings, log)};
-  lock::Lock lock{connection, name};
+  auto servers = choose_servers(settings, log);
+  check_quorum_lease(settings, claim.ttl, servers.size());
+  lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   Signals signals{{SIGTERM, SIGINT, SIGHUP, SIGQUIT}};
   bool interrupted = false;

@@ -68,14 +68,14 @@ constexpr Option options[] = {
      "Lease: the lock is free after at most this if the holder's machine dies [30s]",
      [](Settings& s, const Value& v) { s.ttl = v.duration(shortest_ttl, longest_ttl); }},
     {"-n,--nonblock", "", takers, "", "Fail at once if the lock is held",
-     [](Settings& s, const Value&) { s.nonblock = true; }},
+     [](Settings& s, const Value& v) { s.nonblock = v.flag(); }},
     {"-w,--wait", "D", takers, "", "Give up after D [wait for ever]",
      [](Settings& s, const Value& v) { s.wait = v.duration(); }},
     {"-E,--conflict-exit-code", "N", takers, "", "Exit status when the lock was not acquired [75]",
      [](Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }},
     {"-x,--exclusive", "", takers, "", "Hold it alone: a writer (the default)",
-     [](Settings& s, const Value&) { s.exclusive = true; }},
-    {"-s,--shared", "", takers, "", "Share it with other readers", [](Settings& s, const Value&) { s.shared = true; }},
+     [](Settings& s, const Value& v) { s.exclusive = v.flag(); }},
+    {"-s,--shared", "", takers, "", "Share it with other readers", [](Settings& s, const Value& v) { s.shared = v.flag(); }},
     {"--slots", "N", takers, "", "At most N holders at a time [1]",
      [](Settings& s, const Value& v) { s.slots = static_cast<int>(v.number(1, 100'000)); }},
     {"--min-hold", "D", takers, "", "The lock stays taken until D after it was acquired [0]",
@@ -96,26 +96,39 @@ constexpr Option options[] = {
     {"--output", "token|shell|json", acquire_only, "", "What to print [token]", set_output},
     {"--token", "T", renew_only | release_only, "", "The token that acquire printed [RLOCK_TOKEN]", set_token},
     {"--force", "", release_only, "", "Break the lock whoever holds it",
-     [](Settings& s, const Value&) { s.force = true; }},
+     [](Settings& s, const Value& v) { s.force = v.flag(); }},
     {"--fence", "N", release_only, "", "With --force: only if that acquisition still holds it",
      [](Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, 1LL << 53))}; }},
     {"--json", "", status_only, "", "One JSON array instead of a table",
-     [](Settings& s, const Value&) { s.json = true; }},
+     [](Settings& s, const Value& v) { s.json = v.flag(); }},
 
     {"-r,--redis", "URL", every, "RLOCK_REDIS", "Which Redis [redis://127.0.0.1:6379/0]", add_redis},
     {"--username", "NAME", every, "RLOCK_USERNAME", "User to authenticate as",
      [](Settings& s, const Value& v) { s.username = v.words(); }},
     {"--password-file", "FILE", every, "RLOCK_PASSWORD_FILE", "File whose first line is the password",
      [](Settings& s, const Value& v) { s.password_file = v.words(); }},
+    {"--cacert", "FILE", every, "RLOCK_CACERT", "CA for rediss://: a file or a hashed directory [the system's]",
+     [](Settings& s, const Value& v) { s.tls.ca = v.words(); }},
+    {"--cert", "FILE", every, "RLOCK_CERT", "Our certificate for rediss://",
+     [](Settings& s, const Value& v) { s.tls.certificate = v.words(); }},
+    {"--tls-key", "FILE", every, "RLOCK_TLS_KEY", "Its key [in the same file]",
+     [](Settings& s, const Value& v) { s.tls.key = v.words(); }},
+    {"--tls-server-name", "NAME", every, "RLOCK_TLS_SERVER_NAME", "Name in the server's certificate [the host]",
+     [](Settings& s, const Value& v) { s.tls.server_name = v.words(); }},
+    {"--insecure", "", every, "RLOCK_INSECURE", "Do not verify the server's certificate",
+     [](Settings& s, const Value& v) { s.tls.insecure = v.flag(); }},
     {"--prefix", "P", every, "RLOCK_PREFIX", "Put before every key name [rlock:]",
      [](Settings& s, const Value& v) { s.prefix = v.words(); }},
     {"--timeout", "D", every, "RLOCK_TIMEOUT", "Longest wait for one answer of one server [2s]",
      [](Settings& s, const Value& v) {
        s.timeout = v.duration(milliseconds{1}, seconds{60}, "; it is for one answer: see --max-runtime and --wait");
      }},
-    {"-q,--quiet", "", every, "", "Errors only", [](Settings& s, const Value&) { s.verbosity = Verbosity::quiet; }},
+    {"--max-lease", "D", every, "RLOCK_MAX_LEASE",
+     "Several --redis: the longest lease anybody uses with them [60s]",
+     [](Settings& s, const Value& v) { s.max_lease = v.duration(shortest_ttl, longest_ttl); }},
+    {"-q,--quiet", "", every, "", "Errors only", [](Settings& s, const Value& v) { if (v.flag()) s.verbosity = Verbosity::quiet; }},
     {"-v,--verbose", "", every, "", "Every step on stderr",
-     [](Settings& s, const Value&) { s.verbosity = Verbosity::verbose; }},
+     [](Settings& s, const Value& v) { if (v.flag()) s.verbosity = Verbosity::verbose; }},
 };
 
 }  // namespace
@@ -142,6 +155,11 @@ long long Value::number(long long low, long long high) const {
     refuse(fmt::format("'{}' is not a number from {} to {}", text, low, high));
   }
   return value;
+}
+
+bool Value::flag() const {
+  if (text != "yes" && text != "no") refuse("write yes or no");
+  return text == "yes";
 }
 
 const std::string& Value::words() const {

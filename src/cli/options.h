@@ -20,6 +20,8 @@ struct Value {
   Milliseconds duration() const;
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
   long long number(long long low, long long high) const;
+  /// yes or no.
+  bool flag() const;
   /// Any bytes, but not without end.
   const std::string& words() const;
 };

@@ -41,19 +41,19 @@ int release(const Settings& settings) {
   const Log log{settings.verbosity};
   check_options(settings);
   const lock::LockName name = choose_lock(settings, true);
-  redis::Connection connection{choose_server(settings, log)};
-  lock::Lock lock{connection, name};
+  auto servers = choose_servers(settings, log);
+  lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
   const auto persist = [&](auto attempt) {
-    return lock::persist(loop, connection, settings.timeout, give_up, attempt);
+    return lock::persist(loop, lock, settings.timeout, give_up, attempt);
   };
   if (settings.force) {
     return report(name, persist([&](Deadline d) { return lock.force(loop, settings.fence, d); }), log);
   }
   const lock::Token token = choose_token(settings);
-  const auto answer = persist([&](Deadline d) { return lock.release_all(loop, token, d); });
-  if (answer.outcome == lock::Release::lost) {
+  const auto outcome = persist([&](Deadline d) { return lock.release_all(loop, token, d); });
+  if (outcome == lock::Release::lost) {
     return say_not_held(log, fmt::format("{} is not held by this token any more", name.text()));
   }
   return 0;

@@ -12,11 +12,11 @@ int renew(const Settings& settings) {
   const lock::LockName name = choose_lock(settings, true);
   const lock::Token token = choose_token(settings);
   const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
-  redis::Connection connection{choose_server(settings, log)};
-  lock::Lock lock{connection, name};
+  auto servers = choose_servers(settings, log);
+  lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
-  const auto renewal = lock::persist(loop, connection, settings.timeout, give_up,
+  const auto renewal = lock::persist(loop, lock, settings.timeout, give_up,
                                      [&](Deadline deadline) { return lock.renew(loop, token, ttl, deadline); });
   if (renewal == lock::Renewal::extended) return 0;
   log.notice(fmt::format("{} is not held by this token any more", name.text()));

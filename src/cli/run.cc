@@ -18,35 +18,41 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): not in eve
 namespace rlock::cli {
 namespace {
 
-/// Of an enclosing run, or of the caller's, and not the command's: replaced, or meaningless to it.
-constexpr std::array<std::string_view, 7> replaced{"RLOCK_KEY=",    "RLOCK_TOKEN=",  "RLOCK_FENCE=", "RLOCK_HELD=",
-                                                   "RLOCK_TTL_MS=", "RLOCK_SLOT=",   "RLOCK_PASSWORD="};
+/// Not passed on as they are: of an enclosing run, or given anew below, or secret.
+constexpr std::array<std::string_view, 16> replaced{
+    "RLOCK_KEY=",        "RLOCK_TOKEN=",         "RLOCK_FENCE=",    "RLOCK_HELD=",
+    "RLOCK_TTL_MS=",     "RLOCK_SLOT=",          "RLOCK_PASSWORD=", "RLOCK_REDIS=",
+    "RLOCK_PREFIX=",     "RLOCK_PASSWORD_FILE=", "RLOCK_CACERT=",   "RLOCK_CERT=",
+    "RLOCK_TLS_KEY=",    "RLOCK_USERNAME=",      "RLOCK_INSECURE=", "RLOCK_TLS_SERVER_NAME="};
 
 /// The environment that the command gets before the lock is known: the caller's without passwords, and the connection.
-std::vector<std::string> command_environment(const Settings& settings, const redis::Address& server) {
+std::vector<std::string> command_environment(const Settings& settings, const std::string& urls) {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text{*entry};
     const auto starts = [text](std::string_view name) { return text.starts_with(name); };
-    if (std::any_of(replaced.begin(), replaced.end(), starts) || starts("RLOCK_REDIS=") || starts("RLOCK_PREFIX=")) {
-      continue;
-    }
-    if (starts("REDIS_URL=")) {
-      out.push_back("REDIS_URL=" + redis::strip_password(text.substr(text.find('=') + 1)));
-    } else if (!starts("RLOCK_PASSWORD_FILE=")) {
-      out.emplace_back(text);
-    }
+    if (std::any_of(replaced.begin(), replaced.end(), starts) || starts("RLOCK_MAX_LEASE=")) continue;
+    out.push_back(starts("REDIS_URL=") ? redis::strip_password(text) : std::string{text});
   }
-  out.push_back("RLOCK_REDIS=" + server.bare_url);
+  out.push_back("RLOCK_REDIS=" + urls);
   out.push_back("RLOCK_PREFIX=" + settings.prefix);
-  const std::string& file = server.credentials.password_file;
-  if (!file.empty()) out.push_back("RLOCK_PASSWORD_FILE=" + file);
+  const auto add = [&out](std::string_view name, const std::string& value) {
+    if (!value.empty()) out.push_back(fmt::format("{}={}", name, value));
+  };
+  add("RLOCK_USERNAME", settings.username);
+  add("RLOCK_PASSWORD_FILE", settings.password_file);
+  add("RLOCK_CACERT", settings.tls.ca);
+  add("RLOCK_CERT", settings.tls.certificate);
+  add("RLOCK_TLS_KEY", settings.tls.key);
+  add("RLOCK_TLS_SERVER_NAME", settings.tls.server_name);
+  add("RLOCK_INSECURE", settings.tls.insecure ? "yes" : "");
+  add("RLOCK_MAX_LEASE", fmt::format("{}ms", settings.max_lease.count()));
   return out;
 }
 
 /// RLOCK_HELD, if the enclosing runs lock on the same server and under the same prefix as this one.
-std::string held_around(const Settings& settings, const redis::Address& server) {
-  const bool same = from_environment("RLOCK_REDIS") == server.bare_url &&
+std::string held_around(const Settings& settings, const std::string& urls) {
+  const bool same = from_environment("RLOCK_REDIS") == urls &&
                     from_environment("RLOCK_PREFIX").value_or("") == settings.prefix;
   return same ? from_environment("RLOCK_HELD").value_or("") : "";
 }
@@ -65,16 +71,23 @@ std::optional<lock::Token> inherited_token(std::string_view held, const std::str
   return std::nullopt;
 }
 
+/// As RLOCK_REDIS has them.
+std::string join_urls(const std::vector<redis::Server>& servers) {
+  std::string urls;
+  for (const redis::Server& server : servers) urls += (urls.empty() ? "" : " ") + server.address().bare_url;
+  return urls;
+}
+
 /// SIGCHLD ignored, as some callers leave it, would take our children's statuses from us.
 bool reset_sigchld() { return ::signal(SIGCHLD, SIG_DFL) == SIG_IGN; }
 
-run::Plan make_plan(const Settings& settings, std::vector<std::string> command, const redis::Address& server) {
+run::Plan make_plan(const Settings& settings, std::vector<std::string> command, const std::string& urls) {
   const lock::LeaseTerms lease = lock::plan_lease({.ttl = settings.ttl.value_or(Milliseconds{30'000}),
                                                    .renew_every = settings.renew_every,
                                                    .kill_after = settings.kill_after,
                                                    .timeout = settings.timeout});
   lock::LockName name = choose_lock(settings, false);
-  const std::string held = held_around(settings, server);
+  const std::string held = held_around(settings, urls);
   const lock::Claim claim{.token = lock::Token::random(),
                           .level = lock::Level::random(),
                           .capacity = choose_capacity(settings),
@@ -82,7 +95,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                           .min_hold = settings.min_hold,
                           .owner = lock::describe_self(settings.holder, settings.note, command).encode()};
   return {.command = {.argv = std::move(command),
-                      .environment = command_environment(settings, server),
+                      .environment = command_environment(settings, urls),
                       .first_signal = settings.first_signal,
                       .kill_after = lease.kill_after,
                       .max_runtime = settings.max_runtime,
@@ -91,6 +104,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
           .claim = claim,
           .inherited = inherited_token(held, name.text()),
           .lease = lease,
+          .max_lease = settings.max_lease,
           .patience = choose_patience(settings),
           .on_lost = settings.on_lost,
           .conflict = settings.conflict,
@@ -113,11 +127,11 @@ void die_of(int number) {
 
 int run(const Settings& settings, std::vector<std::string> command) {
   const Log log{settings.verbosity};
-  const redis::Address server = choose_server(settings, log);
-  run::Plan plan = make_plan(settings, std::move(command), server);
+  auto servers = choose_servers(settings, log);
+  run::Plan plan = make_plan(settings, std::move(command), join_urls(servers));
+  check_quorum_lease(settings, plan.lease.ttl, servers.size());
   run::check_command(plan.command.argv.front());
-  redis::Connection connection{server};
-  run::Keeper keeper{std::move(plan), log, connection};
+  run::Keeper keeper{std::move(plan), log, servers};
   const run::Result result = keeper.run();
   if (result.verdict.die_of != 0) die_of(result.verdict.die_of);
   return result.verdict.exit_status;

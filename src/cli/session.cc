@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -18,25 +19,37 @@ void warn_if_others_can_read(const std::string& file, const Log& log) {
   log.error(fmt::format("warning: password file {} can be read by others; chmod 600 it", file));
 }
 
+/// A password in the URL is the most special; sentinels have their own, or none.
+void complete_credentials(redis::Address& address, const Settings& settings) {
+  redis::Credentials& who = address.credentials;
+  const bool for_sentinels_only = address.kind == redis::Address::Kind::sentinel &&
+                                  (!settings.password_file.empty() || password_from_environment());
+  if (for_sentinels_only) who = {};
+  if (who.user.empty()) who.user = settings.username;
+  if (who.password) return;
+  who.password_file = settings.password_file;
+  who.password = password_from_environment();
+  if (!who.password_file.empty()) (void)who.current_password();  // unreadable: say so now, not when a renewal needs it
+}
+
 }  // namespace
 
-redis::Address choose_server(const Settings& settings, const Log& log) {
-  redis::Address address =
-      settings.redis.empty() ? redis::parse_address("redis://127.0.0.1:6379/0") : settings.redis.front();
-  redis::Credentials& who = address.credentials;
-  if (who.password && settings.redis_on_command_line) {
+std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits) {
+  std::vector<redis::Address> addresses = settings.redis;
+  if (addresses.empty()) addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
+  std::vector<redis::Server> servers;
+  for (redis::Address& address : addresses) {
+    complete_credentials(address, settings);
+    if (address.tls) address.tls = settings.tls;
+    servers.emplace_back(address, limits);
+  }
+  const bool shown = std::any_of(settings.redis.begin(), settings.redis.end(),
+                                 [](const redis::Address& a) { return a.url != a.bare_url; });
+  if (shown && settings.redis_on_command_line) {
     log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   }
-  if (who.user.empty()) who.user = settings.username;
-  if (!who.password) {
-    who.password_file = settings.password_file;
-    who.password = password_from_environment();
-  }
-  if (!who.password_file.empty()) {
-    (void)who.current_password();  // now, rather than when a renewal needs it
-    warn_if_others_can_read(who.password_file, log);
-  }
-  return address;
+  if (!settings.password_file.empty()) warn_if_others_can_read(settings.password_file, log);
+  return servers;
 }
 
 lock::LockName choose_lock(const Settings& settings, bool or_environment) {
@@ -69,6 +82,12 @@ lock::Patience choose_patience(const Settings& settings) {
   lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait};
   if (settings.nonblock) patience.wait = Milliseconds{0};
   return patience;
+}
+
+void check_quorum_lease(const Settings& settings, Milliseconds ttl, std::size_t servers) {
+  if (servers == 1 || ttl <= settings.max_lease) return;
+  throw Error{ExitCode::usage, fmt::format("--ttl {} is longer than --max-lease {}, which several --redis need",
+                                           format_duration(ttl), format_duration(settings.max_lease))};
 }
 
 void print(std::string_view text) {

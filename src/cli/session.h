@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/log.h"
 #include "base/loop.h"
@@ -8,12 +9,13 @@
 #include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/queue.h"
-#include "redis/connection.h"
+#include "redis/server.h"
 
 namespace rlock::cli {
 
-/// The Redis that the settings name, with who we are to it. Warns about secrets that others can read.
-redis::Address choose_server(const Settings& settings, const Log& log);
+/// The servers that the settings name, with who we are to them; several are a quorum. Nothing is connected to yet. Warns
+/// about secrets that others can read.
+std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits = {});
 
 /// The one lock that the settings name, or RLOCK_KEY where that is allowed.
 lock::LockName choose_lock(const Settings& settings, bool or_environment);
@@ -25,6 +27,9 @@ lock::Token choose_token(const Settings& settings);
 lock::Capacity choose_capacity(const Settings& settings);
 
 lock::Patience choose_patience(const Settings& settings);
+
+/// Throws Error{usage} for a lease longer than --max-lease where several servers are a quorum.
+void check_quorum_lease(const Settings& settings, Milliseconds ttl, std::size_t servers);
 
 /// Writes a result to stdout, all of it. Throws Error{os}.
 void print(std::string_view text);

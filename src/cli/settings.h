@@ -24,7 +24,9 @@ struct Settings {
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";
+  redis::TlsOptions tls;
   Milliseconds timeout{2000};
+  Milliseconds max_lease{60'000};
   Verbosity verbosity = Verbosity::normal;
 
   std::vector<std::string> keys;

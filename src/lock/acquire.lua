@@ -1,14 +1,17 @@
 -- acquire: take the lock, join its queue, or learn who holds it. Repeatable: the same level is counted once.
 -- KEYS  lock queue waiters meta
 -- ARGV  token level capacity ttl_ms how(once|queue|reenter) ticket('' the first time) min_hold_ms channel owner
+--       max_lease_ms(0: not in a quorum)
 -- ->    granted fence slot lease_ms
 --       lost                                                        (reenter: this token does not hold)
 --       busy sleep_ms ticket held_ms lease_ms cooling_ms owner      ('' owner: others are next)
 --       foreign sleep_ms ticket type value ttl_ms                   (another program's key)
 --       mismatch capacity                                           (held with another number of slots)
 --       upgrade                                                     (shared by this token, exclusive asked)
+--       young uptime_ms                                             (up for less than max_lease: it may have forgotten)
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local how, ticket, min_hold, channel, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local max_lease = tonumber(ARGV[10])
 local wait = how == 'queue'
 
 local function reenter(r)
@@ -90,6 +93,11 @@ local function grant(queued)
   return {'granted', fence, num(slot), num(ttl)}
 end
 
+local function uptime()
+  return tonumber(call('INFO', 'server'):match('uptime_in_seconds:(%d+)')) * 1000
+end
+
+if max_lease > 0 and uptime() < max_lease then return {'young', num(uptime())} end
 local ours = load_lock()
 local mine = holders[token]
 if mine and mine.expires > now then return reenter(mine) end

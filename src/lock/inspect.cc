@@ -139,37 +139,37 @@ std::optional<LockName> lock_of_key(const std::string& prefix, std::string_view 
 
 }  // namespace
 
-std::vector<LockFacts> inspect(Loop& loop, redis::Connection& connection, const std::vector<LockName>& names,
+std::vector<LockFacts> inspect(Loop& loop, redis::Server& server, const std::vector<LockName>& names,
                                Milliseconds timeout) {
   std::vector<LockFacts> all;
   if (names.empty()) return all;
   const auto arguments = [](const LockName& name) { return ScriptArguments{.keys = name.keys(), .values = {}}; };
   // The first teaches the server the script where it must be taught.
-  all.push_back(read_facts(names[0], call_script(loop, connection, scripts::status, arguments(names[0]),
+  all.push_back(read_facts(names[0], call_script(loop, server, scripts::status, arguments(names[0]),
                                                  BootClock::now() + timeout)));
   for (std::size_t begin = 1; begin < names.size(); begin += batch) {
     const std::size_t end = std::min(begin + batch, names.size());
     std::vector<redis::Command> commands;
     for (std::size_t i = begin; i < end; ++i) commands.push_back(script_command(scripts::status, arguments(names[i])));
-    auto replies = redis::call(loop, connection, commands, BootClock::now() + timeout);
+    auto replies = redis::call(loop, server, commands, BootClock::now() + timeout);
     for (std::size_t i = begin; i < end; ++i) {
-      check_reply(connection.address(), replies[i - begin]);
-      all.push_back(read_facts(names[i], {connection.address(), std::move(replies[i - begin])}));
+      check_reply(server.address(), replies[i - begin]);
+      all.push_back(read_facts(names[i], {server.address(), std::move(replies[i - begin])}));
     }
   }
   return all;
 }
 
-std::vector<LockName> list_locks(Loop& loop, redis::Connection& connection, const std::string& prefix,
+std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix,
                                  Milliseconds timeout) {
   std::vector<LockName> names;
   std::string cursor = "0";
   do {
     const redis::Command scan{"SCAN", cursor, "MATCH", glob_escape(prefix) + "*", "COUNT", "1000"};
-    const auto replies = redis::call(loop, connection, {scan}, BootClock::now() + timeout);
-    check_reply(connection.address(), replies[0]);
+    const auto replies = redis::call(loop, server, {scan}, BootClock::now() + timeout);
+    check_reply(server.address(), replies[0]);
     if (replies[0].elements.size() != 2) {
-      throw Error{ExitCode::unavailable, connection.address().url + ": SCAN was answered with something else"};
+      throw Error{ExitCode::unavailable, server.address().url + ": SCAN was answered with something else"};
     }
     cursor = replies[0].elements[0].text;
     for (const redis::Reply& key : replies[0].elements[1].elements) {

@@ -10,7 +10,7 @@
 #include "lock/lock.h"
 #include "lock/name.h"
 #include "lock/owner.h"
-#include "redis/connection.h"
+#include "redis/server.h"
 
 namespace rlock::lock {
 
@@ -60,11 +60,11 @@ struct LockFacts {
 };
 
 /// Reads only. Throws as call_script() does.
-std::vector<LockFacts> inspect(Loop& loop, redis::Connection& connection, const std::vector<LockName>& names,
+std::vector<LockFacts> inspect(Loop& loop, redis::Server& server, const std::vector<LockName>& names,
                                Milliseconds timeout);
 
 /// Every lock and foreign key under the prefix, in order of name, found by SCAN so that the server is never blocked.
-std::vector<LockName> list_locks(Loop& loop, redis::Connection& connection, const std::string& prefix,
+std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix,
                                  Milliseconds timeout);
 
 /// What a connection for these must accept.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,9 +12,10 @@
 #include "base/loop.h"
 #include "lock/name.h"
 #include "lock/owner.h"
+#include "lock/script_call.h"
 #include "lock/scripts.h"
 #include "lock/token.h"
-#include "redis/connection.h"
+#include "redis/server.h"
 
 namespace rlock::lock {
 
@@ -35,7 +38,7 @@ struct Claim {
   std::string owner;  // Owner::encode()
 };
 
-/// The answers of acquire.lua.
+/// The answers to an acquire.
 struct Granted {
   Fence fence;
   int slot = 0;
@@ -73,46 +76,65 @@ struct Place {
 enum class Renewal { extended, lost };
 enum class Release { released, cooling, kept, lost };
 
-struct ReleaseAnswer {
-  Release outcome;
-  Milliseconds cooling{0};
-};
-
 struct ForeignKey {
   std::string type, value;
 };
-/// What a forced release found: those evicted, a foreign key deleted, or nothing.
+/// What a forced release found: those evicted (nobody: it was free), or a foreign key, now deleted.
 using Forced = std::variant<std::vector<Owner>, ForeignKey>;
 
-/// One lock on one server: each verb is one script call, tried once. The connection stays the caller's.
+/// One lock, on one server or on a quorum of independent ones (after Redlock, redis.io/docs/manual/patterns/
+/// distributed-locks, with a fence that a majority has settled before the lock is used). One server is a quorum of one.
+/// Each verb asks all servers at once, one time, and is decided by a majority; the servers stay the caller's.
+///
 /// Throws Error{unavailable} for whatever may pass when tried again (everything here may be repeated),
 /// Error{no_permission} when Redis refuses who we are.
 class Lock {
  public:
-  Lock(redis::Connection& connection, LockName name) : connection_(&connection), name_(std::move(name)) {}
+  /// `max_lease`: the longest lease anybody uses with these servers; ignored for one server.
+  Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lease);
 
   const LockName& name() const { return name_; }
-  redis::Connection& connection() const { return *connection_; }
+  bool was_reached() const;
+  /// Only one server can keep a queue; among several, waiters ask again and again.
+  bool can_queue() const { return servers_.size() == 1; }
+  /// Where to listen for a wake-up; nullptr while that is not known.
+  const redis::Address* node() const { return servers_[0].node(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
+  [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
+  /// Extends by the token alone, as a script can; servers that missed out are not brought back.
   [[nodiscard]] Renewal renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline);
   /// Gives up one level; a status of nothing: not known.
-  [[nodiscard]] ReleaseAnswer release(Loop& loop, const Claim& claim, std::optional<int> status, Deadline deadline);
+  [[nodiscard]] Release release(Loop& loop, const Claim& claim, std::optional<int> status, Deadline deadline);
   /// Gives up every level of the token, and leaves word for a keeper that still believes in it.
-  [[nodiscard]] ReleaseAnswer release_all(Loop& loop, const Token& token, Deadline deadline);
+  [[nodiscard]] Release release_all(Loop& loop, const Token& token, Deadline deadline);
   /// Leaves the queue.
   void cancel(Loop& loop, const Token& token, Deadline deadline);
-  /// Breaks the lock: all, or only the acquisition of that fence. No evicted owner: it was free.
+  /// Breaks the lock: all, or only the acquisition of that fence.
   Forced force(Loop& loop, std::optional<Fence> fence, Deadline deadline);
   /// Whether release_all() was what ended this token.
   bool was_released(Loop& loop, const Token& token, Deadline deadline);
 
  private:
-  ReleaseAnswer release(Loop& loop, const Token& token, const std::string& level, const std::string& status,
-                        Deadline deadline);
+  using Answers = std::vector<Answered>;
+  using Predicate = std::function<bool(const Fields&)>;
 
-  redis::Connection* connection_;
+  std::size_t majority() const { return servers_.size() / 2 + 1; }
+  ScriptArguments acquire_arguments(const Claim& claim, const Place& place) const;
+  Answers ask(Loop& loop, const Script& script, const ScriptArguments& arguments, Deadline deadline,
+              const Predicate& in_favour);
+  /// True when a majority is in favour, false when none can be any more; throws when too many failed to tell.
+  bool decide(const Answers& answers, const Predicate& in_favour) const;
+  Answer settle_or_withdraw(Loop& loop, const Claim& claim, Answers answers, BootClock::time_point sent,
+                            Deadline deadline);
+  bool settle(Loop& loop, const Token& token, Fence fence, Deadline deadline);
+  void bring_back(Loop& loop, const Claim& claim, Fence fence, const Answers& renewed, Deadline deadline);
+  Release release(Loop& loop, const Token& token, const std::string& level, const std::string& status,
+                  Deadline deadline);
+
+  std::span<redis::Server> servers_;
   LockName name_;
+  Milliseconds max_lease_;
 };
 
 }  // namespace rlock::lock

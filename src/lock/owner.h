@@ -21,6 +21,8 @@ struct Owner {
   std::string encode() const;
   /// Takes anything; what is missing or malformed stays empty.
   static Owner decode(std::string_view text);
+
+  friend bool operator==(const Owner&, const Owner&) = default;
 };
 
 /// This process on this machine. `holder` may be empty; a long command is cut.

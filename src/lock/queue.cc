@@ -26,7 +26,8 @@ Queue::Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patienc
       lock_(&lock),
       claim_(&claim),
       patience_(patience),
-      give_up_(patience.wait ? BootClock::now() + *patience.wait : never) {}
+      give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
+      may_subscribe_(lock.can_queue()) {}
 
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;
@@ -51,6 +52,7 @@ std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
 std::variant<Granted, Conflict> Queue::wait_for_turn() {
   for (;;) {
     if (auto granted = examine(ask(Place::How::queue))) return *granted;
+    if (may_subscribe_ && !listens()) continue;  // asked a new node, which cannot wake us yet
     if (!may_subscribe_) told_sleep_ = jitter(shortest_poll, longest_poll);
     sleep(std::min(give_up_, BootClock::now() + told_sleep_));
     if (BootClock::now() < give_up_) continue;
@@ -62,9 +64,10 @@ std::variant<Granted, Conflict> Queue::wait_for_turn() {
 /// One question, repeated through failures while there is time; a waiter listens before it queues.
 Answer Queue::ask(Place::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
-  return persist(*loop_, lock_->connection(), patience_.timeout, until, [&](Deadline deadline) {
+  return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
     if (how == Place::How::queue) subscribe(deadline);
-    const Place place{.how = may_subscribe_ ? how : Place::How::once, .ticket = ticket_};
+    const bool once = how == Place::How::queue && !listens();
+    const Place place{.how = once ? Place::How::once : how, .ticket = ticket_};
     return lock_->acquire(*loop_, *claim_, place, deadline);
   });
 }
@@ -104,8 +107,8 @@ void Queue::give_back_late_grant() {
 
 /// Listens on our own channel, on a connection of its own, before the queue learns of it: otherwise we would look dead.
 void Queue::subscribe(Deadline deadline) {
-  if (!may_subscribe_ || (subscriber_ && subscriber_->is_open())) return;
-  if (!subscriber_) subscriber_.emplace(lock_->connection().address());
+  if (!may_subscribe_ || listens() || lock_->node() == nullptr) return;
+  subscriber_.emplace(*lock_->node());
   const auto replies =
       redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_->level)}}, deadline);
   try {
@@ -117,6 +120,12 @@ void Queue::subscribe(Deadline deadline) {
     subscriber_.reset();
     log_->step(fmt::format("may not subscribe, so it polls instead of queueing: {}", error.what()));
   }
+}
+
+/// The master may have moved since we subscribed.
+bool Queue::listens() const {
+  const redis::Address* node = lock_->node();
+  return subscriber_ && subscriber_->is_open() && node != nullptr && subscriber_->address().endpoints == node->endpoints;
 }
 
 /// Until a message says otherwise. A connection that breaks ends the sleep: ask() makes a new one.
@@ -153,12 +162,12 @@ bool Queue::read_message(Deadline& until) {
 /// Takes back whatever we asked for: the place in the queue, and a lock granted by an answer that we did not see.
 /// Quietly: a server that does not answer forgets us when the lease and the sleep that it told us have run out.
 void Queue::withdraw() noexcept {
-  if (!lock_->connection().was_reached()) return;
+  if (!lock_->was_reached()) return;
   try {
     Loop quiet;  // without the handlers: we may be here because one of them has thrown
     const Deadline deadline = BootClock::now() + std::min(patience_.timeout, longest_withdrawal);
     if (!ticket_.empty()) lock_->cancel(quiet, claim_->token, deadline);
-    [[maybe_unused]] const ReleaseAnswer answer = lock_->release(quiet, *claim_, std::nullopt, deadline);
+    [[maybe_unused]] const Release outcome = lock_->release(quiet, *claim_, std::nullopt, deadline);
   } catch (const std::exception& error) {
     log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));
   }

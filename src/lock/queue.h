@@ -47,6 +47,7 @@ class Queue {
   void give_back_late_grant();
   Answer ask(Place::How how);
   void subscribe(Deadline deadline);
+  bool listens() const;
   void sleep(Deadline until);
   bool read_message(Deadline& until);
   void withdraw() noexcept;
@@ -59,7 +60,7 @@ class Queue {
   Deadline give_up_;
   Milliseconds usable_until_{0};
   std::optional<redis::Connection> subscriber_;
-  bool may_subscribe_ = true;
+  bool may_subscribe_;
   std::string ticket_;
   Milliseconds told_sleep_{0};  // by the last answer
   std::string obstacle_;        // who stood in the way then

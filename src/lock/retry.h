@@ -6,7 +6,6 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/loop.h"
-#include "redis/connection.h"
 
 namespace rlock::lock {
 
@@ -27,8 +26,8 @@ Milliseconds jitter(Milliseconds low, Milliseconds high);
 /// Calls `attempt(deadline)` until it does not throw Error{unavailable}, each time with at most `timeout`, until
 /// `give_up`; the first attempt always has its full time. A server that was never reached is not asked twice: its
 /// address is more likely wrong than its answer late.
-template <typename Attempt>
-auto persist(Loop& loop, const redis::Connection& connection, Milliseconds timeout, Deadline give_up, Attempt attempt) {
+template <typename Peer, typename Attempt>
+auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
   Backoff backoff;
   Deadline deadline = BootClock::now() + timeout;
   for (;;) {
@@ -36,7 +35,7 @@ auto persist(Loop& loop, const redis::Connection& connection, Milliseconds timeo
       return attempt(deadline);
     } catch (const Error& error) {
       const auto again = BootClock::now() + backoff.next();
-      if (error.code() != ExitCode::unavailable || !connection.was_reached() || again >= give_up) throw;
+      if (error.code() != ExitCode::unavailable || !peer.was_reached() || again >= give_up) throw;
       while (loop.wait(again) != Loop::Wake::deadline) {
       }
       deadline = std::min(give_up, again + timeout);

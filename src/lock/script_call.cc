@@ -7,7 +7,6 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "redis/exchange.h"
 
 namespace rlock::lock {
 namespace {
@@ -62,14 +61,93 @@ void check_reply(const redis::Address& from, const redis::Reply& reply) {
               fmt::format("{}: {}", from.url, reply.text)};
 }
 
-Fields call_script(Loop& loop, redis::Connection& connection, const Script& script, const ScriptArguments& arguments,
-                   Deadline deadline) {
-  auto replies = redis::call(loop, connection, {script_command(script, arguments)}, deadline);
-  if (replies[0].is_error("NOSCRIPT")) {
-    replies = redis::call(loop, connection, {command_with("EVAL", script.source, arguments)}, deadline);
+namespace {
+
+/// One call at several servers.
+class Round {
+ public:
+  Round(std::span<redis::Server> servers, const Script& script, const ScriptArguments& arguments, Deadline deadline)
+      : servers_(servers), script_(script), arguments_(arguments), deadline_(deadline), answers_(servers.size()) {
+    for (redis::Server& server : servers_) server.begin({script_command(script_, arguments_)}, deadline_);
   }
-  check_reply(connection.address(), replies[0]);
-  return {connection.address(), std::move(replies[0])};
+
+  std::vector<Answered> finish(Loop& loop, const std::function<bool(std::span<const Answered>)>& enough) {
+    const auto start = BootClock::now();
+    Deadline cut = deadline_;
+    while (advance()) {
+      const auto now = BootClock::now();
+      if (cut == deadline_ && enough(answers_)) cut = std::min(deadline_, now + (now - start));
+      if (now >= cut && cut != deadline_) break;
+      wait(loop, cut);
+    }
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (is_open(i)) servers_[i].abandon();
+    }
+    return std::move(answers_);
+  }
+
+ private:
+  bool is_open(std::size_t i) const { return std::holds_alternative<std::monostate>(answers_[i]); }
+
+  /// True while somebody has not answered.
+  bool advance() {
+    bool any_open = false;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (!is_open(i)) continue;
+      try {
+        advance(i);
+      } catch (const Error& error) {
+        answers_[i] = error;
+      }
+      any_open = any_open || is_open(i);
+    }
+    return any_open;
+  }
+
+  void advance(std::size_t i) {
+    redis::Server& server = servers_[i];
+    if (!server.advance()) return;
+    auto replies = server.take_replies();
+    if (replies[0].is_error("NOSCRIPT")) {
+      server.begin({command_with("EVAL", script_.source, arguments_)}, deadline_);
+      if (!server.advance()) return;
+      replies = server.take_replies();
+    }
+    check_reply(server.address(), replies[0]);
+    answers_[i] = Fields{server.address(), std::move(replies[0])};
+  }
+
+  void wait(Loop& loop, Deadline cut) {
+    std::vector<pollfd> fds;
+    Deadline until = cut;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (!is_open(i)) continue;
+      fds.push_back(servers_[i].interest());
+      until = std::min(until, servers_[i].deadline());
+    }
+    loop.wait(fds, until);
+  }
+
+  std::span<redis::Server> servers_;
+  const Script& script_;
+  const ScriptArguments& arguments_;
+  Deadline deadline_;
+  std::vector<Answered> answers_;
+};
+
+}  // namespace
+
+std::vector<Answered> call_everywhere(Loop& loop, std::span<redis::Server> servers, const Script& script,
+                                      const ScriptArguments& arguments, Deadline deadline,
+                                      const std::function<bool(std::span<const Answered>)>& enough) {
+  return Round{servers, script, arguments, deadline}.finish(loop, enough);
+}
+
+Fields call_script(Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments,
+                   Deadline deadline) {
+  auto answers = call_everywhere(loop, {&server, 1}, script, arguments, deadline, [](auto) { return false; });
+  if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
+  return std::get<Fields>(std::move(answers[0]));
 }
 
 }  // namespace rlock::lock

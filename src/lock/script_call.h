@@ -1,13 +1,17 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/loop.h"
 #include "lock/scripts.h"
-#include "redis/connection.h"
+#include "redis/server.h"
 
 namespace rlock::lock {
 
@@ -18,6 +22,7 @@ class Fields {
   Fields(const redis::Address& from, redis::Reply reply);
 
   const std::string& outcome() const { return outcome_; }
+  const std::string& server() const { return server_; }
   bool at_end() const { return next_ == reply_.elements.size(); }
   std::string text();
   /// A whole number, at most 2^53.
@@ -36,9 +41,19 @@ struct ScriptArguments {
   std::vector<std::string> values;
 };
 
-/// Calls a script once, by its digest; with its text where the server does not know it yet. Error replies are thrown:
-/// no_permission where Redis refuses who we are, else unavailable with the server's words.
-Fields call_script(Loop& loop, redis::Connection& connection, const Script& script, const ScriptArguments& arguments,
+/// What one server made of a call: nothing yet, its answer, or why it failed (no_permission where Redis refuses who we
+/// are, else unavailable with the server's words).
+using Answered = std::variant<std::monostate, Fields, Error>;
+
+/// Calls a script at all servers at once, by its digest, and with its text where the server does not know it yet. Ends
+/// when all have answered or failed, or, once `enough` is true of the answers so far, when those that lag have had as
+/// long again. Throws only what a handler of `loop` throws.
+std::vector<Answered> call_everywhere(Loop& loop, std::span<redis::Server> servers, const Script& script,
+                                      const ScriptArguments& arguments, Deadline deadline,
+                                      const std::function<bool(std::span<const Answered>)>& enough);
+
+/// Calls a script at one server; throws what it failed with.
+Fields call_script(Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments,
                    Deadline deadline);
 
 /// The command that call_script() sends, for callers that send many at once.

@@ -18,6 +18,7 @@ extern const Script cancel;
 extern const Script force;
 extern const Script release;
 extern const Script renew;
+extern const Script settle;
 extern const Script status;
 }  // namespace scripts
 

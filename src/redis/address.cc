@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -28,6 +29,30 @@ std::optional<Span> find_password(std::string_view url) {
   return Span{colon + 1, at};
 }
 
+constexpr std::uint16_t redis_port = 6379;
+constexpr std::uint16_t sentinel_port = 26379;
+
+/// Nothing unless all of the text is a decimal number in [low, high].
+std::optional<int> parse_number(std::string_view text, int low, int high) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) return std::nullopt;
+  return value;
+}
+
+struct Scheme {
+  std::string_view name;
+  Address::Kind kind;
+  bool tls;
+};
+
+constexpr std::array<Scheme, 6> schemes{{{"redis", Address::Kind::node, false},
+                                         {"rediss", Address::Kind::node, true},
+                                         {"redis-sentinel", Address::Kind::sentinel, false},
+                                         {"rediss-sentinel", Address::Kind::sentinel, true},
+                                         {"redis-cluster", Address::Kind::cluster, false},
+                                         {"rediss-cluster", Address::Kind::cluster, true}}};
+
 /// Reads the parts of one URL from left to right; every error names the URL.
 class Parser {
  public:
@@ -42,15 +67,17 @@ class Parser {
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos) fail("no scheme; write redis://HOST[:PORT][/DB]");
-    const std::string_view scheme = rest_.substr(0, colon);
+    const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);
-    if (scheme == "redis") {
-      parse_tcp();
-    } else if (scheme == "unix") {
+    if (name == "unix") {
       parse_unix();
-    } else {
-      fail(fmt::format("unknown scheme '{}'", scheme));
+      return std::move(address_);
     }
+    const auto scheme = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
+    if (scheme == schemes.end()) fail(fmt::format("unknown scheme '{}'", name));
+    address_.kind = scheme->kind;
+    if (scheme->tls) address_.tls.emplace();
+    parse_network();
     return std::move(address_);
   }
 
@@ -65,30 +92,24 @@ class Parser {
     return *std::move(plain);
   }
 
-  /// A decimal number in [low, high]; nothing else around it.
-  int number(std::string_view text, int low, int high, std::string_view part) const {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
-      fail(fmt::format("bad {} '{}'", part, text));
-    }
-    return value;
+  void parse_database(std::string_view text) {
+    const auto number = parse_number(text, 0, 1'000'000);
+    if (!number) fail(fmt::format("bad database number '{}'", text));
+    address_.database = *number;
   }
 
-  void parse_tcp() {
-    const auto slash = rest_.find('/', rest_.rfind('@') == std::string_view::npos ? 0 : rest_.rfind('@'));
+  void parse_network() {
+    const auto at = rest_.rfind('@');
+    const auto slash = rest_.find('/', at == std::string_view::npos ? 0 : at);
     std::string_view authority = rest_.substr(0, slash);
     std::string_view path = slash == std::string_view::npos ? "" : rest_.substr(slash + 1);
-    reject_query(authority);
-    reject_query(path);
+    const auto query = rest_.find_first_of("?#", at == std::string_view::npos ? 0 : at);
+    if (query != std::string_view::npos) fail(fmt::format("unknown query parameter '{}'", rest_.substr(query + 1)));
     parse_user(authority);
-    parse_host(authority);
-    if (!path.empty()) address_.database = number(path, 0, 1'000'000, "database number");
-  }
-
-  void reject_query(std::string_view part) const {
-    const auto mark = part.find_first_of("?#");
-    if (mark != std::string_view::npos) fail(fmt::format("unknown query parameter '{}'", part.substr(mark + 1)));
+    parse_hosts(authority);
+    if (address_.kind == Address::Kind::sentinel) parse_master_name(path);
+    if (address_.kind == Address::Kind::cluster && !path.empty()) fail("a cluster has only database 0");
+    if (!path.empty()) parse_database(path);
   }
 
   /// Takes "user[:pass]@" off the front.
@@ -100,35 +121,47 @@ class Parser {
     const auto colon = user.find(':');
     address_.credentials.user = decoded(user.substr(0, colon), "user name");
     if (colon != std::string_view::npos) address_.credentials.password = decoded(user.substr(colon + 1), "password");
+    if (address_.kind == Address::Kind::sentinel) address_.sentinel = address_.credentials;
   }
 
-  void parse_host(std::string_view host) {
-    std::string_view port;
-    if (host.starts_with('[')) {
-      const auto close = host.find(']');
-      if (close == std::string_view::npos) fail("no ']' after the IPv6 address");
-      address_.endpoint.host = host.substr(1, close - 1);
-      port = host.substr(close + 1);
-    } else {
-      const auto colon = host.find(':');
-      address_.endpoint.host = decoded(host.substr(0, colon), "host");
-      if (colon != std::string_view::npos) port = host.substr(colon);
+  void parse_hosts(std::string_view hosts) {
+    const bool sentinel = address_.kind == Address::Kind::sentinel;
+    for (bool more = true; more;) {
+      const auto comma = address_.kind == Address::Kind::node ? std::string_view::npos : hosts.find(',');
+      more = comma != std::string_view::npos;
+      parse_host(hosts.substr(0, comma), sentinel ? sentinel_port : redis_port);
+      hosts.remove_prefix(more ? comma + 1 : hosts.size());
     }
-    if (address_.endpoint.host.empty()) fail("no host");
-    if (port.empty()) return;
-    if (port[0] != ':' || port.find(':', 1) != std::string_view::npos) fail("write an IPv6 address in brackets");
-    address_.endpoint.port = static_cast<std::uint16_t>(number(port.substr(1), 1, 65535, "port"));
+  }
+
+  void parse_host(std::string_view host, std::uint16_t default_port) {
+    if (host.empty() || host[0] == ':') fail("no host");
+    const auto endpoint = parse_endpoint(host, default_port);
+    if (!endpoint) fail(fmt::format("bad host or port '{}'; write HOST[:PORT], an IPv6 address in brackets", host));
+    address_.endpoints.push_back(*endpoint);
+    address_.endpoints.back().host = decoded(endpoint->host, "host");
+  }
+
+  /// Takes "master-name" off the front of the path; the database may follow.
+  void parse_master_name(std::string_view& path) {
+    const auto slash = path.find('/');
+    address_.master_name = decoded(path.substr(0, slash), "master name");
+    if (address_.master_name.empty()) fail("no master name; write redis-sentinel://HOST[:PORT]/MASTER-NAME");
+    address_.must_be_master = true;
+    path = slash == std::string_view::npos ? "" : path.substr(slash + 1);
   }
 
   void parse_unix() {
     const auto mark = rest_.find('?');
-    address_.endpoint.path = decoded(rest_.substr(0, mark), "path");
-    if (!address_.endpoint.path.starts_with('/')) fail("write the absolute path of the socket: unix:///PATH");
-    if (address_.endpoint.path.size() >= sizeof sockaddr_un::sun_path) fail("the path of the socket is too long");
+    Endpoint endpoint;
+    endpoint.path = decoded(rest_.substr(0, mark), "path");
+    if (!endpoint.path.starts_with('/')) fail("write the absolute path of the socket: unix:///PATH");
+    if (endpoint.path.size() >= sizeof sockaddr_un::sun_path) fail("the path of the socket is too long");
+    address_.endpoints.push_back(endpoint);
     if (mark == std::string_view::npos) return;
     const std::string_view query = rest_.substr(mark + 1);
     if (!query.starts_with("db=")) fail(fmt::format("unknown query parameter '{}'", query.substr(0, query.find('='))));
-    address_.database = number(query.substr(3), 0, 1'000'000, "database number");
+    parse_database(query.substr(3));
   }
 
   std::string_view rest_;
@@ -147,6 +180,35 @@ std::string to_string(const Endpoint& endpoint) {
   if (endpoint.is_unix()) return endpoint.path;
   const bool v6 = endpoint.host.find(':') != std::string::npos;
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", endpoint.host, v6 ? "]" : "", endpoint.port);
+}
+
+Address Address::at(const Endpoint& endpoint) const {
+  Address node = *this;
+  node.kind = Kind::node;
+  node.endpoints = {endpoint};
+  if (kind != Kind::node) node.url = fmt::format("{} ({})", url, to_string(endpoint));
+  return node;
+}
+
+std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port) {
+  Endpoint endpoint{.host = {}, .port = default_port, .path = {}};
+  std::string_view port;
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    endpoint.host = text.substr(1, close - 1);
+    port = text.substr(close + 1);
+  } else {
+    const auto colon = text.find(':');
+    endpoint.host = text.substr(0, colon);
+    if (colon != std::string_view::npos) port = text.substr(colon);
+  }
+  if (endpoint.host.empty()) return std::nullopt;
+  if (port.empty()) return endpoint;
+  const auto number = port[0] == ':' ? parse_number(port.substr(1), 1, 65535) : std::nullopt;
+  if (!number) return std::nullopt;
+  endpoint.port = static_cast<std::uint16_t>(*number);
+  return endpoint;
 }
 
 Address parse_address(std::string_view url) { return Parser{url}.parse(); }

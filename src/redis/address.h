@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "redis/credentials.h"
 
@@ -16,23 +17,52 @@ struct Endpoint {
   std::string path;
 
   bool is_unix() const { return !path.empty(); }
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
 /// "127.0.0.1:6379", "[::1]:6379" or "/run/redis.sock".
 std::string to_string(const Endpoint& endpoint);
 
-/// What one URL says.
-struct Address {
-  std::string url;       // as given, its password masked: for messages
-  std::string bare_url;  // as given, without its password: for the environment of a command
-  Endpoint endpoint;
-  Credentials credentials;
-  int database = 0;
+/// How to speak TLS. Paths may be empty.
+struct TlsOptions {
+  std::string ca;           // file or hashed directory; empty: the system's
+  std::string certificate;  // ours, with its key
+  std::string key;
+  std::string server_name;  // expected in the server's certificate instead of the host
+  bool insecure = false;    // nothing is verified
+
+  friend bool operator==(const TlsOptions&, const TlsOptions&) = default;
 };
 
-/// Reads redis://[user[:pass]@]host[:port][/db] and unix:///path[?db=N]; percent-encoding is decoded.
-/// Throws Error{usage} that names the URL with its password masked.
+/// What one URL says.
+struct Address {
+  enum class Kind {
+    node,      // endpoints[0] itself
+    sentinel,  // the master that the sentinels at the endpoints name
+    cluster,   // whichever node of the cluster serves the key
+  };
+
+  std::string url;       // as given, its password masked: for messages
+  std::string bare_url;  // as given, without its password: for the environment of a command
+  Kind kind = Kind::node;
+  std::vector<Endpoint> endpoints;     // at least one
+  std::string master_name;             // of a sentinel URL
+  std::optional<Credentials> sentinel; // who we are to the sentinels
+  Credentials credentials;             // who we are to the servers
+  int database = 0;
+  std::optional<TlsOptions> tls;
+  bool must_be_master = false;         // verified with ROLE before anything is asked
+
+  /// One node of it, reached in the same way.
+  Address at(const Endpoint& endpoint) const;
+};
+
+/// Reads the URLs of rlock(1): redis, rediss, unix, redis-sentinel, rediss-sentinel, redis-cluster, rediss-cluster;
+/// percent-encoding is decoded. Throws Error{usage} that names the URL with its password masked.
 Address parse_address(std::string_view url);
+
+/// Reads "host:port" or "[v6]:port"; nothing for anything else.
+std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
 
 /// The URL with any password in it replaced by "***"; works on malformed ones too.
 std::string mask_password(std::string_view url);

@@ -14,6 +14,7 @@ Connection::Connection(Address address, ReplyLimits limits) : address_(std::move
 void Connection::close() {
   state_ = State::closed;
   lookup_.reset();
+  tls_.reset();
   socket_.reset();
   reader_.reset();
   introductions_.clear();
@@ -44,7 +45,8 @@ std::vector<Reply> Connection::take_replies() {
 pollfd Connection::interest() const {
   if (lookup_) return {lookup_->fd(), POLLIN, 0};
   if (!socket_) return {-1, 0, 0};
-  const bool writing = state_ == State::connecting || !outgoing_.empty();
+  bool writing = state_ == State::connecting || !outgoing_.empty();
+  if (tls_) writing = tls_->wants_to_write();
   return {socket_->fd(), static_cast<short>(writing ? POLLOUT : POLLIN), 0};
 }
 
@@ -60,11 +62,12 @@ bool Connection::advance() {
 
 bool Connection::step() {
   if (state_ == State::closed) {
-    lookup_.emplace(address_.endpoint);
+    lookup_.emplace(address_.endpoints[0]);
     state_ = State::looking_up;
   }
   if (state_ == State::looking_up && !look_up()) return false;
   if (state_ == State::connecting) connect();
+  if (state_ == State::securing && tls_->handshake()) start_talking();
   if (state_ == State::introducing) introduce();
   return state_ == State::ready && exchange();
 }
@@ -79,16 +82,23 @@ bool Connection::look_up() {
   return true;
 }
 
+/// Goes on to the next address while one fails.
 void Connection::connect() {
   while (state_ == State::connecting) {
     try {
       if (!socket_) try_address();
       if (BootClock::now() >= address_deadline_) throw Error{ExitCode::unavailable, "no answer in time"};
-      if (!flush()) return;
-      state_ = introductions_.empty() ? State::ready : State::introducing;
-    } catch (const Error&) {
+      if (!socket_->is_connected()) return;
+      if (address_.tls) {
+        tls_.emplace(*address_.tls, address_.endpoints[0].host, socket_->fd());
+        state_ = State::securing;
+      } else {
+        start_talking();
+      }
+    } catch (const Error& error) {
+      tls_.reset();
       socket_.reset();
-      if (next_address_ >= addresses_.size()) throw;
+      if (error.code() != ExitCode::unavailable || next_address_ >= addresses_.size()) throw;
     }
   }
 }
@@ -99,14 +109,20 @@ void Connection::try_address() {
   const auto now = BootClock::now();
   address_deadline_ = left > 1 ? now + (deadline_ - now) / left : deadline_;
   reader_.emplace(limits_);
+  socket_.emplace(addresses_[next_address_++]);
+}
+
+/// The first words of a new connection.
+void Connection::start_talking() {
   introductions_ = introductions();
   outgoing_.clear();
   if (introductions_.empty()) {
     outgoing_ = request_;
+    state_ = State::ready;
   } else {
     encode(introductions_.front(), outgoing_);
+    state_ = State::introducing;
   }
-  socket_.emplace(addresses_[next_address_++]);
 }
 
 std::vector<Command> Connection::introductions() const {
@@ -116,6 +132,7 @@ std::vector<Command> Connection::introductions() const {
     commands.push_back(user.empty() ? Command{"AUTH", *password} : Command{"AUTH", user, *password});
   }
   if (address_.database != 0) commands.push_back({"SELECT", std::to_string(address_.database)});
+  if (address_.must_be_master) commands.push_back({"ROLE"});
   return commands;
 }
 
@@ -137,12 +154,16 @@ void Connection::introduce() {
 }
 
 void Connection::check_introduction(const Reply& reply) const {
+  const std::string& command = introductions_.front().front();
+  if (command == "ROLE" && !reply.elements.empty() && reply.elements[0].text != "master") {
+    throw Error{ExitCode::unavailable, "is not the master but " + reply.elements[0].text};
+  }
   if (!reply.is_error()) return;
-  const bool authenticating = introductions_.front().front() == "AUTH";
+  const bool authenticating = command == "AUTH";
   const bool busy = reply.is_error("LOADING") || reply.is_error("BUSY") || reply.is_error("MASTERDOWN");
   const bool refused = !busy && (authenticating || reply.is_error("NOAUTH") || reply.is_error("NOPERM"));
   throw Error{refused ? ExitCode::no_permission : ExitCode::unavailable,
-              fmt::format("{} refused: {}", introductions_.front().front(), reply.text)};
+              fmt::format("{} refused: {}", command, reply.text)};
 }
 
 bool Connection::exchange() {
@@ -158,7 +179,7 @@ bool Connection::exchange() {
 /// True when every byte has left.
 bool Connection::flush() {
   while (!outgoing_.empty()) {
-    const std::size_t count = socket_->write(outgoing_);
+    const std::size_t count = tls_ ? tls_->write(outgoing_) : socket_->write(outgoing_);
     if (count == 0) return false;
     outgoing_.erase(0, count);
   }
@@ -169,7 +190,7 @@ std::optional<Reply> Connection::read_reply() {
   std::array<char, 16384> buffer;
   auto reply = reader_->next();
   while (!reply) {
-    const std::size_t count = socket_->read(buffer);
+    const std::size_t count = tls_ ? tls_->read(buffer) : socket_->read(buffer);
     if (count == 0) return std::nullopt;
     reader_->feed({buffer.data(), count});
     reply = reader_->next();

@@ -11,6 +11,7 @@
 #include "redis/reply.h"
 #include "redis/resolve.h"
 #include "redis/socket.h"
+#include "redis/tls.h"
 
 namespace rlock::redis {
 
@@ -51,8 +52,9 @@ class Connection {
   enum class State {
     closed,
     looking_up,   // lookup_
-    connecting,   // socket_ to addresses_[next_address_ - 1], once it is made: no byte has left yet
-    introducing,  // AUTH, then SELECT, one at a time
+    connecting,   // socket_ to addresses_[next_address_ - 1], once it is made
+    securing,     // tls_
+    introducing,  // AUTH, then SELECT and ROLE, one at a time
     ready,
   };
 
@@ -60,6 +62,7 @@ class Connection {
   bool look_up();
   void connect();
   void try_address();
+  void start_talking();
   std::vector<Command> introductions() const;
   void introduce();
   bool exchange();
@@ -75,6 +78,7 @@ class Connection {
   std::size_t next_address_ = 0;
   Deadline address_deadline_ = never;  // for the address being tried, when others are left
   std::optional<Socket> socket_;
+  std::optional<Tls> tls_;
   std::optional<ReplyReader> reader_;
   std::vector<Command> introductions_;  // still to be sent
   std::string outgoing_;                // bytes of the step under way

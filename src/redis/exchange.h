@@ -1,14 +1,19 @@
 #pragma once
 
+#include <functional>
+#include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "base/loop.h"
 #include "redis/connection.h"
+#include "redis/server.h"
 
 namespace rlock::redis {
 
 /// Sends the commands and waits for their replies, while `loop`'s handlers run. Throws as Connection does; what a
 /// handler throws passes through and abandons the exchange.
 std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline);
+std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
 
 }  // namespace rlock::redis

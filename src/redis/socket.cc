@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -17,11 +18,7 @@ Error broken(int error_number) {
   return {ExitCode::unavailable, std::string{"connection failed: "} + ::strerror(error_number)};
 }
 
-/// ENOTCONN and EALREADY: the connection is still being made. EAGAIN is also a unix socket whose backlog is full,
-/// which never becomes ready; the deadline ends that.
-bool must_wait(int error_number) {
-  return error_number == EAGAIN || error_number == EINTR || error_number == ENOTCONN || error_number == EALREADY;
-}
+bool must_wait(int error_number) { return error_number == EAGAIN || error_number == EINTR; }
 
 }  // namespace
 
@@ -32,6 +29,16 @@ Socket::Socket(const SocketAddress& address)
   if (address.storage.ss_family != AF_UNIX) ::setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const auto* target = reinterpret_cast<const sockaddr*>(&address.storage);
   if (::connect(fd(), target, address.length) < 0 && errno != EINPROGRESS) throw broken(errno);
+}
+
+bool Socket::is_connected() const {
+  pollfd writable{fd(), POLLOUT, 0};
+  if (::poll(&writable, 1, 0) < 1) return false;
+  int error = 0;
+  socklen_t length = sizeof error;
+  ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0) throw broken(error);
+  return true;
 }
 
 std::size_t Socket::write(std::string_view bytes) {

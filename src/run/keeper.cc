@@ -22,12 +22,12 @@ Milliseconds since(BootClock::time_point start) {
 
 }  // namespace
 
-Keeper::Keeper(Plan plan, const Log& log, redis::Connection& connection)
+Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
       log_(&log),
       signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP}),
       guard_(fork_guard(plan_.command)),
-      lock_(connection, plan_.name) {
+      lock_(servers, plan_.name, plan_.max_lease) {
   adopt_orphans();
   loop_.watch(signals_.fd(), [this] { on_signal(); });
   loop_.watch(guard_.line.fd(), [this] { on_news(); });
@@ -64,7 +64,7 @@ bool Keeper::take_lock() {
   }
   log_->step(fmt::format("holding {}, fence {}", plan_.name.text(), result_.grant->fence.value));
   warn_of_slow_network();
-  renewer_.emplace(loop_, *log_, lock_, plan_.claim.token, plan_.lease, result_.grant->sent);
+  renewer_.emplace(loop_, *log_, lock_, plan_.claim, *result_.grant, plan_.lease);
   return true;
 }
 
@@ -296,10 +296,10 @@ void Keeper::release() {
   }
   const Milliseconds timeout = plan_.patience.timeout;
   try {
-    const auto answer = lock::persist(loop_, lock_.connection(), timeout, BootClock::now() + timeout, [&](Deadline d) {
+    const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
       return lock_.release(loop_, plan_.claim, result_.verdict.command_status, d);
     });
-    if (answer.outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost) return;
+    if (outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost) return;
     if (lock_.was_released(loop_, plan_.claim.token, BootClock::now() + timeout)) return;
     result_.verdict.outcome = Outcome::lost;
     complain(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));

@@ -27,6 +27,7 @@ struct Plan {
   lock::Claim claim;
   std::optional<lock::Token> inherited;  // of an enclosing run that holds this lock: re-enter with it
   lock::LeaseTerms lease;
+  Milliseconds max_lease{};
   lock::Patience patience;
   OnLost on_lost = OnLost::kill;
   ExitCode conflict = ExitCode::conflict;
@@ -48,8 +49,8 @@ struct Result {
 /// deadline that we last gave it has passed.
 class Keeper {
  public:
-  /// The connection is not open yet: the guard is forked first. The log and connection stay the caller's.
-  Keeper(Plan plan, const Log& log, redis::Connection& connection);
+  /// The servers are not connected to yet: the guard is forked first. They and the log stay the caller's.
+  Keeper(Plan plan, const Log& log, std::span<redis::Server> servers);
 
   /// Failures, and signals before the command was started, are thrown as Error; nothing is held then.
   Result run();

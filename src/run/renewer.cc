@@ -10,9 +10,15 @@ namespace rlock::run {
 
 using std::chrono::duration_cast;
 
-Renewer::Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Token& token, const lock::LeaseTerms& terms,
-                 BootClock::time_point sent)
-    : loop_(&loop), log_(&log), lock_(&lock), token_(token), lease_(terms, sent), next_(lease_.renew_at()) {}
+Renewer::Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Claim& claim, const lock::Granted& grant,
+                 const lock::LeaseTerms& terms)
+    : loop_(&loop),
+      log_(&log),
+      lock_(&lock),
+      claim_(&claim),
+      fence_(grant.fence),
+      lease_(terms, grant.sent),
+      next_(lease_.renew_at()) {}
 
 bool Renewer::attempt(Deadline give_up) {
   const auto sent = BootClock::now();
@@ -27,9 +33,9 @@ bool Renewer::attempt(Deadline give_up) {
 }
 
 void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
-  if (lock_->renew(*loop_, token_, lease_.terms().ttl, deadline) == lock::Renewal::extended) {
+  if (lock_->renew(*loop_, *claim_, fence_, deadline) == lock::Renewal::extended) {
     credit(sent);
-  } else if (lock_->was_released(*loop_, token_, BootClock::now() + lease_.terms().attempt)) {
+  } else if (lock_->was_released(*loop_, claim_->token, BootClock::now() + lease_.terms().attempt)) {
     state_ = State::released;
     log_->step(fmt::format("{} was released by its command", lock_->name().text()));
   } else {

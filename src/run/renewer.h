@@ -20,9 +20,9 @@ class Renewer {
     lost,      // another may hold it this very moment
   };
 
-  /// `sent` is when the request was sent that was granted. All references stay the caller's.
-  Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Token& token, const lock::LeaseTerms& terms,
-          BootClock::time_point sent);
+  /// All references stay the caller's.
+  Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Claim& claim, const lock::Granted& grant,
+          const lock::LeaseTerms& terms);
 
   const lock::Lease& lease() const { return lease_; }
   State state() const { return state_; }
@@ -42,7 +42,8 @@ class Renewer {
   Loop* loop_;
   const Log* log_;
   lock::Lock* lock_;
-  lock::Token token_;
+  const lock::Claim* claim_;
+  lock::Fence fence_;
   lock::Lease lease_;
   lock::Backoff backoff_;
   State state_ = State::held;

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "redis/address.h"
+#include "redis/connection.h"
+#include "redis/locator.h"
+#include "redis/reply.h"
+
+namespace rlock::redis {
+
+/// What one URL names; which node answers for it may change. Has the interface of a Connection, and is as passive.
+/// Redirections of a cluster are followed; after a failure, or an answer of a node that is not the master any more, the
+/// next exchange looks for the node anew.
+class Server {
+ public:
+  explicit Server(const Address& address, ReplyLimits limits = {});
+
+  const Address& address() const { return address_; }
+  /// The node that is asked now, for a second connection to the same one; nullptr while it is not known.
+  const Address* node() const { return node_ ? &node_->address() : nullptr; }
+
+  void begin(const std::vector<Command>& commands, Deadline deadline);
+  pollfd interest() const;
+  Deadline deadline() const;
+  bool advance();
+  std::vector<Reply> take_replies() { return std::move(replies_); }
+  bool was_reached() const { return reached_; }
+  /// Abandons an exchange whose answer is of no interest any more.
+  void abandon();
+
+ private:
+  enum class State { idle, locating, asking };
+
+  void start_asking(const Address& node);
+  bool look_at_replies();
+  bool follow(const Reply& redirection);
+  void forget_node();
+
+  Address address_;
+  ReplyLimits limits_;
+  Locator locator_;
+  std::optional<Connection> node_;
+  State state_ = State::idle;
+  std::vector<Command> commands_;
+  Deadline deadline_ = never;
+  int redirections_ = 0;
+  bool asking_elsewhere_ = false;  // after ASK: for this once
+  std::vector<Reply> replies_;
+  bool reached_ = false;
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,161 @@
+#include "redis/tls.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "redis/openssl.h"
+
+namespace rlock::redis {
+namespace {
+
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool is_ip_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> buffer{};
+  return ::inet_pton(AF_INET, host.c_str(), buffer.data()) == 1 || ::inet_pton(AF_INET6, host.c_str(), buffer.data()) == 1;
+}
+
+/// OpenSSL writes with write(2): a broken connection is to be an error and not a signal.
+void block_sigpipe() {
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::sigprocmask(SIG_BLOCK, &pipe, nullptr);
+}
+
+[[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
+  const auto& ssl = OpenSsl::load();
+  const char* reason = ssl.reason_string(ssl.last_error());
+  throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};
+}
+
+}  // namespace
+
+void Tls::FreeContext::operator()(ssl_ctx_st* context) const { OpenSsl::load().context_free(context); }
+void Tls::FreeSession::operator()(ssl_st* session) const { OpenSsl::load().session_free(session); }
+
+Tls::Tls(const TlsOptions& options, const std::string& host, int socket) {
+  const auto& ssl = OpenSsl::load();
+  block_sigpipe();
+  context_.reset(ssl.context_new(ssl.client_method()));
+  if (!context_) fail("cannot be set up");
+  ssl.context_control(context_.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  load_certificate(options);
+  if (!options.insecure) load_authorities(options);
+  session_.reset(ssl.session_new(context_.get()));
+  if (!session_ || ssl.set_fd(session_.get(), socket) != 1) fail("cannot be set up");
+  std::string name = options.server_name.empty() ? host : options.server_name;
+  if (!options.insecure) expect_name(name);
+  if (!is_ip_address(name)) {  // SNI is for names only
+    ssl.session_control(session_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
+  }
+}
+
+void Tls::load_certificate(const TlsOptions& options) {
+  const auto& ssl = OpenSsl::load();
+  if (!options.certificate.empty() && ssl.use_certificate(context_.get(), options.certificate.c_str()) != 1) {
+    refuse_file("--cert", options.certificate);
+  }
+  const std::string& key = options.key.empty() ? options.certificate : options.key;  // one file may hold both
+  if (key.empty()) return;
+  if (ssl.use_private_key(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      ssl.check_private_key(context_.get()) != 1) {
+    refuse_file("--tls-key", key);
+  }
+}
+
+void Tls::load_authorities(const TlsOptions& options) {
+  const auto& ssl = OpenSsl::load();
+  ssl.set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+  if (!options.ca.empty()) {
+    const auto load = is_directory(options.ca) ? ssl.load_verify_dir : ssl.load_verify_file;
+    if (load(context_.get(), options.ca.c_str()) != 1) refuse_file("--cacert", options.ca);
+  } else if (std::getenv("SSL_CERT_FILE") == nullptr && is_directory(ssl.default_cert_dir())) {
+    ssl.default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
+  } else {
+    ssl.default_verify_file(context_.get());
+  }
+}
+
+void Tls::expect_name(const std::string& name) {
+  const auto& ssl = OpenSsl::load();
+  X509_VERIFY_PARAM* expected = ssl.parameters(session_.get());
+  const int accepted = is_ip_address(name) ? ssl.expect_ip(expected, name.c_str())
+                                           : ssl.expect_host(expected, name.c_str(), name.size());
+  if (accepted != 1) fail("cannot expect the name " + name);
+}
+
+bool Tls::handshake() {
+  const auto& ssl = OpenSsl::load();
+  ssl.clear_errors();
+  const int result = ssl.connect(session_.get());
+  return result == 1 || !must_wait(result);
+}
+
+std::size_t Tls::write(std::string_view bytes) {
+  const auto& ssl = OpenSsl::load();
+  ssl.clear_errors();
+  const int count = ssl.write(session_.get(), bytes.data(), static_cast<int>(bytes.size()));
+  if (count > 0) return static_cast<std::size_t>(count);
+  must_wait(count);
+  return 0;
+}
+
+std::size_t Tls::read(std::span<char> into) {
+  const auto& ssl = OpenSsl::load();
+  ssl.clear_errors();
+  const int count = ssl.read(session_.get(), into.data(), static_cast<int>(into.size()));
+  if (count > 0) return static_cast<std::size_t>(count);
+  must_wait(count);
+  return 0;
+}
+
+/// Throws for all but "not yet".
+bool Tls::must_wait(int result) {
+  const auto& ssl = OpenSsl::load();
+  const int error_number = errno;
+  switch (ssl.get_error(session_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      wants_to_write_ = false;
+      return true;
+    case SSL_ERROR_WANT_WRITE:
+      wants_to_write_ = true;
+      return true;
+    case SSL_ERROR_ZERO_RETURN:
+      throw Error{ExitCode::unavailable, "the server closed the connection"};
+    case SSL_ERROR_SYSCALL:
+      if (error_number != 0) fail(::strerror(error_number));
+      fail("the server closed the connection");
+    default:
+      fail("handshake failed");
+  }
+}
+
+void Tls::fail(const std::string& what) const {
+  const auto& ssl = OpenSsl::load();
+  const long verified = session_ ? ssl.verify_result(session_.get()) : X509_V_OK;
+  if (verified != X509_V_OK) {
+    throw Error{ExitCode::unavailable,
+                fmt::format("TLS: the server's certificate is refused: {}", ssl.verify_error_string(verified))};
+  }
+  const unsigned long last = ssl.last_error();
+  const char* reason = last != 0 ? ssl.reason_string(last) : nullptr;
+  // What OpenSSL makes of an answer that is no TLS at all.
+  if (reason != nullptr && std::strstr(reason, "wrong version number") != nullptr) {
+    throw Error{ExitCode::unavailable, "TLS: the server does not speak TLS on this port"};
+  }
+  throw Error{ExitCode::unavailable, fmt::format("TLS: {}", reason != nullptr ? reason : what)};
+}
+
+}  // namespace rlock::redis

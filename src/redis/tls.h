@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "redis/address.h"
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+namespace rlock::redis {
+
+/// TLS over a connected, non-blocking socket, which stays the caller's. The server's chain and name are verified
+/// (RFC 9525: DNS name or IP address) unless the options say insecure. OpenSSL is loaded with the first of these: linked
+/// in, it would cost every start that speaks no TLS as much as all the rest.
+class Tls {
+ public:
+  /// Throws Error{config} for a certificate, key or CA that cannot be read; Error{os} where OpenSSL is not installed.
+  Tls(const TlsOptions& options, const std::string& host, int socket);
+
+  /// True when the server has proved who it is. Throws Error{unavailable} that says what was wrong.
+  bool handshake();
+  /// As Socket's.
+  std::size_t write(std::string_view bytes);
+  std::size_t read(std::span<char> into);
+  /// Whether the last call that could not go on waits to write rather than to read.
+  bool wants_to_write() const { return wants_to_write_; }
+
+ private:
+  struct FreeContext {
+    void operator()(ssl_ctx_st* context) const;
+  };
+  struct FreeSession {
+    void operator()(ssl_st* session) const;
+  };
+
+  void load_certificate(const TlsOptions& options);
+  void load_authorities(const TlsOptions& options);
+  void expect_name(const std::string& name);
+  bool must_wait(int result);
+  [[noreturn]] void fail(const std::string& what) const;
+
+  std::unique_ptr<ssl_ctx_st, FreeContext> context_;
+  std::unique_ptr<ssl_st, FreeSession> session_;
+  bool wants_to_write_ = false;
+};
+
+}  // namespace rlock::redis
