@@ -16,11 +16,13 @@ build   pkg-config      pkg-config
 build   libhiredis-dev  hiredis/hiredis.h
 build   libfmt-dev      fmt/format.h
 build   libcli11-dev    CLI/CLI.hpp
+build   libssl-dev      openssl/ssl.h
 server  $(basename "$server")         $server
 server  $(basename "${server%-server}")-tools     ${server%-server}-cli
 test    bats            bats
 test    parallel        env_parallel
 test    jq              jq
+test    python3         python3
 lint    clang-format    clang-format
 lint    shellcheck      shellcheck
 lint    lua-check       luacheck
