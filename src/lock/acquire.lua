@@ -22,6 +22,14 @@ local function reenter(r)
   return {'granted', r.fence, num(r.slot), num(r.expires - now)}
 end
 
+-- Waiting does not mend it. Whoever stood behind may fit.
+local function mismatch()
+  local reply = {'mismatch', num(capacity)}
+  leave_queue(token)
+  wake_next()
+  return reply
+end
+
 local function join_queue()
   if ticket == '' then
     ticket = num(math.max(now_us, tonumber(call('HGET', META, 'ticket') or 0) + 1))
@@ -100,12 +108,9 @@ end
 if max_lease > 0 and uptime() < max_lease then return {'young', num(uptime())} end
 local ours = load_lock()
 local mine = holders[token]
+if capacity and cap ~= capacity and (cap > 1 or capacity > 1) then return mismatch() end
 if mine and mine.expires > now then return reenter(mine) end
 if how == 'reenter' then return {'lost'} end
-if ours and capacity and cap ~= capacity and (cap > 1 or capacity > 1) then
-  leave_queue(token)
-  return {'mismatch', num(capacity)}
-end
 if wait then join_queue() end
 if not ours then return foreign() end
 local granted, queued = walk(token, cap, false)
