@@ -22,9 +22,15 @@ local function mark_released(till)
   call('HSET', META, 'released', table.concat(kept, ' '))
 end
 
+local function ended(r)
+  if r and r.cools > now then return {'cooling', num(r.cools - now)} end
+  return {'released'}
+end
+
 local r = load_lock() and holders[token]
 if not r or r.expires <= now then
-  return {level ~= '*' and call('HGET', META, 'ended') == level and 'released' or 'lost'}
+  local again = level ~= '*' and call('HGET', META, 'ended') == level
+  return again and ended(r) or {'lost'}
 end
 local left = remaining_levels(r.levels)
 if #left > 0 then
@@ -33,10 +39,9 @@ if #left > 0 then
   return {'kept', num(#left)}
 end
 
-local till, outcome = r.expires, {'released'}
+local till, reply = r.expires, ended(r)
 if r.cools > now then
   r.expires = now
-  outcome = {'cooling', num(r.cools - now)}
   save(token, capacity)
   count_seats(capacity)
 else
@@ -47,4 +52,4 @@ call('HSET', META, 'ended', level,
 if level == '*' then mark_released(till) end
 call('PEXPIRE', META, MEMORY)
 wake_next()
-return outcome
+return reply
