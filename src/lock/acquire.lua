@@ -18,6 +18,7 @@ local function reenter(r)
   if capacity == 0 and cap == 1 then return {'upgrade'} end
   if not (',' .. r.levels .. ','):find(',' .. level .. ',', 1, true) then r.levels = r.levels .. ',' .. level end
   r.expires = math.max(r.expires, now + ttl)
+  r.cools = math.max(r.cools, now + min_hold)
   save(token, capacity)
   return {'granted', r.fence, num(r.slot), num(r.expires - now)}
 end
@@ -91,8 +92,8 @@ local function grant(queued)
   local slot = cap > 1 and lowest_free_slot() or 0
   -- An HSET comes first: it is what Redis refuses when memory has run out.
   call('HSET', META, 'floor', fence, 'last', num(now) .. ' - - - ' .. owner)
-  holders[token] = {expires = now + ttl, cools = min_hold > 0 and now + min_hold or 0, fence = fence,
-                    slot = slot, acquired = num(now), levels = level, owner = owner}
+  holders[token] = {expires = now + ttl, cools = now + min_hold, fence = fence, slot = slot,
+                    acquired = num(now), levels = level, owner = owner}
   save(token, cap)
   call('HINCRBY', META, ticket == '' and 'acquired' or 'waited', 1)
   call('PEXPIRE', META, MEMORY)
