@@ -74,7 +74,6 @@ local function busy()
 end
 
 local function foreign()
-  next_free = now + FOREIGN
   local kind = call('TYPE', LOCK).ok
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
   return {'foreign', sleep(), ticket, kind, value, num(call('PTTL', LOCK))}
@@ -113,7 +112,7 @@ if capacity and cap ~= capacity and (cap > 1 or capacity > 1) then return mismat
 if mine and mine.expires > now then return reenter(mine) end
 if how == 'reenter' then return {'lost'} end
 if wait then join_queue() end
-if not ours then return foreign() end
 local granted, queued = walk(token, cap, false)
+if not ours then return foreign() end
 if not granted then return busy() end
 return grant(queued)

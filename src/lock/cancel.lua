@@ -3,5 +3,6 @@
 -- ARGV  token
 -- ->    cancelled
 leave_queue(ARGV[1])
-if load_lock() then wake_next() end
+load_lock()
+wake_next()
 return {'cancelled'}

@@ -52,12 +52,15 @@ local function parse_record(text)
           acquired = acquired, levels = levels, owner = owner}
 end
 
--- Fills holders, capacity and seats. False: the key belongs to another program.
+-- Fills holders, capacity and seats. False: the key belongs to another program, and its one seat is taken.
 local function load_lock()
   local kind = call('TYPE', LOCK).ok
   if kind == 'none' then return true end
   local cap = kind == 'hash' and tonumber(call('HGET', LOCK, 'rlock') or nil)
-  if not cap then return false end
+  if not cap then
+    take_seat(nil, now + FOREIGN) -- nobody fits beside it
+    return false
+  end
   local fields = call('HGETALL', LOCK)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'rlock' then

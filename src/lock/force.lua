@@ -10,6 +10,7 @@ if not load_lock() then
   local kind = call('TYPE', LOCK).ok
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
   call('DEL', LOCK)
+  count_seats()
   wake_next()
   return {'foreign', kind, value}
 end
