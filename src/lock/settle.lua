@@ -1,5 +1,5 @@
--- settle (quorum): where the token still holds, raise its fence, and the floor, to the largest that a majority granted.
--- Two majorities share a server, so the next holder's fence is larger than this.
+-- settle: in a quorum, where the token still holds, raise its fence, and the floor, to the largest that a majority
+-- granted. Two majorities share a server, so the next holder's fence is larger than this.
 -- KEYS  lock queue waiters meta
 -- ARGV  token fence
 -- ->    settled | lost
