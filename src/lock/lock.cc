@@ -81,7 +81,8 @@ Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lea
     : servers_(servers), name_(std::move(name)), max_lease_(servers.size() > 1 ? max_lease : Milliseconds{0}) {}
 
 bool Lock::was_reached() const {
-  return std::any_of(servers_.begin(), servers_.end(), [](const redis::Server& s) { return s.was_reached(); });
+  const auto reached = [](const redis::Server& s) { return s.was_reached(); };
+  return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), reached)) >= majority();
 }
 
 Lock::Answers Lock::ask(Loop& loop, const Script& script, const ScriptArguments& arguments, Deadline deadline,

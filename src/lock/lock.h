@@ -94,6 +94,7 @@ class Lock {
   Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lease);
 
   const LockName& name() const { return name_; }
+  /// Whether a majority has ever answered.
   bool was_reached() const;
   /// Only one server can keep a queue; among several, waiters ask again and again.
   bool can_queue() const { return servers_.size() == 1; }

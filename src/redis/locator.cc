@@ -46,7 +46,7 @@ void Locator::begin_with_next_sentinel() {
   address.credentials = address_.sentinel.value_or(Credentials{});
   address.database = 0;
   address.must_be_master = false;
-  sentinel_.emplace(address);
+  sentinel_ = std::make_unique<Connection>(address);
   const auto now = BootClock::now();
   const auto share = (deadline_ - now) / static_cast<long>(left_to_ask_--);
   sentinel_->begin({{"SENTINEL", "get-master-addr-by-name", address_.master_name}}, now + share);

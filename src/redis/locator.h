@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -35,7 +36,7 @@ class Locator {
   Address address_;
   std::optional<Endpoint> known_;
   std::size_t next_ = 0;  // of the endpoints: the one to try
-  std::optional<Connection> sentinel_;
+  std::unique_ptr<Connection> sentinel_;
   std::size_t left_to_ask_ = 0;
   std::string complaints_;  // of the sentinels asked so far
   Deadline deadline_ = never;

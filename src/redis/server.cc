@@ -50,7 +50,7 @@ void Server::abandon() {
 }
 
 void Server::start_asking(const Address& node) {
-  if (!node_ || node_->address().endpoints != node.endpoints) node_.emplace(node, limits_);
+  if (!node_ || node_->address().endpoints != node.endpoints) node_ = std::make_unique<Connection>(node, limits_);
   std::vector<Command> commands = commands_;
   if (asking_elsewhere_) {
     // Before each of them: ASKING counts for one command.

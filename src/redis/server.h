@@ -2,7 +2,7 @@
 
 #include <poll.h>
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,7 +45,7 @@ class Server {
   Address address_;
   ReplyLimits limits_;
   Locator locator_;
-  std::optional<Connection> node_;
+  std::unique_ptr<Connection> node_;
   State state_ = State::idle;
   std::vector<Command> commands_;
   Deadline deadline_ = never;
