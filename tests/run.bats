@@ -196,17 +196,18 @@ script() {
 }
 
 @test "a lock that vanishes is lost: the command is stopped, 76, and the lock not made again" {
-  local command
+  local command name
   script patient 'trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep .05; done'
   for command in FLUSHALL 'DEL rlock:job'; do
-    start job rlock run --key job --ttl 1 -- "$T/patient"
-    wait_for_text ready "$T/job.out"
+    name=${command%% *}
+    start "$name" rlock run --key job --ttl 1 -- "$T/patient"
+    wait_for_text ready "$T/$name.out"
     # shellcheck disable=SC2086 # a command and its argument
     cli $command
     finish "$PID"
     exits 76
-    same "$(<"$T/job.out")" $'ready\nstopped'
-    matches "$(<"$T/job.err")" '^rlock: .*job'
+    same "$(<"$T/$name.out")" $'ready\nstopped'
+    matches "$(<"$T/$name.err")" '^rlock: .*job'
     absent rlock:job
   done
 }
