@@ -13,19 +13,25 @@ namespace rlock::run {
 namespace {
 
 void send_bytes(int fd, std::span<const char> bytes) {
-  while (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  while (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR) {
   }
 }
 
 /// Bytes of one message; 0 at the end of file, -1 when there is none yet.
 ssize_t receive_bytes(int fd, std::span<char> into) {
-  const ssize_t count = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
-  if (count < 0 && errno != EAGAIN && errno != EINTR) return 0;
+  ssize_t count = 0;
+  do {
+    count = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
+    // The other side has left without reading all: told before what it has said last, which is still to come.
+  } while (count < 0 && errno == ECONNRESET);
+  if (count < 0 && errno != EAGAIN && errno != EINTR)
+    return 0;
   return count;
 }
 
 Line::Status status_of(ssize_t count, std::size_t least) {
-  if (count < 0) return Line::Status::nothing;
+  if (count < 0)
+    return Line::Status::nothing;
   return static_cast<std::size_t>(count) < least ? Line::Status::closed : Line::Status::message;
 }
 
@@ -33,7 +39,8 @@ Line::Status status_of(ssize_t count, std::size_t least) {
 
 std::pair<Line, Line> Line::make() {
   std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0) throw os_error("socketpair", errno);
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
+    throw os_error("socketpair", errno);
   return {Line{Fd{ends[0]}}, Line{Fd{ends[1]}}};
 }
 
@@ -48,7 +55,8 @@ Line::Status Line::receive(Order& order, std::string& environment) const {
   std::array<char, 65536> buffer;
   const ssize_t count = receive_bytes(fd(), buffer);
   const Status status = status_of(count, sizeof order);
-  if (status != Status::message) return status;
+  if (status != Status::message)
+    return status;
   std::memcpy(&order, buffer.data(), sizeof order);
   environment.assign(buffer.data() + sizeof order, static_cast<std::size_t>(count) - sizeof order);
   return status;
