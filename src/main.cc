@@ -35,9 +35,12 @@ int main(int argc, char** argv) {
   try {
     ensure_standard_descriptors();
     cli::Invocation invocation = cli::parse_arguments(argc, argv);
-    if (!invocation.text) return dispatch(std::move(invocation));
-    if (invocation.fault) log.usage(*invocation.fault, *invocation.text);
-    if (invocation.fault) return static_cast<int>(ExitCode::usage);
+    if (!invocation.text)
+      return dispatch(std::move(invocation));
+    if (invocation.fault)
+      log.usage(*invocation.fault, *invocation.text);
+    if (invocation.fault)
+      return static_cast<int>(ExitCode::usage);
     cli::print(*invocation.text);
     return 0;
   } catch (const Error& error) {

@@ -39,21 +39,27 @@ std::optional<Milliseconds> parse_duration(std::string_view text) {
     place /= 10;
   }
   const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == text.substr(i); });
-  if (!any || text[i - 1] == '.' || unit == units.end()) return std::nullopt;
+  if (!any || text[i - 1] == '.' || unit == units.end())
+    return std::nullopt;
   // Less a hair, so that 0.3 s, which has no exact double, is not rounded up to 301 ms.
   const double ms = std::ceil(value * unit->ms - 1e-6);
-  if (!(ms <= longest_ms)) return std::nullopt;
+  if (!(ms <= longest_ms))
+    return std::nullopt;
   return Milliseconds{std::max<long long>(static_cast<long long>(ms), value > 0 ? 1 : 0)};
 }
 
 std::string format_duration(Milliseconds duration) {
   using namespace std::chrono;
   const auto ms = std::max<long long>(0, duration.count());
-  if (ms < 1000) return fmt::format("{}ms", ms);
+  if (ms < 1000)
+    return fmt::format("{}ms", ms);
   const auto s = ms / 1000;
-  if (s < 60) return ms < 10000 && ms % 1000 >= 100 ? fmt::format("{}.{}s", s, ms % 1000 / 100) : fmt::format("{}s", s);
-  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
-  if (s < 86400) return fmt::format("{}h{:02}m", s / 3600, s % 3600 / 60);
+  if (s < 60)
+    return ms < 10000 && ms % 1000 >= 100 ? fmt::format("{}.{}s", s, ms % 1000 / 100) : fmt::format("{}s", s);
+  if (s < 3600)
+    return fmt::format("{}m{:02}s", s / 60, s % 60);
+  if (s < 86400)
+    return fmt::format("{}h{:02}m", s / 3600, s % 3600 / 60);
   return fmt::format("{}d{:02}h", s / 86400, s % 86400 / 3600);
 }
 

@@ -20,16 +20,20 @@ std::uint8_t byte_at(std::string_view text, std::size_t i) { return static_cast<
 /// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
 CodePoint decode(std::string_view text) {
   const std::uint8_t first = byte_at(text, 0);
-  if (first < 0x80) return {first, 1, true};
+  if (first < 0x80)
+    return {first, 1, true};
   const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {first};
+  if (first < 0xC2 || first > 0xF4 || text.size() < length)
+    return {first};
   char32_t value = first & (0x7FU >> length);
   for (std::size_t i = 1; i < length; ++i) {
-    if ((byte_at(text, i) & 0xC0U) != 0x80) return {first};
+    if ((byte_at(text, i) & 0xC0U) != 0x80)
+      return {first};
     value = (value << 6U) | (byte_at(text, i) & 0x3FU);
   }
   const bool overlong = (length == 3 && value < 0x800) || (length == 4 && value < 0x10000);
-  if (overlong || (value >= 0xD800 && value <= 0xDFFF) || value > 0x10FFFF) return {first};
+  if (overlong || (value >= 0xD800 && value <= 0xDFFF) || value > 0x10FFFF)
+    return {first};
   return {value, length, true};
 }
 
@@ -38,10 +42,19 @@ struct Range {
 };
 
 /// Controls, and characters that reorder, hide or break the line (Unicode: Cc, bidi controls, default-ignorables).
-constexpr Range unsafe[] = {
-    {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},   {0x180E, 0x180E},
-    {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF},
-    {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE0FFF}};
+constexpr Range unsafe[] = {{0x00, 0x1F},
+                            {0x7F, 0x9F},
+                            {0xAD, 0xAD},
+                            {0x61C, 0x61C},
+                            {0x180E, 0x180E},
+                            {0x200B, 0x200F},
+                            {0x2028, 0x202E},
+                            {0x2060, 0x206F},
+                            {0xFE00, 0xFE0F},
+                            {0xFEFF, 0xFEFF},
+                            {0xFFF0, 0xFFFB},
+                            {0xFFFE, 0xFFFF},
+                            {0xE0000, 0xE0FFF}};
 
 bool is_unsafe(char32_t c) {
   return std::any_of(std::begin(unsafe), std::end(unsafe), [c](Range r) { return c >= r.first && c <= r.last; });
@@ -50,9 +63,12 @@ bool is_unsafe(char32_t c) {
 std::string printable_escape(CodePoint c) {
   const auto value = static_cast<std::uint32_t>(c.value);
   if (!c.valid || value < 0x80) {
-    if (value == '\n') return "\\n";
-    if (value == '\t') return "\\t";
-    if (value == '\r') return "\\r";
+    if (value == '\n')
+      return "\\n";
+    if (value == '\t')
+      return "\\t";
+    if (value == '\r')
+      return "\\r";
     return fmt::format("\\x{:02x}", value);
   }
   return fmt::format("\\u{{{:x}}}", value);
@@ -60,9 +76,12 @@ std::string printable_escape(CodePoint c) {
 
 std::string json_escape(char32_t c) {
   const auto value = static_cast<std::uint32_t>(c);
-  if (value == '\n') return "\\n";
-  if (value == '\t') return "\\t";
-  if (value < 0x10000) return fmt::format("\\u{:04x}", value);
+  if (value == '\n')
+    return "\\n";
+  if (value == '\t')
+    return "\\t";
+  if (value < 0x10000)
+    return fmt::format("\\u{:04x}", value);
   const std::uint32_t rest = value - 0x10000;  // a surrogate pair
   return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10U), 0xDC00 + (rest & 0x3FFU));
 }
@@ -73,9 +92,12 @@ bool is_unreserved(char c) {
 }
 
 int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  if (c >= 'a' && c <= 'f')
+    return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F')
+    return c - 'A' + 10;
   return -1;
 }
 
@@ -116,7 +138,8 @@ std::string json_string(std::string_view text) {
 }
 
 std::string shell_word(std::string_view text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_unreserved)) return std::string{text};
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_unreserved))
+    return std::string{text};
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -147,10 +170,12 @@ std::optional<std::string> percent_decode(std::string_view text) {
       out += text[i];
       continue;
     }
-    if (i + 2 >= text.size()) return std::nullopt;
+    if (i + 2 >= text.size())
+      return std::nullopt;
     const int high = hex_digit(text[i + 1]);
     const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
+    if (high < 0 || low < 0 || high + low == 0)
+      return std::nullopt;
     out += static_cast<char>(high * 16 + low);
     i += 2;
   }

@@ -6,18 +6,18 @@ namespace rlock {
 /// `run` otherwise exits with its command's status, or with 128 + n where signal n ended it.
 enum class ExitCode : int {
   ok = 0,
-  not_holder = 1,       // renew, release: not the holder any more; status: some are free; check: a FAIL
-  usage = 64,           // an option, argument or combination that makes no sense
-  unavailable = 69,     // Redis, or a majority, could not be reached or refused
-  internal = 70,        // a defect of rlock, or its guard was killed
-  os = 71,              // the operating system refused: fork, descriptors, memory
-  conflict = 75,        // not acquired (or what --conflict-exit-code says)
-  lost = 76,            // the lease was lost while the command ran
-  no_permission = 77,   // authentication or permission refused by Redis
-  config = 78,          // configuration file, password file or certificate
-  timeout = 124,        // stopped by --max-runtime
-  not_executable = 126, // command found but not executable
-  not_found = 127,      // command not found
+  not_holder = 1,        // renew, release: not the holder any more; status: some are free; check: a FAIL
+  usage = 64,            // an option, argument or combination that makes no sense
+  unavailable = 69,      // Redis, or a majority, could not be reached or refused
+  internal = 70,         // a defect of rlock, or its guard was killed
+  os = 71,               // the operating system refused: fork, descriptors, memory
+  conflict = 75,         // not acquired (or what --conflict-exit-code says)
+  lost = 76,             // the lease was lost while the command ran
+  no_permission = 77,    // authentication or permission refused by Redis
+  config = 78,           // configuration file, password file or certificate
+  timeout = 124,         // stopped by --max-runtime
+  not_executable = 126,  // command found but not executable
+  not_found = 127,       // command not found
 };
 
 /// The status of a process that signal `number` ended, as shells report it.

@@ -10,16 +10,19 @@
 namespace rlock {
 
 void Fd::reset() {
-  if (number_ >= 0) ::close(number_);
+  if (number_ >= 0)
+    ::close(number_);
   number_ = -1;
 }
 
 void ensure_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
-    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    if (::fcntl(fd, F_GETFD) >= 0)
+      continue;
     // The lowest free number is given, so this lands on fd itself. Opened the wrong way round: EBADF, as if closed.
     const int direction = fd == 0 ? O_WRONLY : O_RDONLY;
-    if (::open("/dev/null", direction | O_CLOEXEC) < 0) throw os_error("cannot open /dev/null", errno);
+    if (::open("/dev/null", direction | O_CLOEXEC) < 0)
+      throw os_error("cannot open /dev/null", errno);
   }
 }
 

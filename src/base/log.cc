@@ -22,11 +22,13 @@ void Log::error(std::string_view message) const { write_line(message); }
 void Log::usage(std::string_view message, std::string_view text) const { write_line(message, text); }
 
 void Log::notice(std::string_view message) const {
-  if (verbosity_ != Verbosity::quiet) write_line(message);
+  if (verbosity_ != Verbosity::quiet)
+    write_line(message);
 }
 
 void Log::step(std::string_view message) const {
-  if (verbosity_ == Verbosity::verbose) write_line(message);
+  if (verbosity_ == Verbosity::verbose)
+    write_line(message);
 }
 
 }  // namespace rlock

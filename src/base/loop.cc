@@ -36,10 +36,14 @@ Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {
     limit = &timeout;
   }
   const int ready = ::ppoll(polled.data(), polled.size(), limit, nullptr);
-  if (ready < 0 && errno != EINTR && errno != EAGAIN) throw os_error("poll", errno);
-  if (ready > 0 && run_handlers(std::span{polled}.subspan(fds.size()))) return Wake::event;
-  if (BootClock::now() >= deadline) return Wake::deadline;
-  if (ready <= 0) return Wake::event;
+  if (ready < 0 && errno != EINTR && errno != EAGAIN)
+    throw os_error("poll", errno);
+  if (ready > 0 && run_handlers(std::span{polled}.subspan(fds.size())))
+    return Wake::event;
+  if (BootClock::now() >= deadline)
+    return Wake::deadline;
+  if (ready <= 0)
+    return Wake::event;
   std::copy_n(polled.begin(), fds.size(), fds.begin());
   return Wake::ready;
 }
@@ -47,10 +51,12 @@ Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {
 bool Loop::run_handlers(std::span<const pollfd> polled) {
   bool any = false;
   for (const pollfd& p : polled) {
-    if (p.revents == 0) continue;
+    if (p.revents == 0)
+      continue;
     // Looked up anew and copied: a handler may unwatch itself or another.
     const auto watch = std::find_if(watches_.begin(), watches_.end(), [&](const Watch& w) { return w.fd == p.fd; });
-    if (watch == watches_.end()) continue;
+    if (watch == watches_.end())
+      continue;
     const Handler handler = watch->handler;
     handler();
     any = true;

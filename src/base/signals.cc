@@ -1,13 +1,13 @@
 #include "base/signals.h"
 
 #include <fmt/format.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -26,19 +26,22 @@ Signals::Signals(std::initializer_list<int> delivered) {
   ::sigemptyset(&wanted);
   for (const int number : delivered) {
     // A blocked signal is queued even where it is ignored: such a one must not be in the set at all.
-    if (!is_ignored(number)) ::sigaddset(&wanted, number);
+    if (!is_ignored(number))
+      ::sigaddset(&wanted, number);
   }
   sigset_t blocked = wanted;
   ::sigaddset(&blocked, SIGPIPE);
   ::sigaddset(&blocked, SIGTTOU);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   fd_ = Fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
-  if (!fd_) throw os_error("signalfd", errno);
+  if (!fd_)
+    throw os_error("signalfd", errno);
 }
 
 std::optional<int> Signals::next() {
   signalfd_siginfo info{};
-  if (::read(fd(), &info, sizeof info) != sizeof info) return std::nullopt;
+  if (::read(fd(), &info, sizeof info) != sizeof info)
+    return std::nullopt;
   return static_cast<int>(info.ssi_signo);
 }
 
@@ -53,10 +56,12 @@ std::optional<int> parse_signal(std::string_view text) {
   if (error == std::errc{} && end == text.data() + text.size()) {
     return number > 0 && number < NSIG ? std::optional{number} : std::nullopt;
   }
-  if (text.starts_with("SIG")) text.remove_prefix(3);
+  if (text.starts_with("SIG"))
+    text.remove_prefix(3);
   for (number = 1; number < NSIG; ++number) {
     const char* name = ::sigabbrev_np(number);
-    if (name != nullptr && text == name) return number;
+    if (name != nullptr && text == name)
+      return number;
   }
   return std::nullopt;
 }

@@ -10,8 +10,14 @@ std::string format_utc(WallTime time) {
   const auto count = static_cast<time_t>(seconds.time_since_epoch().count());
   tm parts{};
   ::gmtime_r(&count, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, (time - seconds).count());
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+                     parts.tm_year + 1900,
+                     parts.tm_mon + 1,
+                     parts.tm_mday,
+                     parts.tm_hour,
+                     parts.tm_min,
+                     parts.tm_sec,
+                     (time - seconds).count());
 }
 
 }  // namespace rlock

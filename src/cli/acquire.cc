@@ -9,32 +9,40 @@
 namespace rlock::cli {
 namespace {
 
-std::string format_grant(const Settings& settings, const lock::LockName& name, const lock::Claim& claim,
-                         const lock::Granted& grant, Milliseconds waited) {
+std::string format_grant(const Settings& settings,
+                         const lock::LockName& name,
+                         const lock::Claim& claim,
+                         const lock::Granted& grant,
+                         Milliseconds waited) {
   const std::string& token = claim.token.text();
   switch (settings.output) {
     case Output::token:
       return token + "\n";
     case Output::shell:
-      return fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={}\n", shell_word(name.text()), token,
-                         grant.fence.value);
+      return fmt::format(
+          "export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={}\n", shell_word(name.text()), token, grant.fence.value);
     case Output::json:
       break;
   }
   const auto now = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
   const auto left = claim.ttl - std::chrono::duration_cast<Milliseconds>(BootClock::now() - grant.sent);
   const std::string slot = claim.capacity.value > 1 ? std::to_string(grant.slot) : "null";
-  return fmt::format(
-      R"({{"key":{},"token":"{}","fence":{},"slot":{},"ttl_ms":{},"expires_at":"{}","waited_ms":{}}})"
-      "\n",
-      json_string(name.text()), token, grant.fence.value, slot, claim.ttl.count(), format_utc(now + left),
-      waited.count());
+  return fmt::format(R"({{"key":{},"token":"{}","fence":{},"slot":{},"ttl_ms":{},"expires_at":"{}","waited_ms":{}}})"
+                     "\n",
+                     json_string(name.text()),
+                     token,
+                     grant.fence.value,
+                     slot,
+                     claim.ttl.count(),
+                     format_utc(now + left),
+                     waited.count());
 }
 
 /// A signal ends the wait; the queue is left on the way out.
 void throw_on_signal(Signals& signals, bool& interrupted) {
   const auto number = signals.next();
-  if (!number || interrupted) return;
+  if (!number || interrupted)
+    return;
   interrupted = true;
   throw Error{killed_by(*number), fmt::format("interrupted by {}", signal_name(*number))};
 }

@@ -40,7 +40,8 @@ const Option* find_option(std::string_view word) {
   const std::string_view name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
   for (const Option& option : all_options()) {
     const bool short_match = option.names[1] != '-' && option.names.substr(0, 2) == name;
-    if (short_match || option.long_name() == name) return &option;
+    if (short_match || option.long_name() == name)
+      return &option;
   }
   return nullptr;
 }
@@ -53,12 +54,14 @@ bool takes_next_word(std::string_view word, const Option& option) {
 std::string help(const Verb& verb) {
   std::string text = fmt::format("Usage: rlock {}\n{}.\n\nOptions:\n", verb.synopsis, verb.purpose);
   for (const Option& option : all_options()) {
-    if (!option.belongs_to(verb.subcommand)) continue;
+    if (!option.belongs_to(verb.subcommand))
+      continue;
     const auto comma = option.names.find(',');
     const bool has_short = comma != std::string_view::npos;
     std::string names = has_short ? fmt::format("{}, ", option.names.substr(0, comma)) : "    ";
     names += option.long_name();
-    if (!option.is_flag()) names += fmt::format(" {}", option.value);
+    if (!option.is_flag())
+      names += fmt::format(" {}", option.value);
     text += fmt::format("  {:<30} {}\n", names, option.help);
   }
   text += fmt::format("  {:<30} {}\n", "-h, --help", "Show this");
@@ -101,7 +104,8 @@ Words split(int argc, const char* const* argv) {
       continue;
     }
     words.options.emplace_back(word);
-    if (option != nullptr && takes_next_word(word, *option) && i + 1 < argc) words.options.emplace_back(argv[++i]);
+    if (option != nullptr && takes_next_word(word, *option) && i + 1 < argc)
+      words.options.emplace_back(argv[++i]);
   }
   const bool run = words.verb != nullptr && words.verb->subcommand == Subcommand::run;
   for (++i; i < argc; ++i) (run ? words.command : words.keys).emplace_back(argv[i]);
@@ -132,7 +136,8 @@ std::vector<Given> parse_options(const Words& words) {
   std::vector<Given> given;
   given.reserve(all_options().size());  // CLI11 keeps references to the values
   for (const Option& option : all_options()) {
-    if (!option.belongs_to(words.verb->subcommand)) continue;
+    if (!option.belongs_to(words.verb->subcommand))
+      continue;
     auto& values = given.emplace_back(Given{&option, {}}).values;
     if (option.is_flag()) {
       app.add_flag_callback(std::string{option.names}, [&values] { values = {"yes"}; });
@@ -151,18 +156,23 @@ std::vector<Given> parse_options(const Words& words) {
 
 const std::vector<std::string>& values_of(const std::vector<Given>& given, std::string_view name) {
   static const std::vector<std::string> none;
-  const auto found = std::find_if(given.begin(), given.end(), [&](const Given& g) { return g.option->long_name() == name; });
+  const auto found =
+      std::find_if(given.begin(), given.end(), [&](const Given& g) { return g.option->long_name() == name; });
   return found == given.end() ? none : found->values;
 }
 
 void take_positional_keys(const Words& words, Settings& settings) {
-  if (words.keys.empty()) return;
+  if (words.keys.empty())
+    return;
   const auto refuse = [&](const std::string& word, std::string_view why) {
     throw Error{ExitCode::usage, fmt::format("unexpected '{}': {}", word, why)};
   };
-  if (words.verb->subcommand == Subcommand::run) refuse(words.keys[0], "write `--` before the command, and --key K");
-  if (!settings.keys.empty()) refuse(words.keys[0], "the key is given by --key already");
-  if (words.keys.size() > 1 && words.verb->subcommand != Subcommand::status) refuse(words.keys[1], "one key is enough");
+  if (words.verb->subcommand == Subcommand::run)
+    refuse(words.keys[0], "write `--` before the command, and --key K");
+  if (!settings.keys.empty())
+    refuse(words.keys[0], "the key is given by --key already");
+  if (words.keys.size() > 1 && words.verb->subcommand != Subcommand::status)
+    refuse(words.keys[1], "one key is enough");
   settings.keys = words.keys;
 }
 
@@ -170,7 +180,8 @@ Settings read_settings(const Words& words) {
   const auto given = parse_options(words);
   Settings settings;
   read_environment(settings, words.verb->subcommand, [&](const Option& option) {
-    return std::any_of(given.begin(), given.end(), [&](const Given& g) { return g.option == &option && !g.values.empty(); });
+    return std::any_of(
+        given.begin(), given.end(), [&](const Given& g) { return g.option == &option && !g.values.empty(); });
   });
   for (const auto& [option, values] : given) {
     for (const std::string& value : values) {

@@ -8,7 +8,8 @@ namespace rlock::cli {
 namespace {
 
 std::string_view mode_name(lock::Capacity capacity) {
-  if (capacity == lock::shared) return "shared";
+  if (capacity == lock::shared)
+    return "shared";
   return capacity == lock::exclusive ? "exclusive" : "slots";
 }
 
@@ -16,7 +17,8 @@ template <typename Items, typename Format>
 std::string array(const Items& items, Format format) {
   std::string out = "[";
   for (const auto& item : items) {
-    if (out.size() > 1) out += ',';
+    if (out.size() > 1)
+      out += ',';
     out += format(item);
   }
   return out + "]";
@@ -35,31 +37,53 @@ std::string format_holder(const lock::HolderFacts& h) {
   return fmt::format(
       R"({{"holder":{},"host":{},"pid":{},"user":{},"command":{},"note":{},"acquired_at":"{}","held_ms":{},)"
       R"("lease_ms":{},"fence":{},"slot":{},"count":{}}})",
-      json_string(h.owner.holder), json_string(h.owner.host), h.owner.pid, json_string(h.owner.user),
-      json_string(h.owner.command), json_string(h.owner.note), format_utc(h.acquired_at), h.held.count(),
-      h.lease.count(), h.fence.value, h.slot, h.levels);
+      json_string(h.owner.holder),
+      json_string(h.owner.host),
+      h.owner.pid,
+      json_string(h.owner.user),
+      json_string(h.owner.command),
+      json_string(h.owner.note),
+      format_utc(h.acquired_at),
+      h.held.count(),
+      h.lease.count(),
+      h.fence.value,
+      h.slot,
+      h.levels);
 }
 
 std::string format_waiter(const lock::WaiterFacts& w, std::size_t position) {
   return fmt::format(R"({{"holder":{},"host":{},"pid":{},"position":{},"waiting_ms":{},"mode":"{}"}})",
-                     json_string(w.owner.holder), json_string(w.owner.host), w.owner.pid, position, w.waiting.count(),
+                     json_string(w.owner.holder),
+                     json_string(w.owner.host),
+                     w.owner.pid,
+                     position,
+                     w.waiting.count(),
                      mode_name(w.wanted));
 }
 
 std::string format_last(const std::optional<lock::LastRun>& last) {
-  if (!last) return "[]";
+  if (!last)
+    return "[]";
   const std::string ended = last->ended_at ? fmt::format("\"{}\"", format_utc(*last->ended_at)) : "null";
   return fmt::format(R"([{{"holder":{},"host":{},"pid":{},"command":{},"acquired_at":"{}","ended_at":{},"held_ms":{},)"
                      R"("exit_status":{}}}])",
-                     json_string(last->owner.holder), json_string(last->owner.host), last->owner.pid,
-                     json_string(last->owner.command), format_utc(last->acquired_at), ended,
-                     number_or_null(count(last->held)), number_or_null(last->exit_status));
+                     json_string(last->owner.holder),
+                     json_string(last->owner.host),
+                     last->owner.pid,
+                     json_string(last->owner.command),
+                     format_utc(last->acquired_at),
+                     ended,
+                     number_or_null(count(last->held)),
+                     number_or_null(last->exit_status));
 }
 
 std::string format_foreign(const std::optional<lock::ForeignFacts>& foreign) {
-  if (!foreign) return "null";
-  return fmt::format(R"({{"type":{},"value":{},"ttl_ms":{}}})", json_string(foreign->type),
-                     foreign->value ? json_string(*foreign->value) : "null", number_or_null(count(foreign->expires_in)));
+  if (!foreign)
+    return "null";
+  return fmt::format(R"({{"type":{},"value":{},"ttl_ms":{}}})",
+                     json_string(foreign->type),
+                     foreign->value ? json_string(*foreign->value) : "null",
+                     number_or_null(count(foreign->expires_in)));
 }
 
 std::string format_lock(const lock::LockFacts& lock) {
@@ -69,10 +93,19 @@ std::string format_lock(const lock::LockFacts& lock) {
   return fmt::format(
       R"({{"key":{},"state":"{}","mode":{},"slots":{},"cooling_ms":{},"holders":{},"waiting":{},"waiters":{},)"
       R"("last":{},"foreign":{},"counters":{{"acquired":{},"waited":{},"forced":{}}}}})",
-      json_string(lock.name), state_name(lock.state), mode, slots ? std::to_string(lock.capacity->value) : "null",
-      lock.cooling.count(), array(lock.holders, format_holder), lock.waiting,
-      array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }), format_last(lock.last),
-      format_foreign(lock.foreign), lock.acquired, lock.waited, lock.forced);
+      json_string(lock.name),
+      state_name(lock.state),
+      mode,
+      slots ? std::to_string(lock.capacity->value) : "null",
+      lock.cooling.count(),
+      array(lock.holders, format_holder),
+      lock.waiting,
+      array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }),
+      format_last(lock.last),
+      format_foreign(lock.foreign),
+      lock.acquired,
+      lock.waited,
+      lock.forced);
 }
 
 }  // namespace

@@ -36,17 +36,20 @@ void add_redis(Settings& s, const Value& v) {
 
 void set_token(Settings& s, const Value& v) {
   s.token = lock::Token::parse(v.text);
-  if (!s.token) v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // not shown: it is a secret
+  if (!s.token)
+    v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // not shown: it is a secret
 }
 
 void set_signal(Settings& s, const Value& v) {
   const auto number = parse_signal(v.text);
-  if (!number) v.refuse("no such signal");
+  if (!number)
+    v.refuse("no such signal");
   s.first_signal = *number;
 }
 
 void set_on_lost(Settings& s, const Value& v) {
-  if (v.text != "kill" && v.text != "warn") v.refuse("write kill or warn");
+  if (v.text != "kill" && v.text != "warn")
+    v.refuse("write kill or warn");
   s.on_lost = v.text == "kill" ? run::OnLost::kill : run::OnLost::warn;
 }
 
@@ -64,71 +67,185 @@ void set_output(Settings& s, const Value& v) {
 
 constexpr Option options[] = {
     {"-k,--key", "K", single_key, "", "Name of the lock", [](Settings& s, const Value& v) { s.keys = {v.text}; }},
-    {"-t,--ttl", "D", takers | renew_only, "",
+    {"-t,--ttl",
+     "D",
+     takers | renew_only,
+     "",
      "Lease: the lock is free after at most this if the holder's machine dies [30s]",
      [](Settings& s, const Value& v) { s.ttl = v.duration(shortest_ttl, longest_ttl); }},
-    {"-n,--nonblock", "", takers, "", "Fail at once if the lock is held",
+    {"-n,--nonblock",
+     "",
+     takers,
+     "",
+     "Fail at once if the lock is held",
      [](Settings& s, const Value& v) { s.nonblock = v.flag(); }},
-    {"-w,--wait", "D", takers, "", "Give up after D [wait for ever]",
+    {"-w,--wait",
+     "D",
+     takers,
+     "",
+     "Give up after D [wait for ever]",
      [](Settings& s, const Value& v) { s.wait = v.duration(); }},
-    {"-E,--conflict-exit-code", "N", takers, "", "Exit status when the lock was not acquired [75]",
+    {"-E,--conflict-exit-code",
+     "N",
+     takers,
+     "",
+     "Exit status when the lock was not acquired [75]",
      [](Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }},
-    {"-x,--exclusive", "", takers, "", "Hold it alone: a writer (the default)",
+    {"-x,--exclusive",
+     "",
+     takers,
+     "",
+     "Hold it alone: a writer (the default)",
      [](Settings& s, const Value& v) { s.exclusive = v.flag(); }},
-    {"-s,--shared", "", takers, "", "Share it with other readers", [](Settings& s, const Value& v) { s.shared = v.flag(); }},
-    {"--slots", "N", takers, "", "At most N holders at a time [1]",
+    {"-s,--shared",
+     "",
+     takers,
+     "",
+     "Share it with other readers",
+     [](Settings& s, const Value& v) { s.shared = v.flag(); }},
+    {"--slots",
+     "N",
+     takers,
+     "",
+     "At most N holders at a time [1]",
      [](Settings& s, const Value& v) { s.slots = static_cast<int>(v.number(1, 100'000)); }},
-    {"--min-hold", "D", takers, "", "The lock stays taken until D after it was acquired [0]",
+    {"--min-hold",
+     "D",
+     takers,
+     "",
+     "The lock stays taken until D after it was acquired [0]",
      [](Settings& s, const Value& v) { s.min_hold = v.duration(milliseconds{0}, longest_ttl); }},
-    {"--holder", "NAME", takers, "", "Who holds it, for status [user@host]",
+    {"--holder",
+     "NAME",
+     takers,
+     "",
+     "Who holds it, for status [user@host]",
      [](Settings& s, const Value& v) { s.holder = v.words(); }},
     {"--note", "TEXT", takers, "", "Why, for status", [](Settings& s, const Value& v) { s.note = v.words(); }},
 
-    {"--renew-every", "D", run_only, "", "Time between renewals [a third of --ttl]",
+    {"--renew-every",
+     "D",
+     run_only,
+     "",
+     "Time between renewals [a third of --ttl]",
      [](Settings& s, const Value& v) { s.renew_every = v.duration(milliseconds{10}, longest_ttl); }},
-    {"--kill-after", "D", run_only, "", "Time between the first signal and KILL [5s or a quarter of --ttl]",
+    {"--kill-after",
+     "D",
+     run_only,
+     "",
+     "Time between the first signal and KILL [5s or a quarter of --ttl]",
      [](Settings& s, const Value& v) { s.kill_after = v.duration(milliseconds{0}, longest_ttl); }},
     {"--signal", "SIG", run_only, "", "First signal to a command that must stop [TERM]", set_signal},
     {"--on-lost", "kill|warn", run_only, "", "What to do when the lease can no longer be kept [kill]", set_on_lost},
-    {"--max-runtime", "D", run_only, "", "Stop the command D after its start; exit 124",
+    {"--max-runtime",
+     "D",
+     run_only,
+     "",
+     "Stop the command D after its start; exit 124",
      [](Settings& s, const Value& v) { s.max_runtime = v.duration(milliseconds{1}, hours{24 * 3650}); }},
 
     {"--output", "token|shell|json", acquire_only, "", "What to print [token]", set_output},
     {"--token", "T", renew_only | release_only, "", "The token that acquire printed [RLOCK_TOKEN]", set_token},
-    {"--force", "", release_only, "", "Break the lock whoever holds it",
+    {"--force",
+     "",
+     release_only,
+     "",
+     "Break the lock whoever holds it",
      [](Settings& s, const Value& v) { s.force = v.flag(); }},
-    {"--fence", "N", release_only, "", "With --force: only if that acquisition still holds it",
+    {"--fence",
+     "N",
+     release_only,
+     "",
+     "With --force: only if that acquisition still holds it",
      [](Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, 1LL << 53))}; }},
-    {"--json", "", status_only, "", "One JSON array instead of a table",
+    {"--json",
+     "",
+     status_only,
+     "",
+     "One JSON array instead of a table",
      [](Settings& s, const Value& v) { s.json = v.flag(); }},
 
     {"-r,--redis", "URL", every, "RLOCK_REDIS", "Which Redis [redis://127.0.0.1:6379/0]", add_redis},
-    {"--username", "NAME", every, "RLOCK_USERNAME", "User to authenticate as",
+    {"--username",
+     "NAME",
+     every,
+     "RLOCK_USERNAME",
+     "User to authenticate as",
      [](Settings& s, const Value& v) { s.username = v.words(); }},
-    {"--password-file", "FILE", every, "RLOCK_PASSWORD_FILE", "File whose first line is the password",
+    {"--password-file",
+     "FILE",
+     every,
+     "RLOCK_PASSWORD_FILE",
+     "File whose first line is the password",
      [](Settings& s, const Value& v) { s.password_file = v.words(); }},
-    {"--cacert", "FILE", every, "RLOCK_CACERT", "CA for rediss://: a file or a hashed directory [the system's]",
+    {"--cacert",
+     "FILE",
+     every,
+     "RLOCK_CACERT",
+     "CA for rediss://: a file or a hashed directory [the system's]",
      [](Settings& s, const Value& v) { s.tls.ca = v.words(); }},
-    {"--cert", "FILE", every, "RLOCK_CERT", "Our certificate for rediss://",
+    {"--cert",
+     "FILE",
+     every,
+     "RLOCK_CERT",
+     "Our certificate for rediss://",
      [](Settings& s, const Value& v) { s.tls.certificate = v.words(); }},
-    {"--tls-key", "FILE", every, "RLOCK_TLS_KEY", "Its key [in the same file]",
+    {"--tls-key",
+     "FILE",
+     every,
+     "RLOCK_TLS_KEY",
+     "Its key [in the same file]",
      [](Settings& s, const Value& v) { s.tls.key = v.words(); }},
-    {"--tls-server-name", "NAME", every, "RLOCK_TLS_SERVER_NAME", "Name in the server's certificate [the host]",
+    {"--tls-server-name",
+     "NAME",
+     every,
+     "RLOCK_TLS_SERVER_NAME",
+     "Name in the server's certificate [the host]",
      [](Settings& s, const Value& v) { s.tls.server_name = v.words(); }},
-    {"--insecure", "", every, "RLOCK_INSECURE", "Do not verify the server's certificate",
+    {"--insecure",
+     "",
+     every,
+     "RLOCK_INSECURE",
+     "Do not verify the server's certificate",
      [](Settings& s, const Value& v) { s.tls.insecure = v.flag(); }},
-    {"--prefix", "P", every, "RLOCK_PREFIX", "Put before every key name [rlock:]",
+    {"--prefix",
+     "P",
+     every,
+     "RLOCK_PREFIX",
+     "Put before every key name [rlock:]",
      [](Settings& s, const Value& v) { s.prefix = v.words(); }},
-    {"--timeout", "D", every, "RLOCK_TIMEOUT", "Longest wait for one answer of one server [2s]",
+    {"--timeout",
+     "D",
+     every,
+     "RLOCK_TIMEOUT",
+     "Longest wait for one answer of one server [2s]",
      [](Settings& s, const Value& v) {
        s.timeout = v.duration(milliseconds{1}, seconds{60}, "; it is for one answer: see --max-runtime and --wait");
      }},
-    {"--max-lease", "D", every, "RLOCK_MAX_LEASE",
+    {"--max-lease",
+     "D",
+     every,
+     "RLOCK_MAX_LEASE",
      "Several --redis: the longest lease anybody uses with them [60s]",
      [](Settings& s, const Value& v) { s.max_lease = v.duration(shortest_ttl, longest_ttl); }},
-    {"-q,--quiet", "", every, "", "Errors only", [](Settings& s, const Value& v) { if (v.flag()) s.verbosity = Verbosity::quiet; }},
-    {"-v,--verbose", "", every, "", "Every step on stderr",
-     [](Settings& s, const Value& v) { if (v.flag()) s.verbosity = Verbosity::verbose; }},
+    {"-q,--quiet",
+     "",
+     every,
+     "",
+     "Errors only",
+     [](Settings& s, const Value& v) {
+       if (v.flag())
+         s.verbosity = Verbosity::quiet;
+     }},
+    {"-v,--verbose",
+     "",
+     every,
+     "",
+     "Every step on stderr",
+     [](Settings& s, const Value& v) {
+       if (v.flag())
+         s.verbosity = Verbosity::verbose;
+     }},
 };
 
 }  // namespace
@@ -137,14 +254,17 @@ void Value::refuse(std::string_view why) const { throw Error{fault, fmt::format(
 
 Milliseconds Value::duration() const {
   const auto parsed = parse_duration(text);
-  if (!parsed) refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 10m, 2h or 7d", text));
+  if (!parsed)
+    refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 10m, 2h or 7d", text));
   return *parsed;
 }
 
 Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_view hint) const {
   const Milliseconds parsed = duration();
-  if (parsed < low) refuse(fmt::format("{} is too short; at least {}", text, format_duration(low)));
-  if (parsed > high) refuse(fmt::format("{} is too long; at most {}{}", text, format_duration(high), hint));
+  if (parsed < low)
+    refuse(fmt::format("{} is too short; at least {}", text, format_duration(low)));
+  if (parsed > high)
+    refuse(fmt::format("{} is too long; at most {}{}", text, format_duration(high), hint));
   return parsed;
 }
 
@@ -158,12 +278,14 @@ long long Value::number(long long low, long long high) const {
 }
 
 bool Value::flag() const {
-  if (text != "yes" && text != "no") refuse("write yes or no");
+  if (text != "yes" && text != "no")
+    refuse("write yes or no");
   return text == "yes";
 }
 
 const std::string& Value::words() const {
-  if (text.size() > longest_words) refuse(fmt::format("{} bytes long; at most {}", text.size(), longest_words));
+  if (text.size() > longest_words)
+    refuse(fmt::format("{} bytes long; at most {}", text.size(), longest_words));
   return text;
 }
 

@@ -18,12 +18,15 @@ int say_not_held(const Log& log, const std::string& message) {
 /// Prints whom it evicted.
 int report(const lock::LockName& name, const lock::Forced& forced, const Log& log) {
   if (const auto* foreign = std::get_if<lock::ForeignKey>(&forced)) {
-    print(fmt::format("{}: deleted another program's key ({} \"{}\")\n", printable(name.text()),
-                      printable(foreign->type), printable(foreign->value)));
+    print(fmt::format("{}: deleted another program's key ({} \"{}\")\n",
+                      printable(name.text()),
+                      printable(foreign->type),
+                      printable(foreign->value)));
     return 0;
   }
   const auto& evicted = std::get<std::vector<lock::Owner>>(forced);
-  if (evicted.empty()) return say_not_held(log, fmt::format("{} is not held so; nothing changed", name.text()));
+  if (evicted.empty())
+    return say_not_held(log, fmt::format("{} is not held so; nothing changed", name.text()));
   for (const lock::Owner& owner : evicted) {
     print(fmt::format("{}: evicted {}\n", printable(name.text()), printable(lock::describe(owner))));
   }
@@ -31,8 +34,10 @@ int report(const lock::LockName& name, const lock::Forced& forced, const Log& lo
 }
 
 void check_options(const Settings& settings) {
-  if (settings.force && settings.token) throw Error{ExitCode::usage, "--force and --token: choose one"};
-  if (settings.fence && !settings.force) throw Error{ExitCode::usage, "--fence goes with --force"};
+  if (settings.force && settings.token)
+    throw Error{ExitCode::usage, "--force and --token: choose one"};
+  if (settings.fence && !settings.force)
+    throw Error{ExitCode::usage, "--fence goes with --force"};
 }
 
 }  // namespace
@@ -45,9 +50,7 @@ int release(const Settings& settings) {
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
-  const auto persist = [&](auto attempt) {
-    return lock::persist(loop, lock, settings.timeout, give_up, attempt);
-  };
+  const auto persist = [&](auto attempt) { return lock::persist(loop, lock, settings.timeout, give_up, attempt); };
   if (settings.force) {
     return report(name, persist([&](Deadline d) { return lock.force(loop, settings.fence, d); }), log);
   }

@@ -16,9 +16,10 @@ int renew(const Settings& settings) {
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
-  const auto renewal = lock::persist(loop, lock, settings.timeout, give_up,
-                                     [&](Deadline deadline) { return lock.renew(loop, token, ttl, deadline); });
-  if (renewal == lock::Renewal::extended) return 0;
+  const auto renewal = lock::persist(
+      loop, lock, settings.timeout, give_up, [&](Deadline deadline) { return lock.renew(loop, token, ttl, deadline); });
+  if (renewal == lock::Renewal::extended)
+    return 0;
   log.notice(fmt::format("{} is not held by this token any more", name.text()));
   return static_cast<int>(ExitCode::not_holder);
 }

@@ -20,11 +20,22 @@ namespace rlock::cli {
 namespace {
 
 /// Not passed on as they are: of an enclosing run, or given anew below, or secret.
-constexpr std::array<std::string_view, 16> replaced{
-    "RLOCK_KEY=",        "RLOCK_TOKEN=",         "RLOCK_FENCE=",    "RLOCK_HELD=",
-    "RLOCK_TTL_MS=",     "RLOCK_SLOT=",          "RLOCK_PASSWORD=", "RLOCK_REDIS=",
-    "RLOCK_PREFIX=",     "RLOCK_PASSWORD_FILE=", "RLOCK_CACERT=",   "RLOCK_CERT=",
-    "RLOCK_TLS_KEY=",    "RLOCK_USERNAME=",      "RLOCK_INSECURE=", "RLOCK_TLS_SERVER_NAME="};
+constexpr std::array<std::string_view, 16> replaced{"RLOCK_KEY=",
+                                                    "RLOCK_TOKEN=",
+                                                    "RLOCK_FENCE=",
+                                                    "RLOCK_HELD=",
+                                                    "RLOCK_TTL_MS=",
+                                                    "RLOCK_SLOT=",
+                                                    "RLOCK_PASSWORD=",
+                                                    "RLOCK_REDIS=",
+                                                    "RLOCK_PREFIX=",
+                                                    "RLOCK_PASSWORD_FILE=",
+                                                    "RLOCK_CACERT=",
+                                                    "RLOCK_CERT=",
+                                                    "RLOCK_TLS_KEY=",
+                                                    "RLOCK_USERNAME=",
+                                                    "RLOCK_INSECURE=",
+                                                    "RLOCK_TLS_SERVER_NAME="};
 
 /// The environment that the command gets before the lock is known: the caller's without passwords, and the connection.
 std::vector<std::string> command_environment(const Settings& settings, const std::string& urls) {
@@ -32,13 +43,15 @@ std::vector<std::string> command_environment(const Settings& settings, const std
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text{*entry};
     const auto starts = [text](std::string_view name) { return text.starts_with(name); };
-    if (std::any_of(replaced.begin(), replaced.end(), starts) || starts("RLOCK_MAX_LEASE=")) continue;
+    if (std::any_of(replaced.begin(), replaced.end(), starts) || starts("RLOCK_MAX_LEASE="))
+      continue;
     out.push_back(starts("REDIS_URL=") ? redis::strip_password(text) : std::string{text});
   }
   out.push_back("RLOCK_REDIS=" + urls);
   out.push_back("RLOCK_PREFIX=" + settings.prefix);
   const auto add = [&out](std::string_view name, const std::string& value) {
-    if (!value.empty()) out.push_back(fmt::format("{}={}", name, value));
+    if (!value.empty())
+      out.push_back(fmt::format("{}={}", name, value));
   };
   add("RLOCK_USERNAME", settings.username);
   add("RLOCK_PASSWORD_FILE", settings.password_file);
@@ -53,12 +66,13 @@ std::vector<std::string> command_environment(const Settings& settings, const std
 
 /// RLOCK_HELD, if the enclosing runs lock on the same server and under the same prefix as this one.
 std::string held_around(const Settings& settings, const std::string& urls) {
-  const bool same = from_environment("RLOCK_REDIS") == urls &&
-                    from_environment("RLOCK_PREFIX").value_or("") == settings.prefix;
+  const bool same =
+      from_environment("RLOCK_REDIS") == urls && from_environment("RLOCK_PREFIX").value_or("") == settings.prefix;
   return same ? from_environment("RLOCK_HELD").value_or("") : "";
 }
 
-/// The token with which an enclosing run holds this lock. Malformed entries are passed over: nothing is decided by them.
+/// The token with which an enclosing run holds this lock. Malformed entries are passed over: nothing is decided by
+/// them.
 std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name) {
   while (!held.empty()) {
     const auto space = held.find(' ');
@@ -134,7 +148,8 @@ int run(const Settings& settings, std::vector<std::string> command) {
   run::check_command(plan.command.argv.front());
   run::Keeper keeper{std::move(plan), log, servers};
   const run::Result result = keeper.run();
-  if (result.verdict.die_of != 0) die_of(result.verdict.die_of);
+  if (result.verdict.die_of != 0)
+    die_of(result.verdict.die_of);
   return result.verdict.exit_status;
 }
 

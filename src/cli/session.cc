@@ -15,7 +15,8 @@ namespace {
 
 void warn_if_others_can_read(const std::string& file, const Log& log) {
   struct stat info {};
-  if (::stat(file.c_str(), &info) < 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0) return;
+  if (::stat(file.c_str(), &info) < 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0)
+    return;
   log.error(fmt::format("warning: password file {} can be read by others; chmod 600 it", file));
 }
 
@@ -24,54 +25,69 @@ void complete_credentials(redis::Address& address, const Settings& settings) {
   redis::Credentials& who = address.credentials;
   const bool for_sentinels_only = address.kind == redis::Address::Kind::sentinel &&
                                   (!settings.password_file.empty() || password_from_environment());
-  if (for_sentinels_only) who = {};
-  if (who.user.empty()) who.user = settings.username;
-  if (who.password) return;
+  if (for_sentinels_only)
+    who = {};
+  if (who.user.empty())
+    who.user = settings.username;
+  if (who.password)
+    return;
   who.password_file = settings.password_file;
   who.password = password_from_environment();
-  if (!who.password_file.empty()) (void)who.current_password();  // unreadable: say so now, not when a renewal needs it
+  if (!who.password_file.empty())
+    (void)who.current_password();  // unreadable: say so now, not when a renewal needs it
 }
 
 }  // namespace
 
 std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits) {
   std::vector<redis::Address> addresses = settings.redis;
-  if (addresses.empty()) addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
+  if (addresses.empty())
+    addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
   std::vector<redis::Server> servers;
   for (redis::Address& address : addresses) {
     complete_credentials(address, settings);
-    if (address.tls) address.tls = settings.tls;
+    if (address.tls)
+      address.tls = settings.tls;
     servers.emplace_back(address, limits);
   }
-  const bool shown = std::any_of(settings.redis.begin(), settings.redis.end(),
-                                 [](const redis::Address& a) { return a.url != a.bare_url; });
+  const bool shown = std::any_of(
+      settings.redis.begin(), settings.redis.end(), [](const redis::Address& a) { return a.url != a.bare_url; });
   if (shown && settings.redis_on_command_line) {
     log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   }
-  if (!settings.password_file.empty()) warn_if_others_can_read(settings.password_file, log);
+  if (!settings.password_file.empty())
+    warn_if_others_can_read(settings.password_file, log);
   return servers;
 }
 
 lock::LockName choose_lock(const Settings& settings, bool or_environment) {
-  if (!settings.keys.empty()) return {settings.prefix, settings.keys.front()};
+  if (!settings.keys.empty())
+    return {settings.prefix, settings.keys.front()};
   const auto key = or_environment ? from_environment("RLOCK_KEY") : std::nullopt;
-  if (!key) throw Error{ExitCode::usage, or_environment ? "no --key, and no RLOCK_KEY" : "no --key"};
+  if (!key)
+    throw Error{ExitCode::usage, or_environment ? "no --key, and no RLOCK_KEY" : "no --key"};
   return {settings.prefix, *key};
 }
 
 lock::Token choose_token(const Settings& settings) {
-  if (settings.token) return *settings.token;
+  if (settings.token)
+    return *settings.token;
   const auto text = from_environment("RLOCK_TOKEN");
-  if (!text) throw Error{ExitCode::usage, "no --token, and no RLOCK_TOKEN"};
+  if (!text)
+    throw Error{ExitCode::usage, "no --token, and no RLOCK_TOKEN"};
   const auto token = lock::Token::parse(*text);
-  if (!token) throw Error{ExitCode::usage, "RLOCK_TOKEN: not a token: 32 hexadecimal digits, as acquire prints it"};
+  if (!token)
+    throw Error{ExitCode::usage, "RLOCK_TOKEN: not a token: 32 hexadecimal digits, as acquire prints it"};
   return *token;
 }
 
 lock::Capacity choose_capacity(const Settings& settings) {
-  if (settings.shared && settings.exclusive) throw Error{ExitCode::usage, "--shared and --exclusive: choose one"};
-  if (settings.shared && settings.slots) throw Error{ExitCode::usage, "--shared and --slots: choose one"};
-  if (settings.shared) return lock::shared;
+  if (settings.shared && settings.exclusive)
+    throw Error{ExitCode::usage, "--shared and --exclusive: choose one"};
+  if (settings.shared && settings.slots)
+    throw Error{ExitCode::usage, "--shared and --slots: choose one"};
+  if (settings.shared)
+    return lock::shared;
   if (settings.exclusive && settings.slots.value_or(1) != 1) {
     throw Error{ExitCode::usage, "--exclusive and --slots: choose one"};
   }
@@ -80,21 +96,27 @@ lock::Capacity choose_capacity(const Settings& settings) {
 
 lock::Patience choose_patience(const Settings& settings) {
   lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait};
-  if (settings.nonblock) patience.wait = Milliseconds{0};
+  if (settings.nonblock)
+    patience.wait = Milliseconds{0};
   return patience;
 }
 
 void check_quorum_lease(const Settings& settings, Milliseconds ttl, std::size_t servers) {
-  if (servers == 1 || ttl <= settings.max_lease) return;
-  throw Error{ExitCode::usage, fmt::format("--ttl {} is longer than --max-lease {}, which several --redis need",
-                                           format_duration(ttl), format_duration(settings.max_lease))};
+  if (servers == 1 || ttl <= settings.max_lease)
+    return;
+  throw Error{ExitCode::usage,
+              fmt::format("--ttl {} is longer than --max-lease {}, which several --redis need",
+                          format_duration(ttl),
+                          format_duration(settings.max_lease))};
 }
 
 void print(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw os_error("cannot write to stdout", errno);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      throw os_error("cannot write to stdout", errno);
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }

@@ -13,8 +13,8 @@
 
 namespace rlock::cli {
 
-/// The servers that the settings name, with who we are to them; several are a quorum. Nothing is connected to yet. Warns
-/// about secrets that others can read.
+/// The servers that the settings name, with who we are to them; several are a quorum. Nothing is connected to yet.
+/// Warns about secrets that others can read.
 std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits = {});
 
 /// The one lock that the settings name, or RLOCK_KEY where that is allowed.

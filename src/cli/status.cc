@@ -18,13 +18,13 @@ int status(const Settings& settings) {
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
   const auto locks = lock::persist(loop, server, settings.timeout, give_up, [&](Deadline) {
-    if (settings.keys.empty()) names = lock::list_locks(loop, server, settings.prefix, settings.timeout);
+    if (settings.keys.empty())
+      names = lock::list_locks(loop, server, settings.prefix, settings.timeout);
     return lock::inspect(loop, server, names, settings.timeout);
   });
   print(settings.json ? format_json(locks) : format_table(locks));
-  const bool some_free = std::any_of(locks.begin(), locks.end(), [](const lock::LockFacts& l) {
-    return l.state == lock::State::free;
-  });
+  const bool some_free =
+      std::any_of(locks.begin(), locks.end(), [](const lock::LockFacts& l) { return l.state == lock::State::free; });
   return static_cast<int>(!settings.keys.empty() && some_free ? ExitCode::not_holder : ExitCode::ok);
 }
 

@@ -29,16 +29,30 @@ std::string lease_of(const lock::LockFacts& lock, const lock::HolderFacts& holde
 Row foreign_row(const lock::LockFacts& lock) {
   const auto& key = *lock.foreign;
   const std::string what = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
-  return {lock.name, "foreign", what, "-", "-", "-", key.expires_in ? format_duration(*key.expires_in) : "never",
-          "-",       std::to_string(lock.waiting)};
+  return {lock.name,
+          "foreign",
+          what,
+          "-",
+          "-",
+          "-",
+          key.expires_in ? format_duration(*key.expires_in) : "never",
+          "-",
+          std::to_string(lock.waiting)};
 }
 
 void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
-  if (lock.foreign) rows.push_back(foreign_row(lock));
+  if (lock.foreign)
+    rows.push_back(foreign_row(lock));
   for (const lock::HolderFacts& h : lock.holders) {
-    rows.push_back({lock.name, std::string{state_name(lock.state)}, h.owner.holder, std::to_string(h.owner.pid),
-                    h.owner.command.empty() ? "-" : h.owner.command, format_duration(h.held), lease_of(lock, h),
-                    std::to_string(h.fence.value), std::to_string(lock.waiting)});
+    rows.push_back({lock.name,
+                    std::string{state_name(lock.state)},
+                    h.owner.holder,
+                    std::to_string(h.owner.pid),
+                    h.owner.command.empty() ? "-" : h.owner.command,
+                    format_duration(h.held),
+                    lease_of(lock, h),
+                    std::to_string(h.fence.value),
+                    std::to_string(lock.waiting)});
   }
   if (!lock.foreign && lock.holders.empty()) {
     rows.push_back({lock.name, "free", "-", "-", "-", "-", "-", "-", std::to_string(lock.waiting)});

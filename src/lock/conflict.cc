@@ -8,8 +8,10 @@ namespace rlock::lock {
 namespace {
 
 std::string describe(Capacity capacity) {
-  if (capacity == shared) return "shared";
-  if (capacity == exclusive) return "exclusive";
+  if (capacity == shared)
+    return "shared";
+  if (capacity == exclusive)
+    return "exclusive";
   return fmt::format("with --slots {}", capacity.value);
 }
 
@@ -21,11 +23,14 @@ std::string describe(const Owner& owner) {
 }
 
 std::string describe(const Busy& busy) {
-  if (!busy.holder) return "others are waiting before us";
+  if (!busy.holder)
+    return "others are waiting before us";
   if (busy.cooling.count() > 0) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder->holder);
   }
-  return fmt::format("held by {} for {}, lease {} left", describe(*busy.holder), format_duration(busy.held),
+  return fmt::format("held by {} for {}, lease {} left",
+                     describe(*busy.holder),
+                     format_duration(busy.held),
                      format_duration(busy.lease));
 }
 
@@ -37,13 +42,16 @@ std::string describe(const Foreign& foreign) {
 }
 
 void refuse(const LockName& name, Capacity wanted, const Mismatch& mismatch) {
-  throw Error{ExitCode::usage, fmt::format("{} is held {}, asked for {}: wait until it is free, or ask for the same",
-                                           name.text(), describe(mismatch.in_force), describe(wanted))};
+  throw Error{ExitCode::usage,
+              fmt::format("{} is held {}, asked for {}: wait until it is free, or ask for the same",
+                          name.text(),
+                          describe(mismatch.in_force),
+                          describe(wanted))};
 }
 
 void refuse(const LockName& name, const Upgrade&) {
-  throw Error{ExitCode::usage, fmt::format("{}: already held shared by this run; exclusive would wait for itself",
-                                           name.text())};
+  throw Error{ExitCode::usage,
+              fmt::format("{}: already held shared by this run; exclusive would wait for itself", name.text())};
 }
 
 }  // namespace rlock::lock

@@ -27,7 +27,8 @@ class Words {
     const std::string_view digits = word();
     long long value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    if (error != std::errc{} || end != digits.data() + digits.size())
+      return std::nullopt;
     return value;
   }
   long long number_or_zero() { return number().value_or(0); }
@@ -52,7 +53,8 @@ void read_holder(Words words, long long now, LockFacts& facts) {
   holder.acquired_at = wall(acquired);
   holder.held = Milliseconds{std::max(0LL, now - acquired)};
   holder.lease = Milliseconds{std::max(0LL, expires - now)};
-  if (expires <= now) facts.cooling = std::max(facts.cooling, Milliseconds{cools - now});
+  if (expires <= now)
+    facts.cooling = std::max(facts.cooling, Milliseconds{cools - now});
   facts.holders.push_back(std::move(holder));
 }
 
@@ -67,41 +69,60 @@ void read_waiter(Words words, long long now, LockFacts& facts) {
 void read_last(Words words, LockFacts& facts) {
   LastRun last;
   last.acquired_at = wall(words.number_or_zero());
-  if (const auto ended = words.number()) last.ended_at = wall(*ended);
-  if (const auto held = words.number()) last.held = Milliseconds{*held};
-  if (const auto status = words.number()) last.exit_status = static_cast<int>(*status);
+  if (const auto ended = words.number())
+    last.ended_at = wall(*ended);
+  if (const auto held = words.number())
+    last.held = Milliseconds{*held};
+  if (const auto status = words.number())
+    last.exit_status = static_cast<int>(*status);
   last.owner = words.owner();
   facts.last = std::move(last);
 }
 
 void read_foreign(std::string_view kind, Words words, LockFacts& facts) {
-  if (!facts.foreign) facts.foreign.emplace();
-  if (kind == "type") facts.foreign->type = words.rest();
-  if (kind == "value") facts.foreign->value = words.rest();
+  if (!facts.foreign)
+    facts.foreign.emplace();
+  if (kind == "type")
+    facts.foreign->type = words.rest();
+  if (kind == "value")
+    facts.foreign->value = words.rest();
   if (kind == "ttl") {
     const long long ms = words.number_or_zero();
-    if (ms >= 0) facts.foreign->expires_in = Milliseconds{ms};
+    if (ms >= 0)
+      facts.foreign->expires_in = Milliseconds{ms};
   }
 }
 
 void read_fact(std::string_view fact, long long now, LockFacts& facts) {
   Words words{fact};
   const std::string_view kind = words.word();
-  if (kind == "capacity") facts.capacity = Capacity{static_cast<int>(words.number_or_zero())};
-  if (kind == "holder") read_holder(words, now, facts);
-  if (kind == "waiter") read_waiter(words, now, facts);
-  if (kind == "last") read_last(words, facts);
-  if (kind == "acquired") facts.acquired = words.number_or_zero();
-  if (kind == "waited") facts.waited = words.number_or_zero();
-  if (kind == "forced") facts.forced = words.number_or_zero();
-  if (kind == "type" || kind == "value" || kind == "ttl") read_foreign(kind, words, facts);
+  if (kind == "capacity")
+    facts.capacity = Capacity{static_cast<int>(words.number_or_zero())};
+  if (kind == "holder")
+    read_holder(words, now, facts);
+  if (kind == "waiter")
+    read_waiter(words, now, facts);
+  if (kind == "last")
+    read_last(words, facts);
+  if (kind == "acquired")
+    facts.acquired = words.number_or_zero();
+  if (kind == "waited")
+    facts.waited = words.number_or_zero();
+  if (kind == "forced")
+    facts.forced = words.number_or_zero();
+  if (kind == "type" || kind == "value" || kind == "ttl")
+    read_foreign(kind, words, facts);
 }
 
 State read_state(const Fields& fields) {
-  if (fields.outcome() == "free") return State::free;
-  if (fields.outcome() == "held") return State::held;
-  if (fields.outcome() == "cooling") return State::cooling;
-  if (fields.outcome() == "foreign") return State::foreign;
+  if (fields.outcome() == "free")
+    return State::free;
+  if (fields.outcome() == "held")
+    return State::held;
+  if (fields.outcome() == "cooling")
+    return State::cooling;
+  if (fields.outcome() == "foreign")
+    return State::foreign;
   fields.unexpected();
 }
 
@@ -112,8 +133,9 @@ LockFacts read_facts(const LockName& name, Fields fields) {
   const long long now = fields.number();
   facts.waiting = fields.number();
   while (!fields.at_end()) read_fact(fields.text(), now, facts);
-  std::sort(facts.holders.begin(), facts.holders.end(),
-            [](const auto& a, const auto& b) { return a.fence.value < b.fence.value; });
+  std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
+    return a.fence.value < b.fence.value;
+  });
   return facts;
 }
 
@@ -121,7 +143,8 @@ LockFacts read_facts(const LockName& name, Fields fields) {
 std::string glob_escape(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') out += '\\';
+    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\')
+      out += '\\';
     out += c;
   }
   return out;
@@ -129,7 +152,8 @@ std::string glob_escape(std::string_view text) {
 
 /// Nothing for a key that no lock can have: another program's, or a companion of a lock.
 std::optional<LockName> lock_of_key(const std::string& prefix, std::string_view key) {
-  if (!key.starts_with(prefix) || is_companion_key(key)) return std::nullopt;
+  if (!key.starts_with(prefix) || is_companion_key(key))
+    return std::nullopt;
   try {
     return LockName{prefix, key.substr(prefix.size())};
   } catch (const Error&) {
@@ -139,14 +163,17 @@ std::optional<LockName> lock_of_key(const std::string& prefix, std::string_view 
 
 }  // namespace
 
-std::vector<LockFacts> inspect(Loop& loop, redis::Server& server, const std::vector<LockName>& names,
+std::vector<LockFacts> inspect(Loop& loop,
+                               redis::Server& server,
+                               const std::vector<LockName>& names,
                                Milliseconds timeout) {
   std::vector<LockFacts> all;
-  if (names.empty()) return all;
+  if (names.empty())
+    return all;
   const auto arguments = [](const LockName& name) { return ScriptArguments{.keys = name.keys(), .values = {}}; };
   // The first teaches the server the script where it must be taught.
-  all.push_back(read_facts(names[0], call_script(loop, server, scripts::status, arguments(names[0]),
-                                                 BootClock::now() + timeout)));
+  all.push_back(read_facts(
+      names[0], call_script(loop, server, scripts::status, arguments(names[0]), BootClock::now() + timeout)));
   for (std::size_t begin = 1; begin < names.size(); begin += batch) {
     const std::size_t end = std::min(begin + batch, names.size());
     std::vector<redis::Command> commands;
@@ -160,8 +187,7 @@ std::vector<LockFacts> inspect(Loop& loop, redis::Server& server, const std::vec
   return all;
 }
 
-std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix,
-                                 Milliseconds timeout) {
+std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout) {
   std::vector<LockName> names;
   std::string cursor = "0";
   do {
@@ -173,7 +199,8 @@ std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::s
     }
     cursor = replies[0].elements[0].text;
     for (const redis::Reply& key : replies[0].elements[1].elements) {
-      if (auto name = lock_of_key(prefix, key.text)) names.push_back(*std::move(name));
+      if (auto name = lock_of_key(prefix, key.text))
+        names.push_back(*std::move(name));
     }
   } while (cursor != "0");
   const auto less = [](const LockName& a, const LockName& b) { return a.text() < b.text(); };

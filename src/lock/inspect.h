@@ -36,7 +36,7 @@ struct LastRun {
   WallTime acquired_at;
   std::optional<WallTime> ended_at;  // none: it still runs, or died without a word
   std::optional<Milliseconds> held;
-  std::optional<int> exit_status;    // none: not known
+  std::optional<int> exit_status;  // none: not known
 };
 
 struct ForeignFacts {
@@ -60,12 +60,13 @@ struct LockFacts {
 };
 
 /// Reads only. Throws as call_script() does.
-std::vector<LockFacts> inspect(Loop& loop, redis::Server& server, const std::vector<LockName>& names,
+std::vector<LockFacts> inspect(Loop& loop,
+                               redis::Server& server,
+                               const std::vector<LockName>& names,
                                Milliseconds timeout);
 
 /// Every lock and foreign key under the prefix, in order of name, found by SCAN so that the server is never blocked.
-std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix,
-                                 Milliseconds timeout);
+std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout);
 
 /// What a connection for these must accept.
 constexpr redis::ReplyLimits listing_limits{.bytes = 64UL * 1024 * 1024, .elements = 1'000'000};

@@ -12,7 +12,7 @@ namespace rlock::lock {
 ///
 ///     |s --- renew_every --- attempt --- attempt ---|TERM --- kill_after ---|KILL --- margin ---|E    T|
 struct LeaseTerms {
-  Milliseconds ttl{};         // T
+  Milliseconds ttl{};  // T
   Milliseconds renew_every{};
   Milliseconds attempt{};     // longest wait for the answer to one renewal
   Milliseconds kill_after{};  // from TERM to KILL

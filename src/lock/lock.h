@@ -45,10 +45,10 @@ struct Granted {
   BootClock::time_point sent;  // before the first byte of the request that was granted
 };
 struct Busy {
-  Milliseconds sleep;             // before asking again, at most
-  std::string ticket;             // our place, where we queue
+  Milliseconds sleep;  // before asking again, at most
+  std::string ticket;  // our place, where we queue
   Milliseconds held, lease, cooling;
-  std::optional<Owner> holder;    // none: others come first
+  std::optional<Owner> holder;  // none: others come first
 };
 struct Foreign {
   Milliseconds sleep;
@@ -122,16 +122,19 @@ class Lock {
 
   std::size_t majority() const { return servers_.size() / 2 + 1; }
   ScriptArguments acquire_arguments(const Claim& claim, const Place& place) const;
-  Answers ask(Loop& loop, const Script& script, const ScriptArguments& arguments, Deadline deadline,
+  Answers ask(Loop& loop,
+              const Script& script,
+              const ScriptArguments& arguments,
+              Deadline deadline,
               const Predicate& in_favour);
   /// True when a majority is in favour, false when none can be any more; throws when too many failed to tell.
   bool decide(const Answers& answers, const Predicate& in_favour) const;
-  Answer settle_or_withdraw(Loop& loop, const Claim& claim, Answers answers, BootClock::time_point sent,
-                            Deadline deadline);
+  Answer settle_or_withdraw(
+      Loop& loop, const Claim& claim, Answers answers, BootClock::time_point sent, Deadline deadline);
   bool settle(Loop& loop, const Token& token, Fence fence, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, const Answers& renewed, Deadline deadline);
-  Release release(Loop& loop, const Token& token, const std::string& level, const std::string& status,
-                  Deadline deadline);
+  Release release(
+      Loop& loop, const Token& token, const std::string& level, const std::string& status, Deadline deadline);
 
   std::span<redis::Server> servers_;
   LockName name_;

@@ -25,12 +25,15 @@ bool ends_like_companion(std::string_view key) {
 bool has_tag(std::string_view key, std::string_view name) {
   const auto open = key.find('{');
   const auto close = key.find('}');
-  if (open == std::string_view::npos && close == std::string_view::npos) return false;
+  if (open == std::string_view::npos && close == std::string_view::npos)
+    return false;
   const bool one = open != std::string_view::npos && close != std::string_view::npos && close > open + 1 &&
                    key.find('{', open + 1) == std::string_view::npos &&
                    key.find('}', close + 1) == std::string_view::npos;
-  if (!one) refuse(name, "braces may only stand around one non-empty {tag}");
-  if (ends_like_companion(key)) refuse(name, "with a {tag} it may not end in :queue, :waiters or :meta");
+  if (!one)
+    refuse(name, "braces may only stand around one non-empty {tag}");
+  if (ends_like_companion(key))
+    refuse(name, "with a {tag} it may not end in :queue, :waiters or :meta");
   return true;
 }
 
@@ -38,16 +41,20 @@ bool has_tag(std::string_view key, std::string_view name) {
 
 LockName::LockName(std::string_view prefix, std::string_view name)
     : name_(name), key_(std::string{prefix} + std::string{name}) {
-  if (name.empty()) throw Error{ExitCode::usage, "--key is empty"};
+  if (name.empty())
+    throw Error{ExitCode::usage, "--key is empty"};
   if (name.size() > longest_name) {
     throw Error{ExitCode::usage, fmt::format("--key is {} bytes long; at most {}", name.size(), longest_name)};
   }
-  if (name.find('\n') != std::string_view::npos) refuse(name, "a newline");
+  if (name.find('\n') != std::string_view::npos)
+    refuse(name, "a newline");
   base_ = has_tag(key_, name) ? key_ : "{" + key_ + "}";
 }
 
 std::vector<std::string> LockName::keys() const { return {key_, base_ + ":queue", base_ + ":waiters", meta_key()}; }
 
-bool is_companion_key(std::string_view key) { return key.find('{') != std::string_view::npos && ends_like_companion(key); }
+bool is_companion_key(std::string_view key) {
+  return key.find('{') != std::string_view::npos && ends_like_companion(key);
+}
 
 }  // namespace rlock::lock

@@ -17,7 +17,8 @@ constexpr std::size_t longest_command = 200;
 
 std::string host_name() {
   std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) < 0) return "?";
+  if (::gethostname(name.data(), name.size() - 1) < 0)
+    return "?";
   return name.data();
 }
 
@@ -25,7 +26,8 @@ std::string host_name() {
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
     const char* value = std::getenv(variable);
-    if (value != nullptr && *value != '\0') return std::string{value}.substr(0, 64);
+    if (value != nullptr && *value != '\0')
+      return std::string{value}.substr(0, 64);
   }
   const passwd* entry = ::getpwuid(::geteuid());
   return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
@@ -34,9 +36,11 @@ std::string user_name() {
 std::string join(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
+    if (!line.empty())
+      line += ' ';
     line += word;
-    if (line.size() > longest_command) return line.substr(0, longest_command) + "...";
+    if (line.size() > longest_command)
+      return line.substr(0, longest_command) + "...";
   }
   return line;
 }
@@ -44,8 +48,13 @@ std::string join(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string Owner::encode() const {
-  return fmt::format("{} {} {} {} {} {}", percent_encode(holder), percent_encode(host), percent_encode(user), pid,
-                     percent_encode(command), percent_encode(note));
+  return fmt::format("{} {} {} {} {} {}",
+                     percent_encode(holder),
+                     percent_encode(host),
+                     percent_encode(user),
+                     pid,
+                     percent_encode(command),
+                     percent_encode(note));
 }
 
 Owner Owner::decode(std::string_view text) {
@@ -54,7 +63,8 @@ Owner Owner::decode(std::string_view text) {
   for (std::string* field : {&owner.holder, &owner.host, &owner.user, &pid, &owner.command, &owner.note}) {
     const auto space = text.find(' ');
     *field = percent_decode(text.substr(0, space)).value_or("?");
-    if (space == std::string_view::npos) break;
+    if (space == std::string_view::npos)
+      break;
     text.remove_prefix(space + 1);
   }
   std::from_chars(pid.data(), pid.data() + pid.size(), owner.pid);
@@ -68,7 +78,8 @@ Owner describe_self(std::string holder, std::string note, const std::vector<std:
              .pid = ::getpid(),
              .command = join(command),
              .note = std::move(note)};
-  if (self.holder.empty()) self.holder = self.user + "@" + self.host;
+  if (self.holder.empty())
+    self.holder = self.user + "@" + self.host;
   return self;
 }
 

@@ -10,7 +10,7 @@ namespace rlock::lock {
 
 /// Who holds or waits, for people: never used to decide anything. What comes back from Redis may be anybody's words.
 struct Owner {
-  std::string holder;   // user@host, or --holder
+  std::string holder;  // user@host, or --holder
   std::string host;
   std::string user;
   pid_t pid = 0;        // rlock's own: kill it and the job ends and the lock is released

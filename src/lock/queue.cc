@@ -32,8 +32,10 @@ Queue::Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patienc
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;
   try {
-    if (auto granted = examine(ask(Place::How::once))) return *granted;
-    if (BootClock::now() >= give_up_) return Conflict{obstacle_};
+    if (auto granted = examine(ask(Place::How::once)))
+      return *granted;
+    if (BootClock::now() >= give_up_)
+      return Conflict{obstacle_};
     log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
     return wait_for_turn();
   } catch (...) {
@@ -45,17 +47,22 @@ std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
 std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
   usable_until_ = usable_until;
   const Answer answer = ask(Place::How::reenter);
-  if (std::holds_alternative<Lost>(answer)) return std::nullopt;
+  if (std::holds_alternative<Lost>(answer))
+    return std::nullopt;
   return examine(answer);
 }
 
 std::variant<Granted, Conflict> Queue::wait_for_turn() {
   for (;;) {
-    if (auto granted = examine(ask(Place::How::queue))) return *granted;
-    if (may_subscribe_ && !listens()) continue;  // asked a new node, which cannot wake us yet
-    if (!may_subscribe_) told_sleep_ = jitter(shortest_poll, longest_poll);
+    if (auto granted = examine(ask(Place::How::queue)))
+      return *granted;
+    if (may_subscribe_ && !listens())
+      continue;  // asked a new node, which cannot wake us yet
+    if (!may_subscribe_)
+      told_sleep_ = jitter(shortest_poll, longest_poll);
     sleep(std::min(give_up_, BootClock::now() + told_sleep_));
-    if (BootClock::now() < give_up_) continue;
+    if (BootClock::now() < give_up_)
+      continue;
     withdraw();
     return Conflict{obstacle_};
   }
@@ -65,7 +72,8 @@ std::variant<Granted, Conflict> Queue::wait_for_turn() {
 Answer Queue::ask(Place::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
-    if (how == Place::How::queue) subscribe(deadline);
+    if (how == Place::How::queue)
+      subscribe(deadline);
     const bool once = how == Place::How::queue && !listens();
     const Place place{.how = once ? Place::How::once : how, .ticket = ticket_};
     return lock_->acquire(*loop_, *claim_, place, deadline);
@@ -75,10 +83,13 @@ Answer Queue::ask(Place::How how) {
 /// The grant, if it is one that can be used.
 std::optional<Granted> Queue::examine(const Answer& answer) {
   if (const auto* granted = std::get_if<Granted>(&answer)) {
-    if (BootClock::now() < granted->sent + usable_until_) return *granted;
+    if (BootClock::now() < granted->sent + usable_until_)
+      return *granted;
     if (BootClock::now() >= give_up_) {
-      throw Error{ExitCode::unavailable, fmt::format("{}: was granted, but too late to be used: the lease is too short "
-                                                     "for this server", lock_->name().text())};
+      throw Error{ExitCode::unavailable,
+                  fmt::format("{}: was granted, but too late to be used: the lease is too short "
+                              "for this server",
+                              lock_->name().text())};
     }
     give_back_late_grant();
   } else if (const auto* busy = std::get_if<Busy>(&answer)) {
@@ -107,7 +118,8 @@ void Queue::give_back_late_grant() {
 
 /// Listens on our own channel, on a connection of its own, before the queue learns of it: otherwise we would look dead.
 void Queue::subscribe(Deadline deadline) {
-  if (!may_subscribe_ || listens() || lock_->node() == nullptr) return;
+  if (!may_subscribe_ || listens() || lock_->node() == nullptr)
+    return;
   subscriber_.emplace(*lock_->node());
   const auto replies =
       redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_->level)}}, deadline);
@@ -115,7 +127,8 @@ void Queue::subscribe(Deadline deadline) {
     check_reply(subscriber_->address(), replies[0]);
     subscriber_->listen();
   } catch (const Error& error) {
-    if (error.code() != ExitCode::no_permission) throw;
+    if (error.code() != ExitCode::no_permission)
+      throw;
     may_subscribe_ = false;
     subscriber_.reset();
     log_->step(fmt::format("may not subscribe, so it polls instead of queueing: {}", error.what()));
@@ -125,7 +138,8 @@ void Queue::subscribe(Deadline deadline) {
 /// The master may have moved since we subscribed.
 bool Queue::listens() const {
   const redis::Address* node = lock_->node();
-  return subscriber_ && subscriber_->is_open() && node != nullptr && subscriber_->address().endpoints == node->endpoints;
+  return subscriber_ && subscriber_->is_open() && node != nullptr &&
+         subscriber_->address().endpoints == node->endpoints;
 }
 
 /// Until a message says otherwise. A connection that breaks ends the sleep: ask() makes a new one.
@@ -136,14 +150,16 @@ void Queue::sleep(Deadline until) {
       continue;
     }
     pollfd interest = subscriber_->interest();
-    if (loop_->wait({&interest, 1}, until) == Loop::Wake::ready && !read_message(until)) return;
+    if (loop_->wait({&interest, 1}, until) == Loop::Wake::ready && !read_message(until))
+      return;
   }
 }
 
 /// False when it is time to ask.
 bool Queue::read_message(Deadline& until) {
   try {
-    if (!subscriber_->advance()) return true;
+    if (!subscriber_->advance())
+      return true;
   } catch (const Error&) {
     return false;
   }
@@ -154,7 +170,8 @@ bool Queue::read_message(Deadline& until) {
     const std::string& text = messages[0].elements[2].text;
     std::from_chars(text.data(), text.data() + text.size(), ms);
   }
-  if (ms <= 0) return false;
+  if (ms <= 0)
+    return false;
   until = std::min(give_up_, BootClock::now() + Milliseconds{std::min<long long>(ms, 60'000)});
   return true;
 }
@@ -162,11 +179,13 @@ bool Queue::read_message(Deadline& until) {
 /// Takes back whatever we asked for: the place in the queue, and a lock granted by an answer that we did not see.
 /// Quietly: a server that does not answer forgets us when the lease and the sleep that it told us have run out.
 void Queue::withdraw() noexcept {
-  if (!lock_->was_reached()) return;
+  if (!lock_->was_reached())
+    return;
   try {
     Loop quiet;  // without the handlers: we may be here because one of them has thrown
     const Deadline deadline = BootClock::now() + std::min(patience_.timeout, longest_withdrawal);
-    if (!ticket_.empty()) lock_->cancel(quiet, claim_->token, deadline);
+    if (!ticket_.empty())
+      lock_->cancel(quiet, claim_->token, deadline);
     [[maybe_unused]] const Release outcome = lock_->release(quiet, *claim_, std::nullopt, deadline);
   } catch (const std::exception& error) {
     log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));

@@ -18,8 +18,8 @@ struct Conflict {
 };
 
 struct Patience {
-  Milliseconds timeout{2000};             // for one answer
-  std::optional<Milliseconds> wait;       // nothing: for ever; zero: not at all
+  Milliseconds timeout{2000};        // for one answer
+  std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
 };
 
 /// Takes a lock, first come, first served. Asks once; if the lock is held, subscribes to a channel of its own on a

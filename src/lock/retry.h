@@ -35,7 +35,8 @@ auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_u
       return attempt(deadline);
     } catch (const Error& error) {
       const auto again = BootClock::now() + backoff.next();
-      if (error.code() != ExitCode::unavailable || !peer.was_reached() || again >= give_up) throw;
+      if (error.code() != ExitCode::unavailable || !peer.was_reached() || again >= give_up)
+        throw;
       while (loop.wait(again) != Loop::Wake::deadline) {
       }
       deadline = std::min(give_up, again + timeout);

@@ -30,12 +30,14 @@ redis::Command command_with(std::string_view verb, std::string_view script, cons
 }  // namespace
 
 Fields::Fields(const redis::Address& from, redis::Reply reply) : server_(from.url), reply_(std::move(reply)) {
-  if (reply_.kind != redis::Reply::Kind::array) unexpected();
+  if (reply_.kind != redis::Reply::Kind::array)
+    unexpected();
   outcome_ = text();
 }
 
 std::string Fields::text() {
-  if (next_ >= reply_.elements.size() || reply_.elements[next_].kind != redis::Reply::Kind::text) unexpected();
+  if (next_ >= reply_.elements.size() || reply_.elements[next_].kind != redis::Reply::Kind::text)
+    unexpected();
   return std::move(reply_.elements[next_++].text);
 }
 
@@ -43,7 +45,8 @@ long long Fields::number() {
   const std::string digits = text();
   long long value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size() || value > (1LL << 53)) unexpected();
+  if (error != std::errc{} || end != digits.data() + digits.size() || value > (1LL << 53))
+    unexpected();
   return value;
 }
 
@@ -56,7 +59,8 @@ redis::Command script_command(const Script& script, const ScriptArguments& argum
 }
 
 void check_reply(const redis::Address& from, const redis::Reply& reply) {
-  if (!reply.is_error()) return;
+  if (!reply.is_error())
+    return;
   throw Error{is_refusal(reply) ? ExitCode::no_permission : ExitCode::unavailable,
               fmt::format("{}: {}", from.url, reply.text)};
 }
@@ -76,12 +80,15 @@ class Round {
     Deadline cut = deadline_;
     while (advance()) {
       const auto now = BootClock::now();
-      if (cut == deadline_ && enough(answers_)) cut = std::min(deadline_, now + (now - start));
-      if (now >= cut && cut != deadline_) break;
+      if (cut == deadline_ && enough(answers_))
+        cut = std::min(deadline_, now + (now - start));
+      if (now >= cut && cut != deadline_)
+        break;
       wait(loop, cut);
     }
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (is_open(i)) servers_[i].abandon();
+      if (is_open(i))
+        servers_[i].abandon();
     }
     return std::move(answers_);
   }
@@ -93,7 +100,8 @@ class Round {
   bool advance() {
     bool any_open = false;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (!is_open(i)) continue;
+      if (!is_open(i))
+        continue;
       try {
         advance(i);
       } catch (const Error& error) {
@@ -106,11 +114,13 @@ class Round {
 
   void advance(std::size_t i) {
     redis::Server& server = servers_[i];
-    if (!server.advance()) return;
+    if (!server.advance())
+      return;
     auto replies = server.take_replies();
     if (replies[0].is_error("NOSCRIPT")) {
       server.begin({command_with("EVAL", script_.source, arguments_)}, deadline_);
-      if (!server.advance()) return;
+      if (!server.advance())
+        return;
       replies = server.take_replies();
     }
     check_reply(server.address(), replies[0]);
@@ -121,7 +131,8 @@ class Round {
     std::vector<pollfd> fds;
     Deadline until = cut;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (!is_open(i)) continue;
+      if (!is_open(i))
+        continue;
       fds.push_back(servers_[i].interest());
       until = std::min(until, servers_[i].deadline());
     }
@@ -137,16 +148,20 @@ class Round {
 
 }  // namespace
 
-std::vector<Answered> call_everywhere(Loop& loop, std::span<redis::Server> servers, const Script& script,
-                                      const ScriptArguments& arguments, Deadline deadline,
+std::vector<Answered> call_everywhere(Loop& loop,
+                                      std::span<redis::Server> servers,
+                                      const Script& script,
+                                      const ScriptArguments& arguments,
+                                      Deadline deadline,
                                       const std::function<bool(std::span<const Answered>)>& enough) {
   return Round{servers, script, arguments, deadline}.finish(loop, enough);
 }
 
-Fields call_script(Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments,
-                   Deadline deadline) {
+Fields call_script(
+    Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments, Deadline deadline) {
   auto answers = call_everywhere(loop, {&server, 1}, script, arguments, deadline, [](auto) { return false; });
-  if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
+  if (const auto* error = std::get_if<Error>(&answers[0]))
+    throw *error;
   return std::get<Fields>(std::move(answers[0]));
 }
 

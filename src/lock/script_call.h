@@ -48,13 +48,16 @@ using Answered = std::variant<std::monostate, Fields, Error>;
 /// Calls a script at all servers at once, by its digest, and with its text where the server does not know it yet. Ends
 /// when all have answered or failed, or, once `enough` is true of the answers so far, when those that lag have had as
 /// long again. Throws only what a handler of `loop` throws.
-std::vector<Answered> call_everywhere(Loop& loop, std::span<redis::Server> servers, const Script& script,
-                                      const ScriptArguments& arguments, Deadline deadline,
+std::vector<Answered> call_everywhere(Loop& loop,
+                                      std::span<redis::Server> servers,
+                                      const Script& script,
+                                      const ScriptArguments& arguments,
+                                      Deadline deadline,
                                       const std::function<bool(std::span<const Answered>)>& enough);
 
 /// Calls a script at one server; throws what it failed with.
-Fields call_script(Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments,
-                   Deadline deadline);
+Fields call_script(
+    Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments, Deadline deadline);
 
 /// The command that call_script() sends, for callers that send many at once.
 redis::Command script_command(const Script& script, const ScriptArguments& arguments);

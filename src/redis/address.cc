@@ -25,7 +25,8 @@ std::optional<Span> find_password(std::string_view url) {
   // A '/' or '?' may stand unencoded in a password: take the last '@' of all rather than show a part of it.
   const auto at = url.rfind('@');
   const auto colon = url.find(':', start);
-  if (at == std::string_view::npos || at < start || colon > at) return std::nullopt;
+  if (at == std::string_view::npos || at < start || colon > at)
+    return std::nullopt;
   return Span{colon + 1, at};
 }
 
@@ -36,7 +37,8 @@ constexpr std::uint16_t sentinel_port = 26379;
 std::optional<int> parse_number(std::string_view text, int low, int high) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
+    return std::nullopt;
   return value;
 }
 
@@ -66,7 +68,8 @@ class Parser {
       fail("a space or control character; write %20");
     }
     const auto colon = rest_.find("://");
-    if (colon == std::string_view::npos) fail("no scheme; write redis://HOST[:PORT][/DB]");
+    if (colon == std::string_view::npos)
+      fail("no scheme; write redis://HOST[:PORT][/DB]");
     const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);
     if (name == "unix") {
@@ -74,9 +77,11 @@ class Parser {
       return std::move(address_);
     }
     const auto scheme = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
-    if (scheme == schemes.end()) fail(fmt::format("unknown scheme '{}'", name));
+    if (scheme == schemes.end())
+      fail(fmt::format("unknown scheme '{}'", name));
     address_.kind = scheme->kind;
-    if (scheme->tls) address_.tls.emplace();
+    if (scheme->tls)
+      address_.tls.emplace();
     parse_network();
     return std::move(address_);
   }
@@ -88,13 +93,15 @@ class Parser {
 
   std::string decoded(std::string_view text, std::string_view part) const {
     auto plain = percent_decode(text);
-    if (!plain) fail(fmt::format("bad percent-encoding in the {}", part));
+    if (!plain)
+      fail(fmt::format("bad percent-encoding in the {}", part));
     return *std::move(plain);
   }
 
   void parse_database(std::string_view text) {
     const auto number = parse_number(text, 0, 1'000'000);
-    if (!number) fail(fmt::format("bad database number '{}'", text));
+    if (!number)
+      fail(fmt::format("bad database number '{}'", text));
     address_.database = *number;
   }
 
@@ -104,24 +111,31 @@ class Parser {
     std::string_view authority = rest_.substr(0, slash);
     std::string_view path = slash == std::string_view::npos ? "" : rest_.substr(slash + 1);
     const auto query = rest_.find_first_of("?#", at == std::string_view::npos ? 0 : at);
-    if (query != std::string_view::npos) fail(fmt::format("unknown query parameter '{}'", rest_.substr(query + 1)));
+    if (query != std::string_view::npos)
+      fail(fmt::format("unknown query parameter '{}'", rest_.substr(query + 1)));
     parse_user(authority);
     parse_hosts(authority);
-    if (address_.kind == Address::Kind::sentinel) parse_master_name(path);
-    if (address_.kind == Address::Kind::cluster && !path.empty()) fail("a cluster has only database 0");
-    if (!path.empty()) parse_database(path);
+    if (address_.kind == Address::Kind::sentinel)
+      parse_master_name(path);
+    if (address_.kind == Address::Kind::cluster && !path.empty())
+      fail("a cluster has only database 0");
+    if (!path.empty())
+      parse_database(path);
   }
 
   /// Takes "user[:pass]@" off the front.
   void parse_user(std::string_view& authority) {
     const auto at = authority.rfind('@');
-    if (at == std::string_view::npos) return;
+    if (at == std::string_view::npos)
+      return;
     const std::string_view user = authority.substr(0, at);
     authority.remove_prefix(at + 1);
     const auto colon = user.find(':');
     address_.credentials.user = decoded(user.substr(0, colon), "user name");
-    if (colon != std::string_view::npos) address_.credentials.password = decoded(user.substr(colon + 1), "password");
-    if (address_.kind == Address::Kind::sentinel) address_.sentinel = address_.credentials;
+    if (colon != std::string_view::npos)
+      address_.credentials.password = decoded(user.substr(colon + 1), "password");
+    if (address_.kind == Address::Kind::sentinel)
+      address_.sentinel = address_.credentials;
   }
 
   void parse_hosts(std::string_view hosts) {
@@ -135,9 +149,11 @@ class Parser {
   }
 
   void parse_host(std::string_view host, std::uint16_t default_port) {
-    if (host.empty() || host[0] == ':') fail("no host");
+    if (host.empty() || host[0] == ':')
+      fail("no host");
     const auto endpoint = parse_endpoint(host, default_port);
-    if (!endpoint) fail(fmt::format("bad host or port '{}'; write HOST[:PORT], an IPv6 address in brackets", host));
+    if (!endpoint)
+      fail(fmt::format("bad host or port '{}'; write HOST[:PORT], an IPv6 address in brackets", host));
     address_.endpoints.push_back(*endpoint);
     address_.endpoints.back().host = decoded(endpoint->host, "host");
   }
@@ -146,7 +162,8 @@ class Parser {
   void parse_master_name(std::string_view& path) {
     const auto slash = path.find('/');
     address_.master_name = decoded(path.substr(0, slash), "master name");
-    if (address_.master_name.empty()) fail("no master name; write redis-sentinel://HOST[:PORT]/MASTER-NAME");
+    if (address_.master_name.empty())
+      fail("no master name; write redis-sentinel://HOST[:PORT]/MASTER-NAME");
     address_.must_be_master = true;
     path = slash == std::string_view::npos ? "" : path.substr(slash + 1);
   }
@@ -155,12 +172,16 @@ class Parser {
     const auto mark = rest_.find('?');
     Endpoint endpoint;
     endpoint.path = decoded(rest_.substr(0, mark), "path");
-    if (!endpoint.path.starts_with('/')) fail("write the absolute path of the socket: unix:///PATH");
-    if (endpoint.path.size() >= sizeof sockaddr_un::sun_path) fail("the path of the socket is too long");
+    if (!endpoint.path.starts_with('/'))
+      fail("write the absolute path of the socket: unix:///PATH");
+    if (endpoint.path.size() >= sizeof sockaddr_un::sun_path)
+      fail("the path of the socket is too long");
     address_.endpoints.push_back(endpoint);
-    if (mark == std::string_view::npos) return;
+    if (mark == std::string_view::npos)
+      return;
     const std::string_view query = rest_.substr(mark + 1);
-    if (!query.starts_with("db=")) fail(fmt::format("unknown query parameter '{}'", query.substr(0, query.find('='))));
+    if (!query.starts_with("db="))
+      fail(fmt::format("unknown query parameter '{}'", query.substr(0, query.find('='))));
     parse_database(query.substr(3));
   }
 
@@ -170,14 +191,16 @@ class Parser {
 
 std::string replace_password(std::string_view url, std::string_view with) {
   std::string out{url};
-  if (const auto span = find_password(url)) out.replace(span->begin, span->end - span->begin, with);
+  if (const auto span = find_password(url))
+    out.replace(span->begin, span->end - span->begin, with);
   return out;
 }
 
 }  // namespace
 
 std::string to_string(const Endpoint& endpoint) {
-  if (endpoint.is_unix()) return endpoint.path;
+  if (endpoint.is_unix())
+    return endpoint.path;
   const bool v6 = endpoint.host.find(':') != std::string::npos;
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", endpoint.host, v6 ? "]" : "", endpoint.port);
 }
@@ -186,7 +209,8 @@ Address Address::at(const Endpoint& endpoint) const {
   Address node = *this;
   node.kind = Kind::node;
   node.endpoints = {endpoint};
-  if (kind != Kind::node) node.url = fmt::format("{} ({})", url, to_string(endpoint));
+  if (kind != Kind::node)
+    node.url = fmt::format("{} ({})", url, to_string(endpoint));
   return node;
 }
 
@@ -195,18 +219,23 @@ std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t defa
   std::string_view port;
   if (text.starts_with('[')) {
     const auto close = text.find(']');
-    if (close == std::string_view::npos) return std::nullopt;
+    if (close == std::string_view::npos)
+      return std::nullopt;
     endpoint.host = text.substr(1, close - 1);
     port = text.substr(close + 1);
   } else {
     const auto colon = text.find(':');
     endpoint.host = text.substr(0, colon);
-    if (colon != std::string_view::npos) port = text.substr(colon);
+    if (colon != std::string_view::npos)
+      port = text.substr(colon);
   }
-  if (endpoint.host.empty()) return std::nullopt;
-  if (port.empty()) return endpoint;
+  if (endpoint.host.empty())
+    return std::nullopt;
+  if (port.empty())
+    return endpoint;
   const auto number = port[0] == ':' ? parse_number(port.substr(1), 1, 65535) : std::nullopt;
-  if (!number) return std::nullopt;
+  if (!number)
+    return std::nullopt;
   endpoint.port = static_cast<std::uint16_t>(*number);
   return endpoint;
 }
@@ -217,7 +246,8 @@ std::string mask_password(std::string_view url) { return replace_password(url, "
 
 std::string strip_password(std::string_view url) {
   auto span = find_password(url);
-  if (!span) return std::string{url};
+  if (!span)
+    return std::string{url};
   std::string out{url};
   out.erase(span->begin - 1, span->end - span->begin + 1);  // with its ':'
   return out;

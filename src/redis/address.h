@@ -45,13 +45,13 @@ struct Address {
   std::string url;       // as given, its password masked: for messages
   std::string bare_url;  // as given, without its password: for the environment of a command
   Kind kind = Kind::node;
-  std::vector<Endpoint> endpoints;     // at least one
-  std::string master_name;             // of a sentinel URL
-  std::optional<Credentials> sentinel; // who we are to the sentinels
-  Credentials credentials;             // who we are to the servers
+  std::vector<Endpoint> endpoints;      // at least one
+  std::string master_name;              // of a sentinel URL
+  std::optional<Credentials> sentinel;  // who we are to the sentinels
+  Credentials credentials;              // who we are to the servers
   int database = 0;
   std::optional<TlsOptions> tls;
-  bool must_be_master = false;         // verified with ROLE before anything is asked
+  bool must_be_master = false;  // verified with ROLE before anything is asked
 
   /// One node of it, reached in the same way.
   Address at(const Endpoint& endpoint) const;

@@ -22,13 +22,15 @@ void Connection::close() {
 }
 
 void Connection::begin(const std::vector<Command>& commands, Deadline deadline) {
-  if (state_ != State::ready || replies_.size() < expected_) close();
+  if (state_ != State::ready || replies_.size() < expected_)
+    close();
   request_.clear();
   for (const Command& command : commands) encode(command, request_);
   expected_ = commands.size();
   replies_.clear();
   deadline_ = deadline;
-  if (state_ == State::ready) outgoing_ = request_;
+  if (state_ == State::ready)
+    outgoing_ = request_;
 }
 
 void Connection::listen() {
@@ -43,16 +45,20 @@ std::vector<Reply> Connection::take_replies() {
 }
 
 pollfd Connection::interest() const {
-  if (lookup_) return {lookup_->fd(), POLLIN, 0};
-  if (!socket_) return {-1, 0, 0};
+  if (lookup_)
+    return {lookup_->fd(), POLLIN, 0};
+  if (!socket_)
+    return {-1, 0, 0};
   bool writing = state_ == State::connecting || !outgoing_.empty();
-  if (tls_) writing = tls_->wants_to_write();
+  if (tls_)
+    writing = tls_->wants_to_write();
   return {socket_->fd(), static_cast<short>(writing ? POLLOUT : POLLIN), 0};
 }
 
 bool Connection::advance() {
   try {
-    if (BootClock::now() >= deadline_) throw Error{ExitCode::unavailable, "no answer in time"};
+    if (BootClock::now() >= deadline_)
+      throw Error{ExitCode::unavailable, "no answer in time"};
     return step();
   } catch (const Error& error) {
     close();
@@ -65,16 +71,21 @@ bool Connection::step() {
     lookup_.emplace(address_.endpoints[0]);
     state_ = State::looking_up;
   }
-  if (state_ == State::looking_up && !look_up()) return false;
-  if (state_ == State::connecting) connect();
-  if (state_ == State::securing && tls_->handshake()) start_talking();
-  if (state_ == State::introducing) introduce();
+  if (state_ == State::looking_up && !look_up())
+    return false;
+  if (state_ == State::connecting)
+    connect();
+  if (state_ == State::securing && tls_->handshake())
+    start_talking();
+  if (state_ == State::introducing)
+    introduce();
   return state_ == State::ready && exchange();
 }
 
 bool Connection::look_up() {
   auto found = lookup_->advance();
-  if (!found) return false;
+  if (!found)
+    return false;
   lookup_.reset();
   addresses_ = *std::move(found);
   next_address_ = 0;
@@ -86,9 +97,12 @@ bool Connection::look_up() {
 void Connection::connect() {
   while (state_ == State::connecting) {
     try {
-      if (!socket_) try_address();
-      if (BootClock::now() >= address_deadline_) throw Error{ExitCode::unavailable, "no answer in time"};
-      if (!socket_->is_connected()) return;
+      if (!socket_)
+        try_address();
+      if (BootClock::now() >= address_deadline_)
+        throw Error{ExitCode::unavailable, "no answer in time"};
+      if (!socket_->is_connected())
+        return;
       if (address_.tls) {
         tls_.emplace(*address_.tls, address_.endpoints[0].host, socket_->fd());
         state_ = State::securing;
@@ -98,7 +112,8 @@ void Connection::connect() {
     } catch (const Error& error) {
       tls_.reset();
       socket_.reset();
-      if (error.code() != ExitCode::unavailable || next_address_ >= addresses_.size()) throw;
+      if (error.code() != ExitCode::unavailable || next_address_ >= addresses_.size())
+        throw;
     }
   }
 }
@@ -131,17 +146,21 @@ std::vector<Command> Connection::introductions() const {
   if (const auto password = address_.credentials.current_password()) {
     commands.push_back(user.empty() ? Command{"AUTH", *password} : Command{"AUTH", user, *password});
   }
-  if (address_.database != 0) commands.push_back({"SELECT", std::to_string(address_.database)});
-  if (address_.must_be_master) commands.push_back({"ROLE"});
+  if (address_.database != 0)
+    commands.push_back({"SELECT", std::to_string(address_.database)});
+  if (address_.must_be_master)
+    commands.push_back({"ROLE"});
   return commands;
 }
 
 /// Nothing of the request is sent before the server has accepted who we are and which database we mean.
 void Connection::introduce() {
   while (state_ == State::introducing) {
-    if (!flush()) return;
+    if (!flush())
+      return;
     const auto reply = read_reply();
-    if (!reply) return;
+    if (!reply)
+      return;
     check_introduction(*reply);
     introductions_.erase(introductions_.begin());
     if (introductions_.empty()) {
@@ -158,7 +177,8 @@ void Connection::check_introduction(const Reply& reply) const {
   if (command == "ROLE" && !reply.elements.empty() && reply.elements[0].text != "master") {
     throw Error{ExitCode::unavailable, "is not the master but " + reply.elements[0].text};
   }
-  if (!reply.is_error()) return;
+  if (!reply.is_error())
+    return;
   const bool authenticating = command == "AUTH";
   const bool busy = reply.is_error("LOADING") || reply.is_error("BUSY") || reply.is_error("MASTERDOWN");
   const bool refused = !busy && (authenticating || reply.is_error("NOAUTH") || reply.is_error("NOPERM"));
@@ -167,10 +187,12 @@ void Connection::check_introduction(const Reply& reply) const {
 }
 
 bool Connection::exchange() {
-  if (!flush()) return false;
+  if (!flush())
+    return false;
   while (replies_.size() < expected_) {
     auto reply = read_reply();
-    if (!reply) return false;
+    if (!reply)
+      return false;
     replies_.push_back(*std::move(reply));
   }
   return true;
@@ -180,7 +202,8 @@ bool Connection::exchange() {
 bool Connection::flush() {
   while (!outgoing_.empty()) {
     const std::size_t count = tls_ ? tls_->write(outgoing_) : socket_->write(outgoing_);
-    if (count == 0) return false;
+    if (count == 0)
+      return false;
     outgoing_.erase(0, count);
   }
   return true;
@@ -191,7 +214,8 @@ std::optional<Reply> Connection::read_reply() {
   auto reply = reader_->next();
   while (!reply) {
     const std::size_t count = tls_ ? tls_->read(buffer) : socket_->read(buffer);
-    if (count == 0) return std::nullopt;
+    if (count == 0)
+      return std::nullopt;
     reader_->feed({buffer.data(), count});
     reply = reader_->next();
   }

@@ -11,14 +11,17 @@ namespace {
 
 /// What a sentinel answers: host and port, or nil for a master that it does not know.
 Endpoint read_master(const Reply& reply, const std::string& name) {
-  if (reply.is_error()) throw Error{ExitCode::unavailable, reply.text};
+  if (reply.is_error())
+    throw Error{ExitCode::unavailable, reply.text};
   if (reply.elements.size() != 2) {
     throw Error{ExitCode::unavailable, fmt::format("knows no master named '{}'", name)};
   }
   const std::string& host = reply.elements[0].text;
   const bool v6 = host.find(':') != std::string::npos;
-  const auto endpoint = parse_endpoint(fmt::format("{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", reply.elements[1].text), 0);
-  if (!endpoint) throw Error{ExitCode::unavailable, "named no usable address"};
+  const auto endpoint =
+      parse_endpoint(fmt::format("{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", reply.elements[1].text), 0);
+  if (!endpoint)
+    throw Error{ExitCode::unavailable, "named no usable address"};
   return *endpoint;
 }
 
@@ -26,7 +29,8 @@ Endpoint read_master(const Reply& reply, const std::string& name) {
 
 void Locator::begin(Deadline deadline) {
   deadline_ = deadline;
-  if (known_ || address_.kind != Address::Kind::sentinel) return;
+  if (known_ || address_.kind != Address::Kind::sentinel)
+    return;
   left_to_ask_ = address_.endpoints.size();
   complaints_.clear();
   begin_with_next_sentinel();
@@ -35,7 +39,8 @@ void Locator::begin(Deadline deadline) {
 std::optional<Address> Locator::advance() {
   if (!known_ && address_.kind == Address::Kind::sentinel) {
     known_ = ask_sentinels();
-    if (!known_) return std::nullopt;
+    if (!known_)
+      return std::nullopt;
   }
   return address_.at(known_ ? *known_ : address_.endpoints[next_ % address_.endpoints.size()]);
 }
@@ -55,7 +60,8 @@ void Locator::begin_with_next_sentinel() {
 std::optional<Endpoint> Locator::ask_sentinels() {
   for (;;) {
     try {
-      if (!sentinel_->advance()) return std::nullopt;
+      if (!sentinel_->advance())
+        return std::nullopt;
       const Endpoint master = read_master(sentinel_->take_replies()[0], address_.master_name);
       --next_;  // the same sentinel first, next time
       sentinel_.reset();
@@ -71,7 +77,8 @@ std::optional<Endpoint> Locator::ask_sentinels() {
 }
 
 void Locator::forget() {
-  if (address_.kind == Address::Kind::cluster && !known_) ++next_;
+  if (address_.kind == Address::Kind::cluster && !known_)
+    ++next_;
   known_.reset();
 }
 

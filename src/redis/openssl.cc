@@ -12,14 +12,16 @@ namespace {
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function == nullptr) throw Error{ExitCode::os, std::string{"TLS: OpenSSL has no "} + name};
+  if (function == nullptr)
+    throw Error{ExitCode::os, std::string{"TLS: OpenSSL has no "} + name};
 }
 
 OpenSsl load_library() {
   const std::string name = "libssl.so." + std::to_string(OPENSSL_VERSION_MAJOR);
   // Never closed: it registers handlers that run at exit.
   void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw Error{ExitCode::os, "TLS: cannot load OpenSSL: " + std::string{::dlerror()}};
+  if (library == nullptr)
+    throw Error{ExitCode::os, "TLS: cannot load OpenSSL: " + std::string{::dlerror()}};
   OpenSsl ssl{};
   find(library, "TLS_client_method", ssl.client_method);
   find(library, "SSL_CTX_new", ssl.context_new);

@@ -15,23 +15,28 @@ const ReplyLimits& limits_of(const redisReadTask* task) { return *static_cast<co
 Reply* place(const redisReadTask* task) {
   std::size_t depth = 0;
   for (const redisReadTask* t = task->parent; t != nullptr; t = t->parent) ++depth;
-  if (depth > limits_of(task).depth) return nullptr;
-  if (task->parent == nullptr) return new (std::nothrow) Reply;
+  if (depth > limits_of(task).depth)
+    return nullptr;
+  if (task->parent == nullptr)
+    return new (std::nothrow) Reply;
   return &static_cast<Reply*>(task->parent->obj)->elements[static_cast<std::size_t>(task->idx)];
 }
 
 void* create_string(const redisReadTask* task, char* text, std::size_t length) {
   Reply* reply = place(task);
-  if (reply == nullptr) return nullptr;
+  if (reply == nullptr)
+    return nullptr;
   reply->kind = task->type == REDIS_REPLY_ERROR ? Reply::Kind::error : Reply::Kind::text;
   reply->text.assign(text, length);
   return reply;
 }
 
 void* create_array(const redisReadTask* task, std::size_t elements) {
-  if (task->type != REDIS_REPLY_ARRAY || elements > limits_of(task).elements) return nullptr;
+  if (task->type != REDIS_REPLY_ARRAY || elements > limits_of(task).elements)
+    return nullptr;
   Reply* reply = place(task);
-  if (reply == nullptr) return nullptr;
+  if (reply == nullptr)
+    return nullptr;
   reply->kind = Reply::Kind::array;
   reply->elements.resize(elements);
   return reply;
@@ -39,7 +44,8 @@ void* create_array(const redisReadTask* task, std::size_t elements) {
 
 void* create_integer(const redisReadTask* task, long long value) {
   Reply* reply = place(task);
-  if (reply == nullptr) return nullptr;
+  if (reply == nullptr)
+    return nullptr;
   reply->kind = Reply::Kind::integer;
   reply->integer = value;
   return reply;
@@ -85,9 +91,10 @@ void encode(const Command& command, std::string& out) {
     lengths.push_back(word.size());
   }
   char* bytes = nullptr;
-  const auto count =
-      static_cast<long long>(redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), words.data(), lengths.data()));
-  if (count < 0) throw std::bad_alloc{};
+  const auto count = static_cast<long long>(
+      redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), words.data(), lengths.data()));
+  if (count < 0)
+    throw std::bad_alloc{};
   const std::unique_ptr<char, decltype(&redisFreeCommand)> owner{bytes, redisFreeCommand};
   out.append(bytes, static_cast<std::size_t>(count));
 }
@@ -95,7 +102,8 @@ void encode(const Command& command, std::string& out) {
 void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
 ReplyReader::ReplyReader(ReplyLimits limits) : limits_(limits), reader_(redisReaderCreateWithFunctions(&functions)) {
-  if (!reader_) throw std::bad_alloc{};
+  if (!reader_)
+    throw std::bad_alloc{};
   reader_->privdata = &limits_;
 }
 
@@ -112,7 +120,8 @@ std::optional<Reply> ReplyReader::next() {
     throw Error{ExitCode::unavailable, "answered what is not a Redis reply, or one far too large"};
   }
   if (object == nullptr) {
-    if (pending_bytes_ > limits_.bytes) throw Error{ExitCode::unavailable, "sent a reply far too large"};
+    if (pending_bytes_ > limits_.bytes)
+      throw Error{ExitCode::unavailable, "sent a reply far too large"};
     return std::nullopt;
   }
   const std::unique_ptr<Reply> reply{static_cast<Reply*>(object)};

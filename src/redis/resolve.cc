@@ -85,41 +85,49 @@ Lookup::Lookup(const Endpoint& endpoint) : host_(endpoint.host), port_(endpoint.
 
 void Lookup::start_child() {
   int ends[2];
-  if (::pipe2(static_cast<int*>(ends), O_CLOEXEC | O_NONBLOCK) < 0) throw os_error("pipe", errno);
+  if (::pipe2(static_cast<int*>(ends), O_CLOEXEC | O_NONBLOCK) < 0)
+    throw os_error("pipe", errno);
   pipe_ = Fd{ends[0]};
   const Fd write_end{ends[1]};
   child_ = ::fork();
-  if (child_ < 0) throw os_error("cannot start the name look-up", errno);
-  if (child_ > 0) return;
+  if (child_ < 0)
+    throw os_error("cannot start the name look-up", errno);
+  if (child_ > 0)
+    return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   look_up(write_end.get(), host_, port_);
   ::_exit(0);
 }
 
 Lookup::~Lookup() {
-  if (child_ <= 0) return;
+  if (child_ <= 0)
+    return;
   ::kill(child_, SIGKILL);
   while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 std::optional<std::vector<SocketAddress>> Lookup::advance() {
-  if (!found_.empty()) return found_;
+  if (!found_.empty())
+    return found_;
   char buffer[4096];
   ssize_t count = 0;
   while ((count = ::read(pipe_.get(), static_cast<char*>(buffer), sizeof buffer)) > 0) {
     received_.append(static_cast<const char*>(buffer), static_cast<std::size_t>(count));
   }
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return std::nullopt;
   int error = EAI_FAIL;  // the child died without a word
-  if (received_.size() >= sizeof error) std::memcpy(&error, received_.data(), sizeof error);
+  if (received_.size() >= sizeof error)
+    std::memcpy(&error, received_.data(), sizeof error);
   if (error != 0) {
     throw Error{ExitCode::unavailable, fmt::format("cannot look up '{}': {}", host_, ::gai_strerror(error))};
   }
   for (std::size_t at = sizeof error; at + sizeof(SocketAddress) <= received_.size(); at += sizeof(SocketAddress)) {
     std::memcpy(&found_.emplace_back(), received_.data() + at, sizeof(SocketAddress));
   }
-  if (found_.empty()) throw Error{ExitCode::unavailable, fmt::format("'{}' has no address", host_)};
+  if (found_.empty())
+    throw Error{ExitCode::unavailable, fmt::format("'{}' has no address", host_)};
   return found_;
 }
 

@@ -24,35 +24,45 @@ bool must_wait(int error_number) { return error_number == EAGAIN || error_number
 
 Socket::Socket(const SocketAddress& address)
     : fd_(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  if (!fd_) throw os_error("cannot make a socket", errno);
+  if (!fd_)
+    throw os_error("cannot make a socket", errno);
   const int on = 1;
-  if (address.storage.ss_family != AF_UNIX) ::setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (address.storage.ss_family != AF_UNIX)
+    ::setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const auto* target = reinterpret_cast<const sockaddr*>(&address.storage);
-  if (::connect(fd(), target, address.length) < 0 && errno != EINPROGRESS) throw broken(errno);
+  if (::connect(fd(), target, address.length) < 0 && errno != EINPROGRESS)
+    throw broken(errno);
 }
 
 bool Socket::is_connected() const {
   pollfd writable{fd(), POLLOUT, 0};
-  if (::poll(&writable, 1, 0) < 1) return false;
+  if (::poll(&writable, 1, 0) < 1)
+    return false;
   int error = 0;
   socklen_t length = sizeof error;
   ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) throw broken(error);
+  if (error != 0)
+    throw broken(error);
   return true;
 }
 
 std::size_t Socket::write(std::string_view bytes) {
   const ssize_t count = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (count >= 0) return static_cast<std::size_t>(count);
-  if (must_wait(errno)) return 0;
+  if (count >= 0)
+    return static_cast<std::size_t>(count);
+  if (must_wait(errno))
+    return 0;
   throw broken(errno);
 }
 
 std::size_t Socket::read(std::span<char> into) {
   const ssize_t count = ::recv(fd(), into.data(), into.size(), 0);
-  if (count > 0) return static_cast<std::size_t>(count);
-  if (count < 0 && must_wait(errno)) return 0;
-  if (count == 0) throw Error{ExitCode::unavailable, "the server closed the connection"};
+  if (count > 0)
+    return static_cast<std::size_t>(count);
+  if (count < 0 && must_wait(errno))
+    return 0;
+  if (count == 0)
+    throw Error{ExitCode::unavailable, "the server closed the connection"};
   throw broken(errno);
 }
 

@@ -23,7 +23,8 @@ bool is_directory(const std::string& path) {
 
 bool is_ip_address(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> buffer{};
-  return ::inet_pton(AF_INET, host.c_str(), buffer.data()) == 1 || ::inet_pton(AF_INET6, host.c_str(), buffer.data()) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), buffer.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), buffer.data()) == 1;
 }
 
 /// OpenSSL writes with write(2): a broken connection is to be an error and not a signal.
@@ -49,14 +50,18 @@ Tls::Tls(const TlsOptions& options, const std::string& host, int socket) {
   const auto& ssl = OpenSsl::load();
   block_sigpipe();
   context_.reset(ssl.context_new(ssl.client_method()));
-  if (!context_) fail("cannot be set up");
+  if (!context_)
+    fail("cannot be set up");
   ssl.context_control(context_.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
   load_certificate(options);
-  if (!options.insecure) load_authorities(options);
+  if (!options.insecure)
+    load_authorities(options);
   session_.reset(ssl.session_new(context_.get()));
-  if (!session_ || ssl.set_fd(session_.get(), socket) != 1) fail("cannot be set up");
+  if (!session_ || ssl.set_fd(session_.get(), socket) != 1)
+    fail("cannot be set up");
   std::string name = options.server_name.empty() ? host : options.server_name;
-  if (!options.insecure) expect_name(name);
+  if (!options.insecure)
+    expect_name(name);
   if (!is_ip_address(name)) {  // SNI is for names only
     ssl.session_control(session_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
   }
@@ -68,7 +73,8 @@ void Tls::load_certificate(const TlsOptions& options) {
     refuse_file("--cert", options.certificate);
   }
   const std::string& key = options.key.empty() ? options.certificate : options.key;  // one file may hold both
-  if (key.empty()) return;
+  if (key.empty())
+    return;
   if (ssl.use_private_key(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       ssl.check_private_key(context_.get()) != 1) {
     refuse_file("--tls-key", key);
@@ -80,7 +86,8 @@ void Tls::load_authorities(const TlsOptions& options) {
   ssl.set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
   if (!options.ca.empty()) {
     const auto load = is_directory(options.ca) ? ssl.load_verify_dir : ssl.load_verify_file;
-    if (load(context_.get(), options.ca.c_str()) != 1) refuse_file("--cacert", options.ca);
+    if (load(context_.get(), options.ca.c_str()) != 1)
+      refuse_file("--cacert", options.ca);
   } else if (std::getenv("SSL_CERT_FILE") == nullptr && is_directory(ssl.default_cert_dir())) {
     ssl.default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
   } else {
@@ -93,7 +100,8 @@ void Tls::expect_name(const std::string& name) {
   X509_VERIFY_PARAM* expected = ssl.parameters(session_.get());
   const int accepted = is_ip_address(name) ? ssl.expect_ip(expected, name.c_str())
                                            : ssl.expect_host(expected, name.c_str(), name.size());
-  if (accepted != 1) fail("cannot expect the name " + name);
+  if (accepted != 1)
+    fail("cannot expect the name " + name);
 }
 
 bool Tls::handshake() {
@@ -107,7 +115,8 @@ std::size_t Tls::write(std::string_view bytes) {
   const auto& ssl = OpenSsl::load();
   ssl.clear_errors();
   const int count = ssl.write(session_.get(), bytes.data(), static_cast<int>(bytes.size()));
-  if (count > 0) return static_cast<std::size_t>(count);
+  if (count > 0)
+    return static_cast<std::size_t>(count);
   must_wait(count);
   return 0;
 }
@@ -116,7 +125,8 @@ std::size_t Tls::read(std::span<char> into) {
   const auto& ssl = OpenSsl::load();
   ssl.clear_errors();
   const int count = ssl.read(session_.get(), into.data(), static_cast<int>(into.size()));
-  if (count > 0) return static_cast<std::size_t>(count);
+  if (count > 0)
+    return static_cast<std::size_t>(count);
   must_wait(count);
   return 0;
 }
@@ -135,7 +145,8 @@ bool Tls::must_wait(int result) {
     case SSL_ERROR_ZERO_RETURN:
       throw Error{ExitCode::unavailable, "the server closed the connection"};
     case SSL_ERROR_SYSCALL:
-      if (error_number != 0) fail(::strerror(error_number));
+      if (error_number != 0)
+        fail(::strerror(error_number));
       fail("the server closed the connection");
     default:
       fail("handshake failed");
