@@ -27,13 +27,16 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 /// In the child, which shares our memory until exec: only async-signal-safe calls, and nothing of ours changed.
 int become(char* const* argv, char* const* environment, pid_t parent, ChildOptions options) {
   ::setpgid(0, 0);
-  if (options.foreground) ::tcsetpgrp(STDIN_FILENO, ::getpid());  // SIGTTOU is still blocked
-  if (options.ignore_sigchld) ::signal(SIGCHLD, SIG_IGN);
+  if (options.foreground)
+    ::tcsetpgrp(STDIN_FILENO, ::getpid());  // SIGTTOU is still blocked
+  if (options.ignore_sigchld)
+    ::signal(SIGCHLD, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // the guard died before it could take us along
+  if (::getppid() != parent)
+    ::_exit(127);  // the guard died before it could take us along
   ::execvpe(argv[0], argv, environment);
   return errno;
 }
@@ -45,7 +48,8 @@ bool is_executable(const std::string& path) {
 
 }  // namespace
 
-Child start_child(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+Child start_child(const std::vector<std::string>& argv,
+                  const std::vector<std::string>& environment,
                   ChildOptions options) {
   const auto argv_pointers = pointers(argv);
   const auto environment_pointers = pointers(environment);
@@ -58,29 +62,36 @@ Child start_child(const std::vector<std::string>& argv, const std::vector<std::s
     exec_error = become(argv_pointers.data(), environment_pointers.data(), parent, options);
     ::_exit(127);
   }
-  if (pid < 0) return {.fork_error = errno};
-  if (exec_error == 0) return {.pid = pid};
+  if (pid < 0)
+    return {.fork_error = errno};
+  if (exec_error == 0)
+    return {.pid = pid};
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return {.exec_error = exec_error};
 }
 
 void check_command(const std::string& command) {
-  if (command.empty()) throw Error{ExitCode::not_found, "the command is empty"};
+  if (command.empty())
+    throw Error{ExitCode::not_found, "the command is empty"};
   std::string_view path = "/bin:/usr/bin";  // what execvp(3) takes where PATH is not set
-  if (const char* value = std::getenv("PATH")) path = value;
+  if (const char* value = std::getenv("PATH"))
+    path = value;
   const bool searched = command.find('/') == std::string::npos;
   bool found = false;
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string_view folder = path.substr(begin, end - begin);
     const std::string file = !searched || folder.empty() ? command : fmt::format("{}/{}", folder, command);
-    if (is_executable(file)) return;
+    if (is_executable(file))
+      return;
     found = found || ::access(file.c_str(), F_OK) == 0;
-    if (!searched) break;
+    if (!searched)
+      break;
     begin = end + 1;
   }
-  if (found) throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
+  if (found)
+    throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
   throw Error{ExitCode::not_found, fmt::format("{}: command not found", command)};
 }
 

@@ -8,9 +8,9 @@
 namespace rlock::run {
 
 struct Child {
-  pid_t pid = -1;        // also its process group; -1 when it could not be made
-  int fork_error = 0;    // errno
-  int exec_error = 0;    // errno; the child has been reaped
+  pid_t pid = -1;      // also its process group; -1 when it could not be made
+  int fork_error = 0;  // errno
+  int exec_error = 0;  // errno; the child has been reaped
 };
 
 struct ChildOptions {
@@ -20,10 +20,12 @@ struct ChildOptions {
 
 /// Starts argv[0], searched in PATH as execvp(3) does, in a process group of its own, with an empty signal mask and
 /// SIGKILL when its parent dies. Returns once exec has succeeded or failed.
-Child start_child(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+Child start_child(const std::vector<std::string>& argv,
+                  const std::vector<std::string>& environment,
                   ChildOptions options);
 
-/// Throws Error{not_found} or Error{not_executable} for a command that exec would refuse: told before the lock is taken.
+/// Throws Error{not_found} or Error{not_executable} for a command that exec would refuse: told before the lock is
+/// taken.
 void check_command(const std::string& command);
 
 }  // namespace rlock::run

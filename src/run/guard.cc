@@ -43,23 +43,28 @@ Guard::Guard(Command command, const Line& keeper)
       keeper_(&keeper),
       signals_({SIGCHLD}),
       timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  if (!timer_) throw os_error("timerfd_create", errno);
+  if (!timer_)
+    throw os_error("timerfd_create", errno);
   adopt_orphans();
 }
 
 void Guard::run() {
   while (state_ != State::gone) {
     std::array<pollfd, 3> fds{{{keeper_->fd(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) kill_tree();
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
+      kill_tree();
     // The clock before anything else: after a suspend the deadline may be long past.
     look_at_clock();
-    if (fds[2].revents != 0) look_at_children();
-    if (fds[0].revents != 0) take_orders();
+    if (fds[2].revents != 0)
+      look_at_children();
+    if (fds[0].revents != 0)
+      take_orders();
   }
 }
 
 Deadline Guard::next_deadline() const {
-  if (state_ == State::running) return std::min({term_at_, kill_at_, runtime_end_});
+  if (state_ == State::running)
+    return std::min({term_at_, kill_at_, runtime_end_});
   return state_ == State::stopping ? kill_at_ : never;
 }
 
@@ -77,9 +82,11 @@ void Guard::set_timer() const {
 
 void Guard::look_at_clock() {
   const auto now = BootClock::now();
-  if (now < next_deadline()) return;
+  if (now < next_deadline())
+    return;
   if (now >= kill_at_) {
-    if (cause_ == Cause::none) cause_ = Cause::lease;
+    if (cause_ == Cause::none)
+      cause_ = Cause::lease;
     kill_tree();
   } else if (now >= term_at_) {
     begin_stop(Cause::lease, kill_at_);
@@ -111,7 +118,8 @@ void Guard::obey(const Order& order, const std::string& environment) {
       start(order, environment);
       break;
     case Order::Kind::lease:
-      if (state_ != State::running) break;
+      if (state_ != State::running)
+        break;
       term_at_ = order.term_at;
       kill_at_ = order.kill_at;
       set_timer();
@@ -135,17 +143,24 @@ void Guard::obey(const Order& order, const std::string& environment) {
 void Guard::start(const Order& order, const std::string& environment) {
   term_at_ = order.term_at;
   kill_at_ = order.kill_at;
-  const Child child = start_child(command_.argv, merge_environment(std::move(command_.environment), environment),
+  if (BootClock::now() >= term_at_) {  // one of us, or the machine, was stopped meanwhile
+    keeper_->send(News{.kind = News::Kind::too_late});
+    state_ = State::gone;
+    return;
+  }
+  const Child child = start_child(command_.argv,
+                                  merge_environment(std::move(command_.environment), environment),
                                   {.foreground = order.foreground, .ignore_sigchld = command_.ignore_sigchld});
   if (child.pid < 0) {
     keeper_->send(child.exec_error != 0 ? News{.kind = News::Kind::not_started, .value = child.exec_error}
-                                       : News{.kind = News::Kind::failed, .value = child.fork_error});
+                                        : News{.kind = News::Kind::failed, .value = child.fork_error});
     state_ = State::gone;
     return;
   }
   leader_ = child.pid;
   state_ = State::running;
-  if (command_.max_runtime) runtime_end_ = BootClock::now() + *command_.max_runtime;
+  if (command_.max_runtime)
+    runtime_end_ = BootClock::now() + *command_.max_runtime;
   set_timer();
   keeper_->send(News{.kind = News::Kind::started, .value = leader_});
 }
@@ -153,25 +168,32 @@ void Guard::start(const Order& order, const std::string& environment) {
 void Guard::look_at_children() {
   while (signals_.next()) {
   }
-  if (state_ == State::gone) return;
+  if (state_ == State::gone)
+    return;
   report_stopped_child();
   const Reaped reaped = reap(leader_);
-  if (reaped.leader_status) leader_status_ = reaped.leader_status;
+  if (reaped.leader_status)
+    leader_status_ = reaped.leader_status;
   // What a command that ended by itself has left running, it left running on purpose.
-  if (state_ == State::running && leader_status_) finish(0);
+  if (state_ == State::running && leader_status_)
+    finish(0);
   // One that was told to stop must leave nobody behind.
-  if (state_ == State::stopping && !reaped.any_left) finish(0);
+  if (state_ == State::stopping && !reaped.any_left)
+    finish(0);
 }
 
 void Guard::report_stopped_child() {
-  if (leader_ < 0 || leader_status_) return;
+  if (leader_ < 0 || leader_status_)
+    return;
   siginfo_t info{};
-  if (::waitid(P_PID, static_cast<id_t>(leader_), &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0) return;
+  if (::waitid(P_PID, static_cast<id_t>(leader_), &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
+    return;
   keeper_->send(News{.kind = News::Kind::stopped, .value = info.si_status});
 }
 
 void Guard::begin_stop(Cause cause, Deadline kill_at) {
-  if (state_ != State::running && state_ != State::stopping) return;
+  if (state_ != State::running && state_ != State::stopping)
+    return;
   kill_at_ = std::min(kill_at_, kill_at);
   if (state_ == State::running) {
     state_ = State::stopping;
@@ -184,7 +206,8 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
 }
 
 void Guard::kill_tree() {
-  if (state_ == State::gone) return;
+  if (state_ == State::gone)
+    return;
   int survivors = 0;
   if (leader_ > 0) {
     signal_group(SIGKILL);  // reaches most of them at once
@@ -196,25 +219,29 @@ void Guard::kill_tree() {
 
 void Guard::finish(int survivors) {
   state_ = State::gone;
-  keeper_->send(News{.kind = News::Kind::ended, .value = leader_status_.value_or(SIGKILL), .cause = cause_,
-                    .survivors = survivors});
+  keeper_->send(News{
+      .kind = News::Kind::ended, .value = leader_status_.value_or(SIGKILL), .cause = cause_, .survivors = survivors});
 }
 
 /// Only while the leader is not reaped: afterwards its number may be another's.
 void Guard::signal_group(int number) const {
-  if (leader_ > 0 && !leader_status_) ::kill(-leader_, number);
+  if (leader_ > 0 && !leader_status_)
+    ::kill(-leader_, number);
 }
 
 void Guard::resume(bool foreground) const {
-  if (foreground && leader_ > 0) ::tcsetpgrp(STDIN_FILENO, leader_);
+  if (foreground && leader_ > 0)
+    ::tcsetpgrp(STDIN_FILENO, leader_);
   signal_group(SIGCONT);
 }
 
 GuardProcess fork_guard(const Command& command) {
   auto [keeper_end, guard_end] = Line::make();
   const pid_t pid = ::fork();
-  if (pid < 0) throw os_error("cannot start the guard process", errno);
-  if (pid > 0) return {.pid = pid, .line = std::move(keeper_end)};
+  if (pid < 0)
+    throw os_error("cannot start the guard process", errno);
+  if (pid > 0)
+    return {.pid = pid, .line = std::move(keeper_end)};
   keeper_end.close();
   block_all_signals();
   try {

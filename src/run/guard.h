@@ -17,11 +17,11 @@ namespace rlock::run {
 /// What the guard knows of the command before the lock is taken.
 struct Command {
   std::vector<std::string> argv;
-  std::vector<std::string> environment;   // NAME=value; the start order adds to it
-  int first_signal = 0;                   // to a command that must stop
-  Milliseconds kill_after{};              // from that to KILL
+  std::vector<std::string> environment;  // NAME=value; the start order adds to it
+  int first_signal = 0;                  // to a command that must stop
+  Milliseconds kill_after{};             // from that to KILL
   std::optional<Milliseconds> max_runtime;
-  bool ignore_sigchld = false;            // inherited by rlock: the command inherits it too
+  bool ignore_sigchld = false;  // inherited by rlock: the command inherits it too
 };
 
 /// The command's parent: a process with no network, no lease and no secret of ours, whose one duty is that the command
@@ -64,7 +64,7 @@ class Guard {
   pid_t leader_ = -1;
   std::optional<int> leader_status_;  // set when it was reaped: its group may not be signalled any more
   Cause cause_ = Cause::none;
-  Deadline term_at_ = never;     // of the lease
+  Deadline term_at_ = never;  // of the lease
   Deadline kill_at_ = never;
   Deadline runtime_end_ = never;
 };

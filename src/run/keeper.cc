@@ -34,7 +34,8 @@ Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
 }
 
 Result Keeper::run() {
-  if (!take_lock()) return result_;
+  if (!take_lock())
+    return result_;
   start_command();
   hold();
   ending_.had_terminal = terminal_.is_lent();
@@ -68,22 +69,27 @@ bool Keeper::take_lock() {
   return true;
 }
 
-/// One level more of a lock that an enclosing run holds. Its token is used only while it holds: were we to take the lock
-/// anew with it, the enclosing run would go on renewing what it had lost.
+/// One level more of a lock that an enclosing run holds. Its token is used only while it holds: were we to take the
+/// lock anew with it, the enclosing run would go on renewing what it had lost.
 std::optional<lock::Granted> Keeper::reenter(Milliseconds usable) {
-  if (!plan_.inherited) return std::nullopt;
+  if (!plan_.inherited)
+    return std::nullopt;
   lock::Claim claim = plan_.claim;
   claim.token = *plan_.inherited;
   auto granted = lock::Queue{loop_, *log_, lock_, claim, plan_.patience}.reenter(usable);
-  if (granted) plan_.claim = claim;
+  if (granted)
+    plan_.claim = claim;
   return granted;
 }
 
 void Keeper::warn_of_slow_network() const {
   const Milliseconds took = since(result_.grant->sent);
-  if (took <= plan_.lease.ttl / 10) return;
-  log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network", plan_.name.text(),
-                           format_duration(took), format_duration(plan_.lease.ttl)));
+  if (took <= plan_.lease.ttl / 10)
+    return;
+  log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network",
+                           plan_.name.text(),
+                           format_duration(took),
+                           format_duration(plan_.lease.ttl)));
 }
 
 void Keeper::start_command() {
@@ -108,7 +114,8 @@ std::string Keeper::environment() const {
   add("RLOCK_TOKEN", token);
   add("RLOCK_FENCE", std::to_string(result_.grant->fence.value));
   add("RLOCK_TTL_MS", std::to_string(plan_.lease.ttl.count()));
-  if (plan_.claim.capacity.value > 1) add("RLOCK_SLOT", std::to_string(result_.grant->slot));
+  if (plan_.claim.capacity.value > 1)
+    add("RLOCK_SLOT", std::to_string(result_.grant->slot));
   const std::string held = fmt::format("{}={}", percent_encode(plan_.name.text()), token);
   add("RLOCK_HELD", plan_.held_around.empty() ? held : held + " " + plan_.held_around);
   return out;
@@ -120,23 +127,40 @@ void Keeper::hold() {
       suspend();
     } else if (continued_) {
       resume();
-    } else if (BootClock::now() < renewer_->next()) {
-      loop_.wait(renewer_->next());
+    } else if (BootClock::now() >= overdue()) {
+      take_over();
+    } else if (BootClock::now() < next_renewal()) {
+      loop_.wait(std::min(next_renewal(), overdue()));
     } else {
       renew();
     }
   }
 }
 
+Deadline Keeper::give_up() const { return stops_when_lost() ? renewer_->lease().term_at() : never; }
+
+/// Never, once it is too late: the guard has begun to stop the command.
+Deadline Keeper::next_renewal() const { return BootClock::now() < give_up() ? renewer_->next() : never; }
+
+/// When the guard must have killed the command, half the margin included.
+Deadline Keeper::overdue() const {
+  const bool is_due = stops_when_lost() && renewer_->state() != Renewer::State::released;
+  return is_due ? renewer_->lease().kill_at() + plan_.lease.margin / 2 : never;
+}
+
+/// The guard has not done its work: it is stopped, perhaps. Its death kills the command, and leaves us the rest.
+void Keeper::take_over() {
+  ending_.lost = true;
+  ::kill(guard_.pid, SIGKILL);
+  loop_.wait(never);  // for its end of file, or the news that it had sent before
+}
+
 void Keeper::renew() {
-  const Deadline give_up = stops_when_lost() ? renewer_->lease().term_at() : never;
-  if (BootClock::now() >= give_up) {  // too late: the guard has begun to stop the command
-    loop_.wait(never);
+  const bool extended = renewer_->attempt(give_up());
+  if (renewer_->state() == Renewer::State::lost)
+    lose();
+  if (!stops_when_lost())
     return;
-  }
-  const bool extended = renewer_->attempt(give_up);
-  if (renewer_->state() == Renewer::State::lost) lose();
-  if (!stops_when_lost()) return;
   Order lease{.kind = Order::Kind::lease};
   if (extended) {
     lease.term_at = renewer_->lease().term_at();
@@ -149,11 +173,13 @@ void Keeper::renew() {
 
 void Keeper::lose() {
   ending_.lost = true;
-  complain(fmt::format("lost {}: it was released by force, deleted or taken over{}", plan_.name.text(),
+  if (stops_when_lost()) {
+    const Deadline kill_at = BootClock::now() + plan_.lease.kill_after;
+    guard_.line.send({.kind = Order::Kind::stop, .kill_at = std::min(kill_at, renewer_->lease().kill_at())});
+  }
+  complain(fmt::format("lost {}: it was released by force, deleted or taken over{}",
+                       plan_.name.text(),
                        stops_when_lost() ? "; stopping the command" : "; the command goes on"));
-  if (!stops_when_lost()) return;
-  const Deadline kill_at = BootClock::now() + plan_.lease.kill_after;
-  guard_.line.send({.kind = Order::Kind::stop, .kill_at = std::min(kill_at, renewer_->lease().kill_at())});
 }
 
 /// The command was stopped. If that was job control's doing, the shell wants its prompt: we stop too, and nobody renews
@@ -161,13 +187,16 @@ void Keeper::lose() {
 void Keeper::suspend() {
   const int number = std::exchange(stopped_by_, 0);
   const bool job_control = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
-  if (!job_control && !terminal_.is_lent()) return;
+  if (!job_control && !terminal_.is_lent())
+    return;
   const auto left = std::chrono::duration_cast<Milliseconds>(renewer_->lease().term_at() - BootClock::now());
-  log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}", plan_.name.text(),
+  log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
+                           plan_.name.text(),
                            format_duration(left)));
   terminal_.take_back();
   Terminal::stop_ourselves();
-  renew();  // before the command goes on
+  if (BootClock::now() < give_up())
+    renew();  // before the command goes on
   resume();
 }
 
@@ -175,27 +204,33 @@ void Keeper::resume() {
   continued_ = false;
   foreground_ = Terminal::is_ours();
   guard_.line.send({.kind = Order::Kind::resume, .foreground = foreground_});
-  if (foreground_) terminal_.lend_to(command_pid_);
+  if (foreground_)
+    terminal_.lend_to(command_pid_);
 }
 
 void Keeper::on_signal() {
   while (const auto number = signals_.next()) {
-    if (phase_ == Phase::taking) end_by(*number);
-    if (phase_ == Phase::running) pass_on(*number);
+    if (phase_ == Phase::taking)
+      end_by(*number);
+    if (phase_ == Phase::running)
+      pass_on(*number);
   }
 }
 
 /// A signal before the command was started: what it would do to any program.
 void Keeper::end_by(int number) {
-  if (number == SIGTSTP) ::raise(SIGSTOP);
-  if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH || interrupted_) return;
+  if (number == SIGTSTP)
+    ::raise(SIGSTOP);
+  if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH || interrupted_)
+    return;
   interrupted_ = true;  // once: giving back what was asked for must not be interrupted
   throw Error{killed_by(number),
               fmt::format("interrupted by {} before {} was acquired", signal_name(number), plan_.name.text())};
 }
 
 void Keeper::pass_on(int number) {
-  if (number == SIGHUP && terminal_.hung_up()) return;  // the kernel has told the command itself
+  if (number == SIGHUP && terminal_.hung_up())
+    return;  // the kernel has told the command itself
   if (number == SIGCONT) {
     continued_ = true;
     return;
@@ -203,11 +238,12 @@ void Keeper::pass_on(int number) {
   const auto now = BootClock::now();
   const bool stop = number == SIGTERM || number == SIGINT;
   if (stop && first_stop_signal_ && now >= *first_stop_signal_ + plan_.lease.kill_after) {
-    complain(fmt::format("{} again: killing the command", signal_name(number)));
     guard_.line.send({.kind = Order::Kind::kill});
+    complain(fmt::format("{} again: killing the command", signal_name(number)));
     return;
   }
-  if (stop && !first_stop_signal_) first_stop_signal_ = now;
+  if (stop && !first_stop_signal_)
+    first_stop_signal_ = now;
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 
@@ -231,7 +267,8 @@ void Keeper::on_news(const News& news) {
   switch (news.kind) {
     case News::Kind::started:
       command_pid_ = news.value;
-      if (foreground_) terminal_.lend_to(command_pid_);
+      if (foreground_)
+        terminal_.lend_to(command_pid_);
       log_->step(fmt::format("started {} as pid {}", plan_.command.argv.front(), news.value));
       break;
     case News::Kind::stopping:
@@ -241,9 +278,11 @@ void Keeper::on_news(const News& news) {
       stopped_by_ = news.value;
       break;
     case News::Kind::failed:
-      if (phase_ == Phase::taking) throw os_error("the guard process could not start", news.value);
+      if (phase_ == Phase::taking)
+        throw os_error("the guard process could not start", news.value);
       [[fallthrough]];
     case News::Kind::not_started:
+    case News::Kind::too_late:
     case News::Kind::ended:
       ending_.news = news;
       survivors_ = news.survivors;
@@ -257,19 +296,22 @@ void Keeper::on_stopping(Cause cause) {
   if (cause == Cause::lease) {
     complain(fmt::format("lost {}: it could not be renewed in time; stopping the command", plan_.name.text()));
   } else if (cause == Cause::runtime) {
-    complain(fmt::format("--max-runtime {} is over; stopping the command",
-                         format_duration(*plan_.command.max_runtime)));
+    complain(
+        fmt::format("--max-runtime {} is over; stopping the command", format_duration(*plan_.command.max_runtime)));
   }
 }
 
 /// Nobody watches the command any more. The kernel has sent it KILL; what it had started is ours now.
 void Keeper::on_guard_gone() {
   loop_.unwatch(guard_.line.fd());
-  if (phase_ == Phase::taking) throw Error{ExitCode::internal, "the guard process was killed"};
+  if (phase_ == Phase::taking)
+    throw Error{ExitCode::internal, "the guard process was killed"};
   phase_ = Phase::releasing;
   std::optional<int> unused;
   survivors_ = static_cast<int>(kill_descendants(-1, unused, BootClock::now() + longest_kill).size());
-  complain("the guard process was killed; the command was stopped");
+  complain(ending_.lost
+               ? fmt::format("lost {}; the guard process did not stop the command, so it was killed", plan_.name.text())
+               : "the guard process was killed; the command was stopped");
 }
 
 void Keeper::settle() {
@@ -278,20 +320,25 @@ void Keeper::settle() {
   result_.verdict = judge(ending_);
   result_.held = since(result_.grant->sent);
   result_.renewals = renewer_->renewals();
-  if (ending_.news && ending_.news->kind != News::Kind::ended) complain(describe_failure(*ending_.news));
+  if (ending_.news && ending_.news->kind != News::Kind::ended)
+    complain(describe_failure(*ending_.news));
 }
 
 std::string Keeper::describe_failure(const News& news) const {
   const char* reason = ::strerror(news.value);
-  if (news.kind == News::Kind::failed) return fmt::format("cannot make a process for the command: {}", reason);
+  if (news.kind == News::Kind::failed)
+    return fmt::format("cannot make a process for the command: {}", reason);
+  if (news.kind == News::Kind::too_late)
+    return fmt::format("lost {} before its command was started", plan_.name.text());
   return fmt::format("cannot run {}: {}", plan_.command.argv.front(), reason);
 }
 
 void Keeper::release() {
-  if (renewer_->state() != Renewer::State::held) return;
+  if (renewer_->state() != Renewer::State::held)
+    return;
   if (survivors_ > 0) {
-    complain(fmt::format("{} processes of the command could not be killed; {} is left to its lease", survivors_,
-                         plan_.name.text()));
+    complain(fmt::format(
+        "{} processes of the command could not be killed; {} is left to its lease", survivors_, plan_.name.text()));
     return;
   }
   const Milliseconds timeout = plan_.patience.timeout;
@@ -299,8 +346,10 @@ void Keeper::release() {
     const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
       return lock_.release(loop_, plan_.claim, result_.verdict.command_status, d);
     });
-    if (outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost) return;
-    if (lock_.was_released(loop_, plan_.claim.token, BootClock::now() + timeout)) return;
+    if (outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost)
+      return;
+    if (lock_.was_released(loop_, plan_.claim.token, BootClock::now() + timeout))
+      return;
     result_.verdict.outcome = Outcome::lost;
     complain(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));
   } catch (const Error& error) {

@@ -69,6 +69,10 @@ class Keeper {
   std::string environment() const;
 
   void hold();
+  Deadline give_up() const;
+  Deadline next_renewal() const;
+  Deadline overdue() const;
+  void take_over();
   void renew();
   void lose();
   void suspend();
@@ -98,14 +102,14 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<Renewer> renewer_;     // while we hold
+  std::optional<Renewer> renewer_;  // while we hold
   Ending ending_;
-  int survivors_ = 0;                  // processes of the command that could not be killed
+  int survivors_ = 0;  // processes of the command that could not be killed
   pid_t command_pid_ = -1;
-  int stopped_by_ = 0;                 // the signal that stopped the command, until it is dealt with
-  bool continued_ = false;             // we were, and have not dealt with it
-  bool foreground_ = false;            // the command was started or continued with the terminal
-  bool interrupted_ = false;           // while taking the lock
+  int stopped_by_ = 0;        // the signal that stopped the command, until it is dealt with
+  bool continued_ = false;    // we were, and have not dealt with it
+  bool foreground_ = false;   // the command was started or continued with the terminal
+  bool interrupted_ = false;  // while taking the lock
   std::optional<BootClock::time_point> first_stop_signal_;
 };
 

@@ -11,22 +11,22 @@ namespace rlock::run {
 
 /// Why the guard stopped the command.
 enum class Cause : int {
-  none,      // it ended by itself
-  lease,     // the keeper did not extend the deadline in time
-  runtime,   // --max-runtime
-  ordered,   // the keeper said so
+  none,     // it ended by itself
+  lease,    // the keeper did not extend the deadline in time
+  runtime,  // --max-runtime
+  ordered,  // the keeper said so
 };
 
 /// From keeper to guard. `start` is followed by the command's additional environment, NAME=value strings each ended
 /// by a NUL.
 struct Order {
   enum class Kind : int {
-    start,     // term_at, kill_at, foreground
-    lease,     // term_at, kill_at: the deadlines from now on
-    signal,    // signal: pass it on to the command's group
-    stop,      // kill_at: the first signal now, KILL then
-    kill,      // KILL now
-    resume,    // foreground: continue a stopped command
+    start,   // term_at, kill_at, foreground
+    lease,   // term_at, kill_at: the deadlines from now on
+    signal,  // signal: pass it on to the command's group
+    stop,    // kill_at: the first signal now, KILL then
+    kill,    // KILL now
+    resume,  // foreground: continue a stopped command
   };
   Kind kind = Kind::lease;
   int signal = 0;
@@ -40,6 +40,7 @@ struct News {
   enum class Kind : int {
     started,      // value: the command's pid, which is its group's too
     not_started,  // value: the errno of exec
+    too_late,     // the order to start came after term_at; the guard is gone
     failed,       // value: the errno of another system call; the guard is gone
     stopping,     // cause: the first signal has been sent
     stopped,      // value: the signal that stopped the command (job control)
@@ -62,7 +63,8 @@ class Line {
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
 
-  /// What cannot be delivered is dropped: the other side is gone, and its end of file says so.
+  /// What cannot be delivered is dropped: the other side is gone, as its end of file says, or is stopped and has left
+  /// a queue full of messages unread. Waiting for it would keep us from the deadline.
   void send(const Order& order, const std::string& environment = {}) const;
   void send(const News& news) const;
 

@@ -10,7 +10,11 @@ namespace rlock::run {
 
 using std::chrono::duration_cast;
 
-Renewer::Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Claim& claim, const lock::Granted& grant,
+Renewer::Renewer(Loop& loop,
+                 const Log& log,
+                 lock::Lock& lock,
+                 const lock::Claim& claim,
+                 const lock::Granted& grant,
                  const lock::LeaseTerms& terms)
     : loop_(&loop),
       log_(&log),
@@ -63,7 +67,9 @@ void Renewer::note_failure(const Error& why) {
     return;
   }
   failing_since_ = now;
-  log_->error(fmt::format("cannot renew {}: {}; lease {} left", lock_->name().text(), why.what(),
+  log_->error(fmt::format("cannot renew {}: {}; lease {} left",
+                          lock_->name().text(),
+                          why.what(),
                           format_duration(duration_cast<Milliseconds>(lease_.end() - now))));
 }
 

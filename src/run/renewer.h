@@ -21,7 +21,11 @@ class Renewer {
   };
 
   /// All references stay the caller's.
-  Renewer(Loop& loop, const Log& log, lock::Lock& lock, const lock::Claim& claim, const lock::Granted& grant,
+  Renewer(Loop& loop,
+          const Log& log,
+          lock::Lock& lock,
+          const lock::Claim& claim,
+          const lock::Granted& grant,
           const lock::LeaseTerms& terms);
 
   const lock::Lease& lease() const { return lease_; }

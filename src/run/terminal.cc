@@ -14,9 +14,11 @@ bool Terminal::is_ours() {
 }
 
 void Terminal::take_back() {
-  if (!is_lent()) return;
+  if (!is_lent())
+    return;
   // SIGTTOU is blocked, so a background group may do this. One that somebody else has by now is left alone.
-  if (::tcgetpgrp(STDIN_FILENO) == borrower_) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+  if (::tcgetpgrp(STDIN_FILENO) == borrower_)
+    ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
   borrower_ = 0;
 }
 
@@ -31,7 +33,8 @@ void Terminal::stop_ourselves() {
 }
 
 bool Terminal::hung_up() const {
-  if (!is_lent()) return false;
+  if (!is_lent())
+    return false;
   pollfd terminal{STDIN_FILENO, 0, 0};
   return ::poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
 }

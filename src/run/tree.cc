@@ -34,7 +34,8 @@ std::vector<pid_t> numbers_in(std::string_view text) {
   while (at < end) {
     pid_t number = 0;
     const auto [next, error] = std::from_chars(at, end, number);
-    if (error == std::errc{}) numbers.push_back(number);
+    if (error == std::errc{})
+      numbers.push_back(number);
     at = std::max(next, at + 1);
   }
   return numbers;
@@ -58,7 +59,8 @@ std::vector<pid_t> numbered_entries(const std::string& path) {
     const std::string_view name{static_cast<const char*>(entry->d_name)};
     pid_t number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && end == name.data() + name.size()) entries.push_back(number);
+    if (error == std::errc{} && end == name.data() + name.size())
+      entries.push_back(number);
   }
   return entries;
 }
@@ -79,9 +81,11 @@ std::vector<pid_t> scan_for_children_of(pid_t pid) {
   for (const pid_t candidate : numbered_entries("/proc")) {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", candidate));
     const auto name_end = stat.rfind(')');  // the name may hold anything, ')' too
-    if (name_end == std::string::npos || name_end + 4 > stat.size()) continue;
+    if (name_end == std::string::npos || name_end + 4 > stat.size())
+      continue;
     const auto numbers = numbers_in(std::string_view{stat}.substr(name_end + 4, 16));  // after ") S "
-    if (!numbers.empty() && numbers.front() == pid) children.push_back(candidate);
+    if (!numbers.empty() && numbers.front() == pid)
+      children.push_back(candidate);
   }
   return children;
 }
@@ -100,7 +104,8 @@ std::vector<pid_t> descendants() {
 }  // namespace
 
 void adopt_orphans() {
-  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) throw os_error("prctl(PR_SET_CHILD_SUBREAPER)", errno);
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+    throw os_error("prctl(PR_SET_CHILD_SUBREAPER)", errno);
 }
 
 Reaped reap(pid_t leader) {
@@ -108,8 +113,10 @@ Reaped reap(pid_t leader) {
   for (;;) {
     int status = 0;
     const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-    if (pid == leader) reaped.leader_status = status;
-    if (pid > 0 || (pid < 0 && errno == EINTR)) continue;
+    if (pid == leader)
+      reaped.leader_status = status;
+    if (pid > 0 || (pid < 0 && errno == EINTR))
+      continue;
     reaped.any_left = pid == 0;
     return reaped;
   }
@@ -120,9 +127,12 @@ std::vector<pid_t> kill_descendants(pid_t leader, std::optional<int>& leader_sta
     const auto alive = descendants();
     for (const pid_t pid : alive) ::kill(pid, SIGKILL);
     const Reaped reaped = reap(leader);
-    if (reaped.leader_status) leader_status = reaped.leader_status;
-    if (!reaped.any_left) return {};
-    if (BootClock::now() >= deadline) return alive;
+    if (reaped.leader_status)
+      leader_status = reaped.leader_status;
+    if (!reaped.any_left)
+      return {};
+    if (BootClock::now() >= deadline)
+      return alive;
     // The killed need a moment to die, and orphans to arrive: soon at first, for that is the usual case.
     ::poll(nullptr, 0, round < 20 ? 1 : 20);
   }

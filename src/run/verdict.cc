@@ -9,18 +9,21 @@ namespace rlock::run {
 namespace {
 
 ExitCode exit_code_of_exec(int error_number) {
-  if (error_number == ENOENT) return ExitCode::not_found;
+  if (error_number == ENOENT)
+    return ExitCode::not_found;
   return error_number == EAGAIN || error_number == ENOMEM ? ExitCode::os : ExitCode::not_executable;
 }
 
 Verdict judge_ended(const Ending& ending, int wait_status) {
   Verdict verdict{.outcome = Outcome::completed};
-  if (WIFSIGNALED(wait_status)) verdict.command_signal = WTERMSIG(wait_status);
+  if (WIFSIGNALED(wait_status))
+    verdict.command_signal = WTERMSIG(wait_status);
   verdict.command_status = verdict.command_signal ? 128 + *verdict.command_signal : WEXITSTATUS(wait_status);
   verdict.exit_status = *verdict.command_status;
   if (ending.lost || ending.news->cause == Cause::lease) {
     verdict.outcome = Outcome::lost;
-    if (ending.stop_when_lost) verdict.exit_status = static_cast<int>(ExitCode::lost);
+    if (ending.stop_when_lost)
+      verdict.exit_status = static_cast<int>(ExitCode::lost);
   } else if (ending.news->cause == Cause::runtime) {
     verdict.outcome = Outcome::timeout;
     verdict.exit_status = static_cast<int>(ExitCode::timeout);
@@ -35,8 +38,12 @@ Verdict judge_ended(const Ending& ending, int wait_status) {
 }  // namespace
 
 Verdict judge(const Ending& ending) {
-  if (!ending.news) return {};
+  constexpr Verdict lost{.outcome = Outcome::lost, .exit_status = static_cast<int>(ExitCode::lost)};
+  if (!ending.news)
+    return ending.lost ? lost : Verdict{};
   switch (ending.news->kind) {
+    case News::Kind::too_late:
+      return lost;
     case News::Kind::not_started:
       return {.exit_status = static_cast<int>(exit_code_of_exec(ending.news->value))};
     case News::Kind::failed:

@@ -11,8 +11,8 @@ enum class Outcome { completed, conflict, lost, timeout, error, interrupted };
 
 /// How a run ended that had started: the facts.
 struct Ending {
-  std::optional<News> news;   // not_started, failed or ended; nothing when the guard was killed
-  bool lost = false;          // the lock was not ours any more while the command ran
+  std::optional<News> news;  // not_started, failed or ended; nothing when the guard was killed
+  bool lost = false;         // the lock was not ours any more while the command ran
   bool stop_when_lost = true;
   bool interrupted = false;   // rlock was told to stop, and passed it on
   bool had_terminal = false;  // the command did
@@ -24,7 +24,7 @@ struct Verdict {
   int exit_status = static_cast<int>(ExitCode::internal);
   std::optional<int> command_status{};  // as a shell would report it
   std::optional<int> command_signal{};  // that ended it
-  int die_of = 0;                     // a signal of the terminal, which rlock is to die of as its command did
+  int die_of = 0;                       // a signal of the terminal, which rlock is to die of as its command did
 };
 
 Verdict judge(const Ending& ending);
