@@ -17,6 +17,17 @@ namespace {
 constexpr Milliseconds shortest_poll{50};
 constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
+constexpr long long longest_sleep{60'000};
+
+/// What a message says; zero, ask at once, for one that is not understood.
+Milliseconds read_sleep(const redis::Reply& message) {
+  long long ms = 0;
+  if (message.elements.size() == 3) {
+    const std::string& text = message.elements[2].text;
+    std::from_chars(text.data(), text.data() + text.size(), ms);
+  }
+  return Milliseconds{std::min(ms, longest_sleep)};
+}
 
 }  // namespace
 
@@ -150,29 +161,25 @@ void Queue::sleep(Deadline until) {
       continue;
     }
     pollfd interest = subscriber_->interest();
-    if (loop_->wait({&interest, 1}, until) == Loop::Wake::ready && !read_message(until))
+    if (loop_->wait({&interest, 1}, until) == Loop::Wake::ready && !read_messages(until))
       return;
   }
 }
 
-/// False when it is time to ask.
-bool Queue::read_message(Deadline& until) {
+/// All that have arrived: the descriptor would not tell of a second one that was read with the first. False when it is
+/// time to ask. A message never lengthens a sleep: who sleeps longer than the script was told is taken for dead.
+bool Queue::read_messages(Deadline& until) {
   try {
-    if (!subscriber_->advance())
-      return true;
+    while (subscriber_->advance()) {
+      const Milliseconds told = read_sleep(subscriber_->take_replies()[0]);
+      subscriber_->listen();
+      if (told <= Milliseconds{0})
+        return false;
+      until = std::min(until, BootClock::now() + told);
+    }
   } catch (const Error&) {
     return false;
   }
-  const auto messages = subscriber_->take_replies();
-  subscriber_->listen();
-  long long ms = 0;
-  if (messages[0].elements.size() == 3) {
-    const std::string& text = messages[0].elements[2].text;
-    std::from_chars(text.data(), text.data() + text.size(), ms);
-  }
-  if (ms <= 0)
-    return false;
-  until = std::min(give_up_, BootClock::now() + Milliseconds{std::min<long long>(ms, 60'000)});
   return true;
 }
 

@@ -49,7 +49,7 @@ class Queue {
   void subscribe(Deadline deadline);
   bool listens() const;
   void sleep(Deadline until);
-  bool read_message(Deadline& until);
+  bool read_messages(Deadline& until);
   void withdraw() noexcept;
 
   Loop* loop_;
