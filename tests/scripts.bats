@@ -563,6 +563,23 @@ grants() {
   absent "$WAITERS"
 }
 
+@test "cancel: gives back a grant that was not used, which does not cool, and no other level" {
+  listen b
+  MIN_HOLD=20000 acquire a
+  LEVEL=inner acquire a
+  enqueue b
+  call cancel a inner
+  call cancel a inner
+  call cancel a stranger
+  same "$(levels)" 1
+  call renew a 30000
+  outcome extended
+  call cancel a level-a
+  replies cancelled
+  absent $LOCK
+  hears b '2000 2000 2000 0'
+}
+
 # ---- force
 
 @test "force: evicts the holder, or only that of a fence, and wakes the next" {

@@ -1,8 +1,15 @@
--- cancel: leave the queue, and pass on a wake-up that may have been meant for the one who leaves.
+-- cancel: as if it had never asked: leave the queue, give back a grant that was not used, and pass on a wake-up that
+-- may have been meant for the one who leaves. What was not used does not cool.
 -- KEYS  lock queue waiters meta
--- ARGV  token
+-- ARGV  token level
 -- ->    cancelled
-leave_queue(ARGV[1])
-load_lock()
+local token, level = ARGV[1], ARGV[2]
+
+leave_queue(token)
+local r = load_lock() and holders[token]
+if r then
+  r.levels = levels_without(r.levels, level)
+  if r.levels == '' then remove(token) else save(token, capacity) end
+end
 wake_next()
 return {'cancelled'}

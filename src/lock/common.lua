@@ -93,6 +93,19 @@ local function remove(token)
   count_seats(cap)
 end
 
+local function levels_without(levels, level)
+  local left = {}
+  for l in levels:gmatch('[^,]+') do
+    if l ~= level then left[#left + 1] = l end
+  end
+  return table.concat(left, ',')
+end
+
+local function count_levels(levels)
+  local _, count = levels:gsub('[^,]+', '')
+  return count
+end
+
 local function parse_waiter(text)
   local cap, claim, alive, ticket, channel, owner = text:match('^(%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
   return {capacity = tonumber(cap), claim = tonumber(claim), alive = tonumber(alive),

@@ -189,10 +189,10 @@ Answer Lock::settle_or_withdraw(
   if (granted && settle(loop, claim.token, held.fence, deadline))
     return held;
   (void)ask(loop,
-            scripts::release,
-            {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text(), "-"}},
+            scripts::cancel,
+            {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}},
             deadline,
-            [](const Fields&) { return true; });
+            outcome_is("cancelled"));
   if (failure)
     throw *failure;
   if (!refusal)
@@ -279,8 +279,14 @@ Release Lock::release_all(Loop& loop, const Token& token, Deadline deadline) {
   return release(loop, token, "*", "-", deadline);
 }
 
-void Lock::cancel(Loop& loop, const Token& token, Deadline deadline) {
-  (void)ask(loop, scripts::cancel, {.keys = name_.keys(), .values = {token.text()}}, deadline, outcome_is("cancelled"));
+void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
+  const auto cancelled = outcome_is("cancelled");
+  (void)decide(ask(loop,
+                   scripts::cancel,
+                   {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}},
+                   deadline,
+                   cancelled),
+               cancelled);
 }
 
 Forced Lock::force(Loop& loop, std::optional<Fence> fence, Deadline deadline) {

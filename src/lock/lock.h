@@ -109,8 +109,8 @@ class Lock {
   [[nodiscard]] Release release(Loop& loop, const Claim& claim, std::optional<int> status, Deadline deadline);
   /// Gives up every level of the token, and leaves word for a keeper that still believes in it.
   [[nodiscard]] Release release_all(Loop& loop, const Token& token, Deadline deadline);
-  /// Leaves the queue.
-  void cancel(Loop& loop, const Token& token, Deadline deadline);
+  /// Leaves the queue and gives back a grant that was not used, as if it had never been asked for.
+  void cancel(Loop& loop, const Claim& claim, Deadline deadline);
   /// Breaks the lock: all, or only the acquisition of that fence.
   Forced force(Loop& loop, std::optional<Fence> fence, Deadline deadline);
   /// Whether release_all() was what ended this token.

@@ -57,10 +57,18 @@ std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
 
 std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
   usable_until_ = usable_until;
-  const Answer answer = ask(Place::How::reenter);
-  if (std::holds_alternative<Lost>(answer))
-    return std::nullopt;
-  return examine(answer);
+  try {
+    for (;;) {
+      const Answer answer = ask(Place::How::reenter);
+      if (std::holds_alternative<Lost>(answer))
+        return std::nullopt;
+      if (auto granted = examine(answer))
+        return granted;
+    }
+  } catch (...) {
+    withdraw();
+    throw;
+  }
 }
 
 std::variant<Granted, Conflict> Queue::wait_for_turn() {
@@ -190,10 +198,10 @@ void Queue::withdraw() noexcept {
     return;
   try {
     Loop quiet;  // without the handlers: we may be here because one of them has thrown
-    const Deadline deadline = BootClock::now() + std::min(patience_.timeout, longest_withdrawal);
-    if (!ticket_.empty())
-      lock_->cancel(quiet, claim_->token, deadline);
-    [[maybe_unused]] const Release outcome = lock_->release(quiet, *claim_, std::nullopt, deadline);
+    const Milliseconds limit = std::min(patience_.timeout, longest_withdrawal);
+    persist(quiet, *lock_, limit, BootClock::now() + limit, [&](Deadline deadline) {
+      lock_->cancel(quiet, *claim_, deadline);
+    });
   } catch (const std::exception& error) {
     log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));
   }

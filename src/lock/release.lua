@@ -5,14 +5,6 @@
 -- ->    released | cooling ms | kept levels | lost
 local token, level, status = ARGV[1], ARGV[2], ARGV[3]
 
-local function remaining_levels(levels)
-  local left = {}
-  for l in levels:gmatch('[^,]+') do
-    if level ~= '*' and l ~= level then left[#left + 1] = l end
-  end
-  return left
-end
-
 -- The markers that still matter: "token:until ...", kept for as long as the lease would have run.
 local function mark_released(till)
   local kept = {token .. ':' .. num(till)}
@@ -32,11 +24,11 @@ if not r or r.expires <= now then
   local again = level ~= '*' and call('HGET', META, 'ended') == level
   return again and ended(r) or {'lost'}
 end
-local left = remaining_levels(r.levels)
-if #left > 0 then
-  r.levels = table.concat(left, ',')
+local left = level == '*' and '' or levels_without(r.levels, level)
+if left ~= '' then
+  r.levels = left
   save(token, capacity)
-  return {'kept', num(#left)}
+  return {'kept', num(count_levels(left))}
 end
 
 local till, reply = r.expires, ended(r)

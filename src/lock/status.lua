@@ -19,9 +19,8 @@ end
 if capacity then add('capacity', num(capacity)) end
 for _, r in pairs(holders) do
   if r.expires > now then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
-  local _, commas = r.levels:gsub(',', '')
   add('holder', string.format('%.0f %.0f %s %d %s %d %s',
-    r.expires, r.cools, r.fence, r.slot, r.acquired, commas + 1, r.owner))
+    r.expires, r.cools, r.fence, r.slot, r.acquired, count_levels(r.levels), r.owner))
 end
 for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do
   local text = call('HGET', WAITERS, token)
