@@ -4,113 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 
 #include "cli/config.h"
+#include "cli/config_file.h"
+#include "cli/help.h"
 #include "cli/options.h"
+#include "cli/words.h"
 
 namespace rlock::cli {
 namespace {
-
-struct Verb {
-  std::string_view name;
-  Subcommand subcommand;
-  std::string_view synopsis;
-  std::string_view purpose;
-};
-
-constexpr std::array<Verb, 5> verbs{{
-    {"run", Subcommand::run, "run --key K [OPTION...] -- COMMAND [ARG...]", "Run a command while holding a lock"},
-    {"acquire", Subcommand::acquire, "acquire --key K [OPTION...]", "Take a lock and print its token"},
-    {"renew", Subcommand::renew, "renew [--key K] [--token T] [--ttl D]", "Extend a lease"},
-    {"release", Subcommand::release, "release [--key K] [--token T | --force [--fence N]]", "Give a lock up"},
-    {"status", Subcommand::status, "status [KEY...] [--json]", "Who holds what, and who waits"},
-}};
-
-std::string usage() {
-  std::string text = "Usage:\n";
-  for (const Verb& verb : verbs) text += fmt::format("  rlock {}\n", verb.synopsis);
-  text += "\n";
-  for (const Verb& verb : verbs) text += fmt::format("  {:<10}{}\n", verb.name, verb.purpose);
-  return text + "\n`rlock SUBCOMMAND --help` lists its options; rlock(1) explains them.\n";
-}
-
-const Option* find_option(std::string_view word) {
-  const std::string_view name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
-  for (const Option& option : all_options()) {
-    const bool short_match = option.names[1] != '-' && option.names.substr(0, 2) == name;
-    if (short_match || option.long_name() == name)
-      return &option;
-  }
-  return nullptr;
-}
-
-/// Whether the value of this option, if it takes one, is the next word.
-bool takes_next_word(std::string_view word, const Option& option) {
-  return !option.is_flag() && (word.starts_with("--") ? word.find('=') == std::string_view::npos : word.size() == 2);
-}
-
-std::string help(const Verb& verb) {
-  std::string text = fmt::format("Usage: rlock {}\n{}.\n\nOptions:\n", verb.synopsis, verb.purpose);
-  for (const Option& option : all_options()) {
-    if (!option.belongs_to(verb.subcommand))
-      continue;
-    const auto comma = option.names.find(',');
-    const bool has_short = comma != std::string_view::npos;
-    std::string names = has_short ? fmt::format("{}, ", option.names.substr(0, comma)) : "    ";
-    names += option.long_name();
-    if (!option.is_flag())
-      names += fmt::format(" {}", option.value);
-    text += fmt::format("  {:<30} {}\n", names, option.help);
-  }
-  text += fmt::format("  {:<30} {}\n", "-h, --help", "Show this");
-  return text + "\nD is a duration: 30, 1.5s, 250ms, 10m, 2h, 7d. rlock(1) explains the rest.\n";
-}
-
-/// The words of the command line in their rooms.
-struct Words {
-  const Verb* verb = nullptr;
-  std::string unknown_verb;          // what stood in its place
-  std::vector<std::string> options;  // with their values
-  std::vector<std::string> keys;     // neither, but the subcommand's name
-  std::vector<std::string> command;  // after the first "--" of run
-};
-
-const Verb* find_verb(std::string_view word) {
-  const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& v) { return v.name == word; });
-  return found == verbs.end() ? nullptr : &*found;
-}
-
-/// Options may stand before the subcommand's name too, so that must be looked for.
-Words split(int argc, const char* const* argv) {
-  Words words;
-  int i = 1;
-  for (; i < argc && std::string_view{argv[i]} != "--"; ++i) {
-    const std::string_view word = argv[i];
-    if (!word.starts_with('-') || word == "-") {
-      if (words.verb != nullptr) {
-        words.keys.emplace_back(word);
-      } else if ((words.verb = find_verb(word)) == nullptr) {
-        words.unknown_verb = word;
-        return words;
-      }
-      continue;
-    }
-    const Option* option = find_option(word);
-    if (option != nullptr && !option->is_flag() && word.starts_with("--") && word.ends_with('=')) {
-      words.options.emplace_back(word.substr(0, word.size() - 1));  // CLI11 would take the next word for the value
-      words.options.emplace_back();
-      continue;
-    }
-    words.options.emplace_back(word);
-    if (option != nullptr && takes_next_word(word, *option) && i + 1 < argc)
-      words.options.emplace_back(argv[++i]);
-  }
-  const bool run = words.verb != nullptr && words.verb->subcommand == Subcommand::run;
-  for (++i; i < argc; ++i) (run ? words.command : words.keys).emplace_back(argv[i]);
-  return words;
-}
 
 /// CLI11's words, and ours where we know what was meant.
 std::string explain(const Words& words, std::string message) {
@@ -123,26 +25,19 @@ std::string explain(const Words& words, std::string message) {
   return message;
 }
 
-/// What one option was given, in the order of the command line.
-struct Given {
-  const Option* option;
-  std::vector<std::string> values;
-};
-
-/// CLI11 is fed the options of one subcommand, and only those: building the others would cost every start.
-std::vector<Given> parse_options(const Words& words) {
+/// CLI11 is fed the options that the command line mentions, and only those: building all would cost every start.
+Layer parse_options(const Words& words) {
   CLI::App app;
   app.set_help_flag();
-  std::vector<Given> given;
-  given.reserve(all_options().size());  // CLI11 keeps references to the values
-  for (const Option& option : all_options()) {
+  std::vector<std::vector<std::string>> texts(words.mentioned.size());  // CLI11 keeps references to them
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const Option& option = *words.mentioned[i];
     if (!option.belongs_to(words.verb->subcommand))
       continue;
-    auto& values = given.emplace_back(Given{&option, {}}).values;
     if (option.is_flag()) {
-      app.add_flag_callback(std::string{option.names}, [&values] { values = {"yes"}; });
+      app.add_flag_callback(std::string{option.names}, [&text = texts[i]] { text = {"yes"}; });
     } else {
-      app.add_option(std::string{option.names}, values)->allow_extra_args(false);  // else "[a,b]" would be a list
+      app.add_option(std::string{option.names}, texts[i])->allow_extra_args(false);  // else "[a,b]" would be a list
     }
   }
   try {
@@ -151,17 +46,24 @@ std::vector<Given> parse_options(const Words& words) {
   } catch (const CLI::ParseError& error) {
     throw Error{ExitCode::usage, explain(words, error.what())};
   }
-  return given;
+  Layer layer;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    Given given{words.mentioned[i], {}};
+    for (std::string& text : texts[i])
+      given.values.push_back({.text = std::move(text), .origin = std::string{given.option->long_name()}});
+    if (!given.values.empty())
+      layer.push_back(std::move(given));
+  }
+  return layer;
 }
 
-const std::vector<std::string>& values_of(const std::vector<Given>& given, std::string_view name) {
-  static const std::vector<std::string> none;
+const Given* find_given(const Layer& layer, std::string_view name) {
   const auto found =
-      std::find_if(given.begin(), given.end(), [&](const Given& g) { return g.option->long_name() == name; });
-  return found == given.end() ? none : found->values;
+      std::find_if(layer.begin(), layer.end(), [&](const Given& g) { return g.option->long_name() == name; });
+  return found == layer.end() ? nullptr : &*found;
 }
 
-void take_positional_keys(const Words& words, Settings& settings) {
+void take_positional_keys(const Words& words, bool named, Settings& settings) {
   if (words.keys.empty())
     return;
   const auto refuse = [&](const std::string& word, std::string_view why) {
@@ -169,32 +71,35 @@ void take_positional_keys(const Words& words, Settings& settings) {
   };
   if (words.verb->subcommand == Subcommand::run)
     refuse(words.keys[0], "write `--` before the command, and --key K");
-  if (!settings.keys.empty())
+  if (named)
     refuse(words.keys[0], "the key is given by --key already");
   if (words.keys.size() > 1 && words.verb->subcommand != Subcommand::status)
     refuse(words.keys[1], "one key is enough");
   settings.keys = words.keys;
 }
 
+/// Files, then the environment, then the command line: each outranks what comes before it.
 Settings read_settings(const Words& words) {
-  const auto given = parse_options(words);
-  Settings settings;
-  read_environment(settings, words.verb->subcommand, [&](const Option& option) {
-    return std::any_of(
-        given.begin(), given.end(), [&](const Given& g) { return g.option == &option && !g.values.empty(); });
-  });
-  for (const auto& [option, values] : given) {
-    for (const std::string& value : values) {
-      option->set(settings, {.text = value, .origin = std::string{option->long_name()}});
-    }
-  }
-  settings.redis_on_command_line = !values_of(given, "--redis").empty();
-  take_positional_keys(words, settings);
+  const Subcommand subcommand = words.verb->subcommand;
+  const Layer line = parse_options(words);
+  const Given* config = find_given(line, "--config");
+  auto files = read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"),
+                                 subcommand);
+  std::vector<Layer> layers = std::move(files.layers);
+  layers.push_back(read_environment(subcommand));
+  layers.push_back(line);
+  Settings settings = merge(layers);
+  settings.exposed_files = std::move(files.exposed);
+  settings.redis_on_command_line = find_given(line, "--redis") != nullptr;
+  take_positional_keys(words, find_given(line, "--key") != nullptr, settings);
   return settings;
 }
 
-bool contains(const std::vector<std::string>& words, std::string_view first, std::string_view second = {}) {
-  return std::any_of(words.begin(), words.end(), [&](const auto& w) { return w == first || w == second; });
+/// Neither help nor anything to do: what is wrong.
+std::string describe_fault(const Words& words) {
+  if (!words.unknown_verb.empty())
+    return fmt::format("unknown subcommand '{}'", words.unknown_verb);
+  return words.options.empty() ? "no subcommand" : fmt::format("no subcommand, only {}", words.options.front());
 }
 
 }  // namespace
@@ -202,16 +107,16 @@ bool contains(const std::vector<std::string>& words, std::string_view first, std
 Invocation parse_arguments(int argc, const char* const* argv) {
   const Words words = split(argc, argv);
   Invocation invocation;
-  if (contains(words.options, "--help", "-h")) {
+  if (words.help) {
     invocation.text = words.verb == nullptr ? usage() : help(*words.verb);
     return invocation;
   }
-  if (contains(words.options, "--version", "-V")) {
+  if (words.version) {
     invocation.text = "rlock " RLOCK_VERSION "\n";
     return invocation;
   }
   if (words.verb == nullptr) {
-    invocation.fault = words.unknown_verb.empty() ? "no subcommand" : "unknown subcommand '" + words.unknown_verb + "'";
+    invocation.fault = describe_fault(words);
     invocation.text = usage();
     return invocation;
   }

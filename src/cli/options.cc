@@ -43,7 +43,7 @@ void set_token(Settings& s, const Value& v) {
 void set_signal(Settings& s, const Value& v) {
   const auto number = parse_signal(v.text);
   if (!number)
-    v.refuse("no such signal");
+    v.refuse(fmt::format("no such signal: '{}'", v.text));
   s.first_signal = *number;
 }
 
@@ -228,6 +228,12 @@ constexpr Option options[] = {
      "RLOCK_MAX_LEASE",
      "Several --redis: the longest lease anybody uses with them [60s]",
      [](Settings& s, const Value& v) { s.max_lease = v.duration(shortest_ttl, longest_ttl); }},
+    {"--config",
+     "FILE",
+     every,
+     "RLOCK_CONFIG",
+     "Configuration file [/etc/rlock.conf, then ~/.config/rlock.conf]",
+     [](Settings& s, const Value& v) { s.config = v.words(); }},
     {"-q,--quiet",
      "",
      every,

@@ -21,6 +21,8 @@ enum class Output { token, shell, json };
 struct Settings {
   std::vector<redis::Address> redis;
   bool redis_on_command_line = false;
+  std::string config;
+  std::vector<std::string> exposed_files;  // with a password in them, and others can read them
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";

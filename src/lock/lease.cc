@@ -21,7 +21,7 @@ void check_fit(const LeaseTerms& terms) {
     return;
   throw Error{
       ExitCode::usage,
-      fmt::format("--ttl {} is too short for the rest: --renew-every {} + two attempts of {} + --kill-after {} + "
+      fmt::format("--ttl {} ms is too short for the rest: --renew-every {} + two attempts of {} + --kill-after {} + "
                   "a margin of {} = {} ms, more than {} ms",
                   terms.ttl.count(),
                   terms.renew_every.count(),

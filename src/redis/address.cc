@@ -249,7 +249,8 @@ std::string strip_password(std::string_view url) {
   if (!span)
     return std::string{url};
   std::string out{url};
-  out.erase(span->begin - 1, span->end - span->begin + 1);  // with its ':'
+  const bool no_user = out[span->begin - 2] == '/';
+  out.erase(span->begin - 1, span->end - span->begin + (no_user ? 2 : 1));  // with its ':', and an '@' left alone
   return out;
 }
 

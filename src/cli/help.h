@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/settings.h"
+
+namespace rlock::cli {
+
+/// One subcommand as the command line and the help know it.
+struct Verb {
+  std::string_view name;
+  Subcommand subcommand;
+  std::string_view synopsis;
+  std::string_view purpose;
+};
+
+/// nullptr for what is no subcommand.
+const Verb* find_verb(std::string_view word);
+
+/// All of them, in short: `rlock --help`.
+std::string usage();
+
+/// `rlock SUBCOMMAND --help`.
+std::string help(const Verb& verb);
+
+}  // namespace rlock::cli
