@@ -23,6 +23,8 @@ test    bats            bats
 test    parallel        env_parallel
 test    jq              jq
 test    python3         python3
+test    zsh             zsh
+test    fish            fish
 lint    clang-format    clang-format
 lint    shellcheck      shellcheck
 lint    lua-check       luacheck
