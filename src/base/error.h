@@ -11,11 +11,19 @@ namespace rlock {
 /// holder) are return values and never thrown. Caught in main, and where an attempt may be repeated.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// `lasting`: repeating it is pointless.
+  Error(ExitCode code, const std::string& message, bool lasting = false)
+      : std::runtime_error(message), code_(code), lasting_(lasting) {}
+
   ExitCode code() const { return code_; }
+  /// Whether it may pass by itself: what is unavailable often comes back, wrong options stay wrong.
+  bool may_pass() const { return code_ == ExitCode::unavailable && !lasting_; }
+  /// The same failure, with what it is about put before it.
+  Error about(const std::string& what_about) const { return {code_, what_about + ": " + what(), lasting_}; }
 
  private:
   ExitCode code_;
+  bool lasting_;
 };
 
 /// A failed system call: `what` and the text of `error_number`.
