@@ -38,11 +38,11 @@ Signals::Signals(std::initializer_list<int> delivered) {
     throw os_error("signalfd", errno);
 }
 
-std::optional<int> Signals::next() {
+std::optional<Signal> Signals::next() {
   signalfd_siginfo info{};
   if (::read(fd(), &info, sizeof info) != sizeof info)
     return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
+  return Signal{.number = static_cast<int>(info.ssi_signo), .typed = info.ssi_code == SI_KERNEL};
 }
 
 std::string signal_name(int number) {

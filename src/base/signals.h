@@ -11,6 +11,11 @@
 
 namespace rlock {
 
+struct Signal {
+  int number;
+  bool typed;  // the terminal sent it, and to our whole process group
+};
+
 /// Signals that are blocked and read from a descriptor instead: nothing of ours runs inside a handler, and no
 /// disposition is changed. One that was ignored when rlock started (nohup) stays ignored and is not delivered here.
 class Signals {
@@ -19,8 +24,8 @@ class Signals {
   explicit Signals(std::initializer_list<int> delivered);
 
   int fd() const { return fd_.get(); }
-  /// The next signal's number, if one is pending.
-  std::optional<int> next();
+  /// The next one, if one is pending.
+  std::optional<Signal> next();
 
  private:
   Fd fd_;

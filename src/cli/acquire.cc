@@ -40,11 +40,11 @@ std::string format_grant(const Settings& settings,
 
 /// A signal ends the wait; the queue is left on the way out.
 void throw_on_signal(Signals& signals, bool& interrupted) {
-  const auto number = signals.next();
-  if (!number || interrupted)
+  const auto signal = signals.next();
+  if (!signal || interrupted)
     return;
   interrupted = true;
-  throw Error{killed_by(*number), fmt::format("interrupted by {}", signal_name(*number))};
+  throw Error{killed_by(signal->number), fmt::format("interrupted by {}", signal_name(signal->number))};
 }
 
 }  // namespace

@@ -34,8 +34,15 @@ Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
 }
 
 Result Keeper::run() {
-  if (!take_lock())
+  try {
+    if (!take_lock())
+      return result_;
+  } catch (const Error& error) {
+    if (!interrupted_)
+      throw;
+    complain(error.what());
     return result_;
+  }
   start_command();
   hold();
   ending_.had_terminal = terminal_.is_lent();
@@ -44,6 +51,8 @@ Result Keeper::run() {
   release();
   while (::waitpid(guard_.pid, nullptr, 0) < 0 && errno == EINTR) {
   }
+  if (result_.verdict.die_of != 0 && !ending_.typed)
+    Terminal::interrupt_ourselves(result_.verdict.die_of);
   return result_;
 }
 
@@ -194,7 +203,8 @@ void Keeper::suspend() {
                            plan_.name.text(),
                            format_duration(left)));
   terminal_.take_back();
-  Terminal::stop_ourselves();
+  if (!Terminal::stop_ourselves())  // then the command could not have been without us: what the kernel does about that
+    guard_.line.send({.kind = Order::Kind::signal, .signal = SIGHUP});
   if (BootClock::now() < give_up())
     renew();  // before the command goes on
   resume();
@@ -209,26 +219,31 @@ void Keeper::resume() {
 }
 
 void Keeper::on_signal() {
-  while (const auto number = signals_.next()) {
+  while (const auto signal = signals_.next()) {
     if (phase_ == Phase::taking)
-      end_by(*number);
+      end_by(*signal);
     if (phase_ == Phase::running)
-      pass_on(*number);
+      pass_on(*signal);
   }
 }
 
 /// A signal before the command was started: what it would do to any program.
-void Keeper::end_by(int number) {
+void Keeper::end_by(Signal signal) {
+  const int number = signal.number;
   if (number == SIGTSTP)
     ::raise(SIGSTOP);
   if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH || interrupted_)
     return;
   interrupted_ = true;  // once: giving back what was asked for must not be interrupted
+  result_.verdict = {.outcome = Outcome::interrupted,
+                     .exit_status = static_cast<int>(killed_by(number)),
+                     .die_of = signal.typed ? number : 0};
   throw Error{killed_by(number),
               fmt::format("interrupted by {} before {} was acquired", signal_name(number), plan_.name.text())};
 }
 
-void Keeper::pass_on(int number) {
+void Keeper::pass_on(Signal signal) {
+  const int number = signal.number;
   if (number == SIGHUP && terminal_.hung_up())
     return;  // the kernel has told the command itself
   if (number == SIGCONT) {
@@ -244,6 +259,7 @@ void Keeper::pass_on(int number) {
   }
   if (stop && !first_stop_signal_)
     first_stop_signal_ = now;
+  ending_.typed = ending_.typed || signal.typed;
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 

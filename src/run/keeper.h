@@ -52,7 +52,7 @@ class Keeper {
   /// The servers are not connected to yet: the guard is forked first. They and the log stay the caller's.
   Keeper(Plan plan, const Log& log, std::span<redis::Server> servers);
 
-  /// Failures, and signals before the command was started, are thrown as Error; nothing is held then.
+  /// Failures before the command was started are thrown as Error; nothing is held then.
   Result run();
 
  private:
@@ -79,8 +79,8 @@ class Keeper {
   void resume();
 
   void on_signal();
-  void end_by(int number);
-  void pass_on(int number);
+  void end_by(Signal signal);
+  void pass_on(Signal signal);
   void on_news();
   void on_news(const News& news);
   void on_stopping(Cause cause);

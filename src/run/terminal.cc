@@ -22,7 +22,7 @@ void Terminal::take_back() {
   borrower_ = 0;
 }
 
-void Terminal::stop_ourselves() {
+bool Terminal::stop_ourselves() {
   sigset_t stop;
   ::sigemptyset(&stop);
   ::sigaddset(&stop, SIGTSTP);
@@ -30,10 +30,15 @@ void Terminal::stop_ourselves() {
   ::kill(0, SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGCONT) == 1;
 }
 
+void Terminal::interrupt_ourselves(int number) { ::kill(0, number); }
+
 bool Terminal::hung_up() const {
-  if (!is_lent())
+  // A session's leader is told alone, and the foreground group only when that has ended.
+  if (!is_lent() || ::getsid(0) == ::getpid())
     return false;
   pollfd terminal{STDIN_FILENO, 0, 0};
   return ::poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;

@@ -19,9 +19,14 @@ class Terminal {
   void take_back();
 
   /// Stops rlock's whole group, as Ctrl-Z would have if the command had not had the terminal; returns when continued.
-  static void stop_ourselves();
+  /// False if that cannot be done: no shell is left that could continue it (an orphaned process group).
+  static bool stop_ourselves();
 
-  /// Whether the terminal is gone: its hang-up was sent to the borrower directly.
+  /// Sends INT or QUIT to rlock's whole group, as the terminal would have if the command had not had it: a shell stops
+  /// its script only when it was told itself.
+  static void interrupt_ourselves(int number);
+
+  /// Whether the terminal is gone, and its hang-up sent to the borrower directly.
   bool hung_up() const;
 
  private:

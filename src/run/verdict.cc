@@ -14,6 +14,12 @@ ExitCode exit_code_of_exec(int error_number) {
   return error_number == EAGAIN || error_number == ENOMEM ? ExitCode::os : ExitCode::not_executable;
 }
 
+bool from_terminal(const Ending& ending, int signal) {
+  if (signal != SIGINT && signal != SIGQUIT)
+    return false;
+  return ending.typed || (ending.had_terminal && !ending.interrupted);  // not passed on by us, so it came directly
+}
+
 Verdict judge_ended(const Ending& ending, int wait_status) {
   Verdict verdict{.outcome = Outcome::completed};
   if (WIFSIGNALED(wait_status))
@@ -27,10 +33,11 @@ Verdict judge_ended(const Ending& ending, int wait_status) {
   } else if (ending.news->cause == Cause::runtime) {
     verdict.outcome = Outcome::timeout;
     verdict.exit_status = static_cast<int>(ExitCode::timeout);
-  } else if (verdict.command_signal && ending.interrupted) {
-    verdict.outcome = Outcome::interrupted;
-  } else if (ending.had_terminal && (verdict.command_signal == SIGINT || verdict.command_signal == SIGQUIT)) {
-    verdict.die_of = *verdict.command_signal;  // not passed on by us, so it came from the terminal
+  } else if (verdict.command_signal) {
+    if (ending.interrupted)
+      verdict.outcome = Outcome::interrupted;
+    if (from_terminal(ending, *verdict.command_signal))
+      verdict.die_of = *verdict.command_signal;
   }
   return verdict;
 }

@@ -15,6 +15,7 @@ struct Ending {
   bool lost = false;         // the lock was not ours any more while the command ran
   bool stop_when_lost = true;
   bool interrupted = false;   // rlock was told to stop, and passed it on
+  bool typed = false;         // a signal that rlock got from the terminal itself, and passed on
   bool had_terminal = false;  // the command did
 };
 
