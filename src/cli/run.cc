@@ -20,7 +20,7 @@ namespace rlock::cli {
 namespace {
 
 /// Not passed on as they are: of an enclosing run, or given anew below, or secret.
-constexpr std::array<std::string_view, 16> replaced{"RLOCK_KEY=",
+constexpr std::array<std::string_view, 18> replaced{"RLOCK_KEY=",
                                                     "RLOCK_TOKEN=",
                                                     "RLOCK_FENCE=",
                                                     "RLOCK_HELD=",
@@ -29,10 +29,12 @@ constexpr std::array<std::string_view, 16> replaced{"RLOCK_KEY=",
                                                     "RLOCK_PASSWORD=",
                                                     "RLOCK_REDIS=",
                                                     "RLOCK_PREFIX=",
+                                                    "RLOCK_CONFIG=",
                                                     "RLOCK_PASSWORD_FILE=",
                                                     "RLOCK_CACERT=",
-                                                    "RLOCK_CERT=",
+                                                    "RLOCK_MAX_LEASE=",
                                                     "RLOCK_TLS_KEY=",
+                                                    "RLOCK_CERT=",
                                                     "RLOCK_USERNAME=",
                                                     "RLOCK_INSECURE=",
                                                     "RLOCK_TLS_SERVER_NAME="};
@@ -43,7 +45,7 @@ std::vector<std::string> command_environment(const Settings& settings, const std
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text{*entry};
     const auto starts = [text](std::string_view name) { return text.starts_with(name); };
-    if (std::any_of(replaced.begin(), replaced.end(), starts) || starts("RLOCK_MAX_LEASE="))
+    if (std::any_of(replaced.begin(), replaced.end(), starts))
       continue;
     out.push_back(starts("REDIS_URL=") ? redis::strip_password(text) : std::string{text});
   }
@@ -53,6 +55,7 @@ std::vector<std::string> command_environment(const Settings& settings, const std
     if (!value.empty())
       out.push_back(fmt::format("{}={}", name, value));
   };
+  add("RLOCK_CONFIG", settings.config);
   add("RLOCK_USERNAME", settings.username);
   add("RLOCK_PASSWORD_FILE", settings.password_file);
   add("RLOCK_CACERT", settings.tls.ca);

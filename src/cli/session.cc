@@ -13,11 +13,19 @@
 namespace rlock::cli {
 namespace {
 
-void warn_if_others_can_read(const std::string& file, const Log& log) {
+bool others_can_read(const std::string& file) {
   struct stat info {};
-  if (::stat(file.c_str(), &info) < 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0)
-    return;
-  log.error(fmt::format("warning: password file {} can be read by others; chmod 600 it", file));
+  return ::stat(file.c_str(), &info) == 0 && (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
+}
+
+void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
+  const auto warn = [&log](std::string_view what, const std::string& file) {
+    log.error(fmt::format("warning: {} {} can be read by others; chmod 600 it", what, file));
+  };
+  if (!settings.password_file.empty() && others_can_read(settings.password_file))
+    warn("password file", settings.password_file);
+  for (const std::string& file : settings.exposed_files)
+    warn("there is a password in a URL of configuration file", file);
 }
 
 /// A password in the URL is the most special; sentinels have their own, or none.
@@ -55,8 +63,7 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
   if (shown && settings.redis_on_command_line) {
     log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   }
-  if (!settings.password_file.empty())
-    warn_if_others_can_read(settings.password_file, log);
+  warn_of_exposed_secrets(settings, log);
   return servers;
 }
 
