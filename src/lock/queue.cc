@@ -192,10 +192,9 @@ bool Queue::read_messages(Deadline& until) {
 }
 
 /// Takes back whatever we asked for: the place in the queue, and a lock granted by an answer that we did not see.
-/// Quietly: a server that does not answer forgets us when the lease and the sleep that it told us have run out.
+/// A server that has never answered is told too: it may yet read what we sent it. Quietly: one that does not answer
+/// forgets us when the lease and the sleep that it told us have run out.
 void Queue::withdraw() noexcept {
-  if (!lock_->was_reached())
-    return;
   try {
     Loop quiet;  // without the handlers: we may be here because one of them has thrown
     const Milliseconds limit = std::min(patience_.timeout, longest_withdrawal);
