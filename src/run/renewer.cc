@@ -41,7 +41,7 @@ void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
     credit(sent);
   } else if (lock_->was_released(*loop_, claim_->token, BootClock::now() + lease_.terms().attempt)) {
     state_ = State::released;
-    log_->step(fmt::format("{} was released by its command", lock_->name().text()));
+    log_->notice(fmt::format("{} was released by its command", lock_->name().text()));
   } else {
     state_ = State::lost;
   }
