@@ -267,7 +267,7 @@ script_calls() {
   give
   kill -CONT "${PIDS[slow]}"
   all_served slow
-  no_stall_over 800 "$begin"
+  no_stall_over 1500 "$begin"
 }
 
 # ---- connections
