@@ -33,7 +33,7 @@ std::optional<long long> count(const std::optional<Milliseconds>& duration) {
   return duration ? std::optional{static_cast<long long>(duration->count())} : std::nullopt;
 }
 
-std::string format_holder(const lock::HolderFacts& h) {
+std::string format_holder(const lock::HolderFacts& h, bool slots) {
   return fmt::format(
       R"({{"holder":{},"host":{},"pid":{},"user":{},"command":{},"note":{},"acquired_at":"{}","held_ms":{},)"
       R"("lease_ms":{},"fence":{},"slot":{},"count":{}}})",
@@ -47,7 +47,7 @@ std::string format_holder(const lock::HolderFacts& h) {
       h.held.count(),
       h.lease.count(),
       h.fence.value,
-      h.slot,
+      slots ? std::to_string(h.slot) : "null",
       h.levels);
 }
 
@@ -98,7 +98,7 @@ std::string format_lock(const lock::LockFacts& lock) {
       mode,
       slots ? std::to_string(lock.capacity->value) : "null",
       lock.cooling.count(),
-      array(lock.holders, format_holder),
+      array(lock.holders, [&](const auto& h) { return format_holder(h, slots); }),
       lock.waiting,
       array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }),
       format_last(lock.last),

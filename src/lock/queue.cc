@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/error.h"
 #include "lock/conflict.h"
@@ -91,12 +92,24 @@ std::variant<Granted, Conflict> Queue::wait_for_turn() {
 Answer Queue::ask(Place::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
-    if (how == Place::How::queue)
-      subscribe(deadline);
-    const bool once = how == Place::How::queue && !listens();
-    const Place place{.how = once ? Place::How::once : how, .ticket = ticket_};
-    return lock_->acquire(*loop_, *claim_, place, deadline);
+    try {
+      if (how == Place::How::queue)
+        subscribe(deadline);
+      const bool once = how == Place::How::queue && !listens();
+      const Place place{.how = once ? Place::How::once : how, .ticket = ticket_};
+      return lock_->acquire(*loop_, *claim_, place, deadline);
+    } catch (const Error& error) {
+      note_failure(error);
+      throw;
+    }
   });
+}
+
+/// A wait that goes on through an outage says so, once.
+void Queue::note_failure(const Error& error) {
+  const bool goes_on = error.may_pass() && lock_->was_reached() && BootClock::now() < give_up_;
+  if (goes_on && !std::exchange(complained_, true))
+    log_->notice(fmt::format("{}: {}; trying again", lock_->name().text(), error.what()));
 }
 
 /// The grant, if it is one that can be used.

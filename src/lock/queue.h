@@ -46,6 +46,7 @@ class Queue {
   std::optional<Granted> examine(const Answer& answer);
   void give_back_late_grant();
   Answer ask(Place::How how);
+  void note_failure(const Error& error);
   void subscribe(Deadline deadline);
   bool listens() const;
   void sleep(Deadline until);
@@ -61,6 +62,7 @@ class Queue {
   Milliseconds usable_until_{0};
   std::optional<redis::Connection> subscriber_;
   bool may_subscribe_;
+  bool complained_ = false;
   std::string ticket_;
   Milliseconds told_sleep_{0};  // by the last answer
   std::string obstacle_;        // who stood in the way then

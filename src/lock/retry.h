@@ -23,7 +23,7 @@ class Backoff {
 /// A random duration in [low, high].
 Milliseconds jitter(Milliseconds low, Milliseconds high);
 
-/// Calls `attempt(deadline)` until it does not throw Error{unavailable}, each time with at most `timeout`, until
+/// Calls `attempt(deadline)` until it does not throw an Error that may pass, each time with at most `timeout`, until
 /// `give_up`; the first attempt always has its full time. A server that was never reached is not asked twice: its
 /// address is more likely wrong than its answer late.
 template <typename Peer, typename Attempt>
@@ -34,11 +34,14 @@ auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_u
     try {
       return attempt(deadline);
     } catch (const Error& error) {
-      const auto again = BootClock::now() + backoff.next();
-      if (error.code() != ExitCode::unavailable || !peer.was_reached() || again >= give_up)
+      if (!error.may_pass() || !peer.was_reached() || BootClock::now() >= give_up)
         throw;
-      while (loop.wait(again) != Loop::Wake::deadline) {
+      const auto again = BootClock::now() + backoff.next();
+      const auto pause_end = std::min(again, give_up);
+      while (loop.wait(pause_end) != Loop::Wake::deadline) {
       }
+      if (again >= give_up)
+        throw;
       deadline = std::min(give_up, again + timeout);
     }
   }
