@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <string>
@@ -9,7 +10,17 @@
 namespace rlock {
 namespace {
 
+constexpr int patience_ms = 100;
+
+/// A reader that has stopped to read (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
+bool is_writable() {
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, patience_ms) != 0;
+}
+
 void write_line(std::string_view message, std::string_view text = {}) {
+  if (!is_writable())
+    return;
   const std::string line = "rlock: " + printable(message) + "\n" + std::string{text};
   // Nobody is left to be told when stderr itself fails.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());

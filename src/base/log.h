@@ -7,7 +7,7 @@ namespace rlock {
 enum class Verbosity { quiet, normal, verbose };
 
 /// Diagnostics: one line each on stderr, "rlock: " first, everything unprintable in it escaped. A line is one write,
-/// so that lines of several processes do not mix. Never given a secret.
+/// so that lines of several processes do not mix; it is left out where nobody reads. Never given a secret.
 class Log {
  public:
   explicit Log(Verbosity verbosity) : verbosity_(verbosity) {}
