@@ -151,6 +151,16 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
+std::string glob_escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\')
+      out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 std::string percent_encode(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -16,6 +16,9 @@ std::string json_string(std::string_view text);
 /// One word for a POSIX shell, safe for `eval`.
 std::string shell_word(std::string_view text);
 
+/// A pattern of Redis (KEYS, SCAN, ACL) that matches the text alone.
+std::string glob_escape(std::string_view text);
+
 /// RFC 3986: all but letters, digits and -._~ as %NN; for records that use spaces, ',' and '=' as separators.
 std::string percent_encode(std::string_view text);
 

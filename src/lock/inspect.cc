@@ -4,13 +4,14 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "lock/script_call.h"
 #include "redis/exchange.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr std::size_t batch = 200;  // script calls in one exchange
+constexpr std::size_t batch = 50;  // script calls in one exchange, which may be long
 
 /// One fact of status.lua, read word by word; the owner is what is left at its end.
 class Words {
@@ -139,15 +140,13 @@ LockFacts read_facts(const LockName& name, Fields fields) {
   return facts;
 }
 
-/// A pattern that matches the text itself.
-std::string glob_escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out;
+Request status_request(const LockName& name) {
+  return script_request(scripts::status, {.keys = name.keys(), .values = {}});
+}
+
+/// The key is on its way to another node of the cluster, or the node does not know the script yet.
+bool is_elsewhere(const redis::Reply& reply) {
+  return reply.is_error("MOVED") || reply.is_error("ASK") || reply.is_error("TRYAGAIN") || reply.is_error("NOSCRIPT");
 }
 
 /// Nothing for a key that no lock can have: another program's, or a companion of a lock.
@@ -163,25 +162,30 @@ std::optional<LockName> lock_of_key(const std::string& prefix, std::string_view 
 
 }  // namespace
 
-std::vector<LockFacts> inspect(Loop& loop,
-                               redis::Server& server,
-                               const std::vector<LockName>& names,
-                               Milliseconds timeout) {
+LockFacts inspect(Loop& loop, redis::Server& server, const LockName& name, Deadline deadline) {
+  return read_facts(name, call_script(loop, server, status_request(name), deadline));
+}
+
+std::vector<LockFacts> inspect(
+    Loop& loop, redis::Server& server, const std::vector<LockName>& names, Milliseconds timeout, redis::Server& whole) {
   std::vector<LockFacts> all;
   if (names.empty())
     return all;
-  const auto arguments = [](const LockName& name) { return ScriptArguments{.keys = name.keys(), .values = {}}; };
   // The first teaches the server the script where it must be taught.
-  all.push_back(read_facts(
-      names[0], call_script(loop, server, scripts::status, arguments(names[0]), BootClock::now() + timeout)));
+  all.push_back(inspect(loop, whole, names[0], BootClock::now() + timeout));
   for (std::size_t begin = 1; begin < names.size(); begin += batch) {
     const std::size_t end = std::min(begin + batch, names.size());
     std::vector<redis::Command> commands;
-    for (std::size_t i = begin; i < end; ++i) commands.push_back(script_command(scripts::status, arguments(names[i])));
+    for (std::size_t i = begin; i < end; ++i) commands.push_back(status_request(names[i]).command);
     auto replies = redis::call(loop, server, commands, BootClock::now() + timeout);
     for (std::size_t i = begin; i < end; ++i) {
-      check_reply(server.address(), replies[i - begin]);
-      all.push_back(read_facts(names[i], {server.address(), std::move(replies[i - begin])}));
+      redis::Reply& reply = replies[i - begin];
+      if (is_elsewhere(reply)) {
+        all.push_back(inspect(loop, whole, names[i], BootClock::now() + timeout));
+        continue;
+      }
+      check_reply(server.address(), reply);
+      all.push_back(read_facts(names[i], {server.address(), std::move(reply)}));
     }
   }
   return all;

@@ -39,6 +39,12 @@ struct LastRun {
   std::optional<int> exit_status;  // none: not known
 };
 
+/// What one server of a quorum says of a lock.
+struct ServerFacts {
+  std::string url;
+  std::optional<State> state;  // none: it did not answer
+};
+
 struct ForeignFacts {
   std::string type;
   std::optional<std::string> value;        // of a string
@@ -57,18 +63,21 @@ struct LockFacts {
   std::optional<LastRun> last;
   long long acquired = 0, waited = 0, forced = 0;  // times ever
   std::optional<ForeignFacts> foreign;
+  std::vector<ServerFacts> servers;  // of a quorum, in the order of its URLs
 };
 
-/// Reads only. Throws as call_script() does.
-std::vector<LockFacts> inspect(Loop& loop,
-                               redis::Server& server,
-                               const std::vector<LockName>& names,
-                               Milliseconds timeout);
+/// Of one lock. Reads only, as all here. Throws as call_script() does.
+LockFacts inspect(Loop& loop, redis::Server& server, const LockName& name, Deadline deadline);
+
+/// Of many, at a server that has them all but for those that are just moving: those are looked for in the `whole`
+/// cluster, of which the server is one; elsewhere that is the server itself.
+std::vector<LockFacts> inspect(
+    Loop& loop, redis::Server& server, const std::vector<LockName>& names, Milliseconds timeout, redis::Server& whole);
 
 /// Every lock and foreign key under the prefix, in order of name, found by SCAN so that the server is never blocked.
 std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout);
 
 /// What a connection for these must accept.
-constexpr redis::ReplyLimits listing_limits{.bytes = 64UL * 1024 * 1024, .elements = 1'000'000};
+constexpr redis::ReplyLimits listing_limits{.bytes = 16UL * 1024 * 1024, .elements = 200'000};
 
 }  // namespace rlock::lock

@@ -1,22 +1,20 @@
 #include "lock/lock.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
-#include "lock/retry.h"
+#include "lock/permissions.h"
 #include "redis/exchange.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr Milliseconds shortest_pause{50};  // before a quorum is asked again
-constexpr Milliseconds longest_pause{250};
+constexpr Milliseconds split_grace{50};     // for servers that might still tip a vote
+constexpr Milliseconds renewal_grace{100};  // nobody waits for a renewal, and who misses one is no help later
+constexpr Milliseconds withdrawal{500};
 
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
-
-Milliseconds read_ms(Fields& fields) { return Milliseconds{fields.number()}; }
 
 std::string_view text(Place::How how) {
   switch (how) {
@@ -30,239 +28,186 @@ std::string_view text(Place::How how) {
   return {};
 }
 
-Answer read_busy(Fields& fields) {
-  Busy busy{.sleep = read_ms(fields),
-            .ticket = fields.text(),
-            .held = read_ms(fields),
-            .lease = read_ms(fields),
-            .cooling = read_ms(fields),
-            .holder = {}};
-  const std::string owner = fields.text();
-  if (!owner.empty())
-    busy.holder = Owner::decode(owner);
-  return busy;
-}
-
-Answer read_foreign(Fields& fields) {
-  Foreign foreign{.sleep = read_ms(fields),
-                  .ticket = fields.text(),
-                  .type = fields.text(),
-                  .value = fields.text(),
-                  .expires_in = {}};
-  const Milliseconds ttl = read_ms(fields);
-  if (ttl.count() >= 0)
-    foreign.expires_in = ttl;
-  return foreign;
-}
-
-Answer read_answer(Fields& fields, BootClock::time_point sent) {
-  if (fields.outcome() == "granted") {
-    return Granted{.fence = {static_cast<std::uint64_t>(fields.number())},
-                   .slot = static_cast<int>(fields.number()),
-                   .sent = sent};
-  }
-  if (fields.outcome() == "busy")
-    return read_busy(fields);
-  if (fields.outcome() == "foreign")
-    return read_foreign(fields);
-  if (fields.outcome() == "mismatch")
-    return Mismatch{{static_cast<int>(fields.number())}};
-  if (fields.outcome() == "upgrade")
-    return Upgrade{};
-  if (fields.outcome() == "lost")
-    return Lost{};
-  fields.unexpected();
-}
-
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
 }
 
-/// Why a server's vote does not count: it failed, has not answered, or has not been up for long enough.
-std::string complaint_of(const Answered& answer) {
-  if (const auto* error = std::get_if<Error>(&answer))
-    return error->what();
-  if (const auto* fields = std::get_if<Fields>(&answer)) {
-    Fields young = *fields;
-    return fmt::format(
-        "{}: up for {}, less than --max-lease: it does not vote", young.server(), format_duration(read_ms(young)));
-  }
-  return "no answer in time";
+const Fields* vote_of(const Answered& answer) {
+  const auto* fields = std::get_if<Fields>(&answer);
+  return fields != nullptr && fields->outcome() != "young" ? fields : nullptr;
 }
 
 }  // namespace
 
 Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lease)
-    : servers_(servers), name_(std::move(name)), max_lease_(servers.size() > 1 ? max_lease : Milliseconds{0}) {}
+    : servers_(servers),
+      name_(std::move(name)),
+      max_lease_(servers.size() > 1 ? max_lease : Milliseconds{0}),
+      settled_(servers.size()) {}
 
 bool Lock::was_reached() const {
   const auto reached = [](const redis::Server& s) { return s.was_reached(); };
-  return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), reached)) >= majority();
+  return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), reached)) > servers_.size() / 2;
 }
 
-Lock::Answers Lock::ask(
-    Loop& loop, const Script& script, const ScriptArguments& arguments, Deadline deadline, const Predicate& in_favour) {
-  const auto enough = [&](std::span<const Answered> answers) {
-    const auto favours = [&](const Answered& a) {
-      return std::holds_alternative<Fields>(a) && in_favour(std::get<Fields>(a));
-    };
-    return static_cast<std::size_t>(std::count_if(answers.begin(), answers.end(), favours)) >= majority();
+/// All servers' answers are kept for whoever wants more than the result.
+Ballot Lock::ask(
+    Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Milliseconds grace) {
+  const auto still = [&](std::span<const Answered> answers) -> std::optional<Milliseconds> {
+    const Ballot ballot{answers, in_favour};
+    if (ballot.passed() || ballot.rejected())
+      return grace;
+    return ballot.is_quorate() ? std::optional{split_grace} : std::nullopt;
   };
-  return call_everywhere(loop, servers_, script, arguments, deadline, enough);
+  answers_ = call_everywhere(loop, servers_, request, deadline, still);
+  return Ballot{answers_, in_favour};
 }
 
-bool Lock::decide(const Answers& answers, const Predicate& in_favour) const {
-  std::size_t favour = 0;
-  std::size_t against = 0;
-  std::string complaints;
-  ExitCode code = ExitCode::unavailable;
-  for (const Answered& answer : answers) {
-    const auto* fields = std::get_if<Fields>(&answer);
-    if (fields != nullptr && fields->outcome() != "young") {
-      in_favour(*fields) ? ++favour : ++against;
-      continue;
-    }
-    if (const auto* error = std::get_if<Error>(&answer))
-      code = error->code();
-    complaints += (complaints.empty() ? "" : "; ") + complaint_of(answer);
-  }
-  if (favour >= majority())
-    return true;
-  if (against > servers_.size() - majority())
-    return false;
-  if (servers_.size() == 1)
-    throw Error{code, complaints};
-  throw Error{
-      code,
-      fmt::format(
-          "{} of {} servers answered, {} are needed: {}", favour + against, servers_.size(), majority(), complaints)};
+/// True when a majority is in favour, false when none can be any more; throws when too many failed to tell.
+bool Lock::decide(const Ballot& ballot) const {
+  if (!ballot.passed() && !ballot.rejected())
+    throw explain(ballot.failure(), name_.prefix());
+  return ballot.passed();
 }
 
-ScriptArguments Lock::acquire_arguments(const Claim& claim, const Place& place) const {
-  return {.keys = name_.keys(),
-          .values = {claim.token.text(),
-                     claim.level.text(),
-                     std::to_string(claim.capacity.value),
-                     text(claim.ttl),
-                     std::string{text(place.how)},
-                     place.ticket,
-                     text(claim.min_hold),
-                     name_.channel(claim.level),
-                     claim.owner,
-                     text(max_lease_)}};
+Request Lock::acquire_request(const Claim& claim, const Place& place) const {
+  return script_request(scripts::acquire,
+                        {.keys = name_.keys(),
+                         .values = {claim.token.text(),
+                                    claim.level.text(),
+                                    std::to_string(claim.capacity.value),
+                                    text(claim.ttl),
+                                    std::string{text(place.how)},
+                                    place.ticket,
+                                    text(claim.min_hold),
+                                    name_.channel(claim.level),
+                                    claim.owner,
+                                    text(max_lease_)}});
+}
+
+Request Lock::settle_request(const Token& token, Fence fence) const {
+  return script_request(scripts::settle, {.keys = name_.keys(), .values = {token.text(), std::to_string(fence.value)}});
 }
 
 Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
-  const auto sent = BootClock::now();
-  Answers answers = ask(loop, scripts::acquire, acquire_arguments(claim, place), deadline, outcome_is("granted"));
   if (servers_.size() > 1)
-    return settle_or_withdraw(loop, claim, std::move(answers), sent, deadline);
-  (void)decide(answers, outcome_is("granted"));  // throws what the one server failed with
-  return read_answer(std::get<Fields>(answers[0]), sent);
+    return acquire_by_majority(loop, claim, place, deadline);
+  const auto sent = BootClock::now();
+  (void)decide(ask(loop, acquire_request(claim, place), deadline, outcome_is("granted")));
+  return read_answer(std::get<Fields>(answers_[0]), sent);
 }
 
 /// Held once a majority has agreed on the fence; else nothing of it may stay behind.
-Answer Lock::settle_or_withdraw(
-    Loop& loop, const Claim& claim, Answers answers, BootClock::time_point sent, Deadline deadline) {
-  Granted held{.fence = {}, .slot = 0, .sent = sent};
+Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
+  const auto sent = BootClock::now();
+  Ballot ballot = ask(loop, acquire_request(claim, place), deadline, outcome_is("granted"));
   std::optional<Answer> refusal;
-  bool granted = false;
-  std::optional<Error> failure;
-  try {
-    granted = decide(answers, outcome_is("granted"));
-  } catch (const Error& error) {
-    failure = error;
+  if (ballot.passed()) {
+    const Granted held = sum_up_grants(sent);
+    if (settle(loop, claim.token, held.fence, deadline))
+      return held;
+    ballot = Ballot{answers_, outcome_is("settled")};
+  } else if (ballot.is_quorate()) {
+    refusal = sum_up_refusals(sent);
   }
-  for (Answered& answer : answers) {
-    auto* fields = std::get_if<Fields>(&answer);
-    if (fields == nullptr || fields->outcome() == "young")
+  const auto cancelled = outcome_is("cancelled");
+  const Request cancel =
+      script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
+  (void)ask(loop, cancel, std::max(deadline, BootClock::now() + withdrawal), cancelled);
+  if (refusal)
+    return *refusal;
+  throw explain(ballot.failure(), name_.prefix());
+}
+
+/// The fence to settle is the largest of those granted: each server has given smaller ones to all holders before.
+Granted Lock::sum_up_grants(BootClock::time_point sent) const {
+  Granted held{.fence = {}, .slot = 0, .sent = sent};
+  for (const Answered& answer : answers_) {
+    const Fields* fields = vote_of(answer);
+    if (fields == nullptr || fields->outcome() != "granted")
       continue;
-    const Answer one = read_answer(*fields, sent);
-    if (const auto* grant = std::get_if<Granted>(&one)) {
-      if (grant->fence.value > held.fence.value)
-        held.fence = grant->fence;
-      held.slot = std::max(held.slot, grant->slot);
-    } else if (!refusal) {
-      refusal = one;
-    }
+    const auto grant = std::get<Granted>(read_answer(*fields, sent));
+    held.fence.value = std::max(held.fence.value, grant.fence.value);
+    held.slot = std::max(held.slot, grant.slot);
   }
-  if (granted && settle(loop, claim.token, held.fence, deadline))
-    return held;
-  (void)ask(loop,
-            scripts::cancel,
-            {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}},
-            deadline,
-            outcome_is("cancelled"));
-  if (failure)
-    throw *failure;
-  if (!refusal)
-    throw Error{ExitCode::unavailable, "a majority could not agree on the fence"};
-  if (auto* busy = std::get_if<Busy>(&*refusal))
-    busy->sleep = jitter(shortest_pause, longest_pause);
-  return *refusal;
+  return held;
+}
+
+/// What most servers say: one alone may know of a holder that the others have forgotten.
+Answer Lock::sum_up_refusals(BootClock::time_point sent) const {
+  std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
+  for (const Answered& answer : answers_) {
+    const Fields* fields = vote_of(answer);
+    if (fields == nullptr || fields->outcome() == "granted")
+      continue;
+    Answer refusal = read_answer(*fields, sent);
+    by_kind.at(refusal.index()).push_back(std::move(refusal));
+  }
+  const auto most = std::max_element(
+      by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return most->front();
 }
 
 bool Lock::settle(Loop& loop, const Token& token, Fence fence, Deadline deadline) {
-  const auto answers = ask(loop,
-                           scripts::settle,
-                           {.keys = name_.keys(), .values = {token.text(), std::to_string(fence.value)}},
-                           deadline,
-                           outcome_is("settled"));
-  return decide(answers, outcome_is("settled"));
+  const auto settled = outcome_is("settled");
+  const bool passed = ask(loop, settle_request(token, fence), deadline, settled).passed();
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    const Fields* fields = vote_of(answers_[i]);
+    settled_[i] = fields != nullptr && settled(*fields);
+  }
+  return passed;
 }
 
 Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
-  const auto answers = ask(loop,
-                           scripts::renew,
-                           {.keys = {name_.key()}, .values = {claim.token.text(), text(claim.ttl)}},
-                           deadline,
-                           outcome_is("extended"));
-  if (!decide(answers, outcome_is("extended")))
+  if (renew(loop, claim.token, claim.ttl, deadline) == Renewal::lost)
     return Renewal::lost;
-  bring_back(loop, claim, fence, answers, deadline);
+  if (servers_.size() > 1)
+    bring_back(loop, claim, fence, deadline);
   return Renewal::extended;
 }
 
-/// Servers that answer but have lost our lock (restarted, or cut off for long) take part again. Only in a round in
-/// which a majority extended: then nobody else can hold it.
-void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, const Answers& renewed, Deadline deadline) {
-  for (std::size_t i = 0; i < renewed.size(); ++i) {
-    const auto* fields = std::get_if<Fields>(&renewed[i]);
-    if (fields == nullptr || fields->outcome() != "lost")
+Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline) {
+  const Request request = script_request(scripts::renew, {.keys = {name_.key()}, .values = {token.text(), text(ttl)}});
+  const bool extended = decide(ask(loop, request, deadline, outcome_is("extended"), renewal_grace));
+  return extended ? Renewal::extended : Renewal::lost;
+}
+
+/// Servers that answer but have lost our lock (restarted, or cut off for long) take part again, and those that answered
+/// too late to learn the fence learn it. Only in a round in which a majority extended: then nobody else can hold it.
+void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const Fields* fields = vote_of(answers_[i]);
+    if (fields == nullptr)
+      continue;
+    const bool lost = fields->outcome() == "lost";
+    if (!lost && settled_[i])
       continue;
     try {
-      const Fields again = call_script(loop, servers_[i], scripts::acquire, acquire_arguments(claim, {}), deadline);
-      if (again.outcome() != "granted")
+      settled_[i] = false;
+      if (lost && call_one(loop, i, acquire_request(claim, {}), deadline) != "granted")
         continue;
-      (void)call_script(loop,
-                        servers_[i],
-                        scripts::settle,
-                        {.keys = name_.keys(), .values = {claim.token.text(), std::to_string(fence.value)}},
-                        deadline);
+      settled_[i] = call_one(loop, i, settle_request(claim.token, fence), deadline) == "settled";
     } catch (const Error&) {
       // The majority carries on without it.
     }
   }
 }
 
-Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline) {
-  const auto answers = ask(loop,
-                           scripts::renew,
-                           {.keys = {name_.key()}, .values = {token.text(), text(ttl)}},
-                           deadline,
-                           outcome_is("extended"));
-  return decide(answers, outcome_is("extended")) ? Renewal::extended : Renewal::lost;
+std::string Lock::call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline) {
+  return call_script(loop, servers_[server], request, deadline).outcome();
 }
 
 Release Lock::release(
     Loop& loop, const Token& token, const std::string& level, const std::string& status, Deadline deadline) {
-  const auto gave_up = [](const Fields& fields) { return fields.outcome() != "lost"; };
-  const auto answers =
-      ask(loop, scripts::release, {.keys = name_.keys(), .values = {token.text(), level, status}}, deadline, gave_up);
-  if (!decide(answers, gave_up))
+  const auto gave_up = [](const Fields& fields) {
+    return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
+  };
+  const Request request =
+      script_request(scripts::release, {.keys = name_.keys(), .values = {token.text(), level, status}});
+  if (!decide(ask(loop, request, deadline, gave_up)))
     return Release::lost;
-  for (const Answered& answer : answers) {
-    const auto* fields = std::get_if<Fields>(&answer);
+  for (const Answered& answer : answers_) {
+    const Fields* fields = vote_of(answer);
     if (fields != nullptr && fields->outcome() == "cooling")
       return Release::cooling;
     if (fields != nullptr && fields->outcome() == "kept")
@@ -280,25 +225,18 @@ Release Lock::release_all(Loop& loop, const Token& token, Deadline deadline) {
 }
 
 void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
-  const auto cancelled = outcome_is("cancelled");
-  (void)decide(ask(loop,
-                   scripts::cancel,
-                   {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}},
-                   deadline,
-                   cancelled),
-               cancelled);
+  const Request request =
+      script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
+  (void)decide(ask(loop, request, deadline, outcome_is("cancelled")));
 }
 
 Forced Lock::force(Loop& loop, std::optional<Fence> fence, Deadline deadline) {
-  const auto any = [](const Fields&) { return true; };
-  auto answers = ask(loop,
-                     scripts::force,
-                     {.keys = name_.keys(), .values = {fence ? std::to_string(fence->value) : ""}},
-                     deadline,
-                     any);
-  (void)decide(answers, any);
+  const Request request =
+      script_request(scripts::force, {.keys = name_.keys(), .values = {fence ? std::to_string(fence->value) : ""}});
+  (void)decide(ask(
+      loop, request, deadline, [](const Fields&) { return true; }, renewal_grace));
   std::vector<Owner> evicted;
-  for (Answered& answer : answers) {
+  for (Answered& answer : answers_) {
     auto* fields = std::get_if<Fields>(&answer);
     if (fields == nullptr)
       continue;
@@ -313,14 +251,22 @@ Forced Lock::force(Loop& loop, std::optional<Fence> fence, Deadline deadline) {
   return evicted;
 }
 
+long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline) {
+  const redis::Command wait{"WAIT", std::to_string(wanted), text(limit)};
+  const auto replies = redis::follow_up(loop, servers_[0], {wait}, deadline);
+  check_reply(servers_[0].address(), replies[0]);
+  return replies[0].integer;
+}
+
 bool Lock::was_released(Loop& loop, const Token& token, Deadline deadline) {
-  for (redis::Server& server : servers_) {
-    const auto replies = redis::call(loop, server, {{"HGET", name_.meta_key(), "released"}}, deadline);
-    check_reply(server.address(), replies[0]);
-    if (replies[0].text.find(token.text() + ":") != std::string::npos)
-      return true;
-  }
-  return false;
+  const auto names_it = [&token](const Fields& fields) {
+    return fields.outcome().find(token.text() + ":") != std::string::npos;
+  };
+  (void)ask(loop, {.command = {"HMGET", name_.meta_key(), "released"}, .after_noscript = {}}, deadline, names_it);
+  return std::any_of(answers_.begin(), answers_.end(), [&](const Answered& answer) {
+    const Fields* fields = vote_of(answer);
+    return fields != nullptr && names_it(*fields);
+  });
 }
 
 }  // namespace rlock::lock

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,8 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/loop.h"
+#include "lock/answer.h"
+#include "lock/ballot.h"
 #include "lock/name.h"
 #include "lock/owner.h"
 #include "lock/script_call.h"
@@ -18,15 +19,6 @@
 #include "redis/server.h"
 
 namespace rlock::lock {
-
-/// How many may hold at once: 0 any number of readers, 1 one alone, N that many.
-struct Capacity {
-  int value = 1;
-  friend bool operator==(Capacity, Capacity) = default;
-};
-
-constexpr Capacity shared{0};
-constexpr Capacity exclusive{1};
 
 /// Who takes a lock, and how it wants it.
 struct Claim {
@@ -37,30 +29,6 @@ struct Claim {
   Milliseconds min_hold{0};
   std::string owner;  // Owner::encode()
 };
-
-/// The answers to an acquire.
-struct Granted {
-  Fence fence;
-  int slot = 0;
-  BootClock::time_point sent;  // before the first byte of the request that was granted
-};
-struct Busy {
-  Milliseconds sleep;  // before asking again, at most
-  std::string ticket;  // our place, where we queue
-  Milliseconds held, lease, cooling;
-  std::optional<Owner> holder;  // none: others come first
-};
-struct Foreign {
-  Milliseconds sleep;
-  std::string ticket, type, value;
-  std::optional<Milliseconds> expires_in;  // none: never
-};
-struct Mismatch {
-  Capacity in_force;
-};
-struct Upgrade {};
-struct Lost {};
-using Answer = std::variant<Granted, Busy, Foreign, Mismatch, Upgrade, Lost>;
 
 /// What a taker does that is not the first.
 struct Place {
@@ -113,32 +81,37 @@ class Lock {
   void cancel(Loop& loop, const Claim& claim, Deadline deadline);
   /// Breaks the lock: all, or only the acquisition of that fence.
   Forced force(Loop& loop, std::optional<Fence> fence, Deadline deadline);
+  /// Whether what was written last is on so many replicas, after waiting for at most `limit`: how many have it. Asked
+  /// of the connection that wrote. Not for a quorum.
+  long long count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline);
   /// Whether release_all() was what ended this token.
   bool was_released(Loop& loop, const Token& token, Deadline deadline);
 
  private:
   using Answers = std::vector<Answered>;
-  using Predicate = std::function<bool(const Fields&)>;
 
-  std::size_t majority() const { return servers_.size() / 2 + 1; }
-  ScriptArguments acquire_arguments(const Claim& claim, const Place& place) const;
-  Answers ask(Loop& loop,
-              const Script& script,
-              const ScriptArguments& arguments,
-              Deadline deadline,
-              const Predicate& in_favour);
-  /// True when a majority is in favour, false when none can be any more; throws when too many failed to tell.
-  bool decide(const Answers& answers, const Predicate& in_favour) const;
-  Answer settle_or_withdraw(
-      Loop& loop, const Claim& claim, Answers answers, BootClock::time_point sent, Deadline deadline);
+  Ballot ask(Loop& loop,
+             const Request& request,
+             Deadline deadline,
+             const Ballot::Predicate& in_favour,
+             Milliseconds grace = Milliseconds{3});
+  bool decide(const Ballot& ballot) const;
+  Request acquire_request(const Claim& claim, const Place& place) const;
+  Request settle_request(const Token& token, Fence fence) const;
+  Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
+  Granted sum_up_grants(BootClock::time_point sent) const;
+  Answer sum_up_refusals(BootClock::time_point sent) const;
   bool settle(Loop& loop, const Token& token, Fence fence, Deadline deadline);
-  void bring_back(Loop& loop, const Claim& claim, Fence fence, const Answers& renewed, Deadline deadline);
+  void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
+  std::string call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
   Release release(
       Loop& loop, const Token& token, const std::string& level, const std::string& status, Deadline deadline);
 
   std::span<redis::Server> servers_;
   LockName name_;
   Milliseconds max_lease_;
+  Answers answers_;            // to the last question
+  std::vector<bool> settled_;  // servers that are known to have the fence
 };
 
 }  // namespace rlock::lock

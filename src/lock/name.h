@@ -18,6 +18,7 @@ class LockName {
   /// As the user gave it, without the prefix.
   const std::string& text() const { return name_; }
   const std::string& key() const { return key_; }
+  std::string_view prefix() const { return std::string_view{key_}.substr(0, key_.size() - name_.size()); }
   /// lock, queue, waiters, meta: the order of every script.
   std::vector<std::string> keys() const;
   std::string meta_key() const { return base_ + ":meta"; }

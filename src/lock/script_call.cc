@@ -3,22 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "base/error.h"
+#include "redis/refusal.h"
 
 namespace rlock::lock {
 namespace {
-
-/// Refusals that no repetition mends. Redis 7 words what an ACL forbids inside a script as a plain ERR, and a
-/// password-protected server cuts a long command short before it looks at who sent it.
-bool is_refusal(const redis::Reply& reply) {
-  constexpr std::array<std::string_view, 3> codes{"NOAUTH", "NOPERM", "WRONGPASS"};
-  const bool coded = std::any_of(codes.begin(), codes.end(), [&](auto code) { return reply.is_error(code); });
-  return coded || reply.text.find("The user executing the script") != std::string::npos ||
-         reply.text.find("unauthenticated") != std::string::npos;
-}
 
 redis::Command command_with(std::string_view verb, std::string_view script, const ScriptArguments& arguments) {
   redis::Command command{std::string{verb}, std::string{script}, std::to_string(arguments.keys.size())};
@@ -27,64 +18,24 @@ redis::Command command_with(std::string_view verb, std::string_view script, cons
   return command;
 }
 
-}  // namespace
-
-Fields::Fields(const redis::Address& from, redis::Reply reply) : server_(from.url), reply_(std::move(reply)) {
-  if (reply_.kind != redis::Reply::Kind::array)
-    unexpected();
-  outcome_ = text();
-}
-
-std::string Fields::text() {
-  if (next_ >= reply_.elements.size() || reply_.elements[next_].kind != redis::Reply::Kind::text)
-    unexpected();
-  return std::move(reply_.elements[next_++].text);
-}
-
-long long Fields::number() {
-  const std::string digits = text();
-  long long value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size() || value > (1LL << 53))
-    unexpected();
-  return value;
-}
-
-void Fields::unexpected() const {
-  throw Error{ExitCode::unavailable, fmt::format("{}: a script was answered with something else", server_)};
-}
-
-redis::Command script_command(const Script& script, const ScriptArguments& arguments) {
-  return command_with("EVALSHA", script.sha1, arguments);
-}
-
-void check_reply(const redis::Address& from, const redis::Reply& reply) {
-  if (!reply.is_error())
-    return;
-  throw Error{is_refusal(reply) ? ExitCode::no_permission : ExitCode::unavailable,
-              fmt::format("{}: {}", from.url, reply.text)};
-}
-
-namespace {
-
-/// One call at several servers.
+/// One question to several servers.
 class Round {
  public:
-  Round(std::span<redis::Server> servers, const Script& script, const ScriptArguments& arguments, Deadline deadline)
-      : servers_(servers), script_(script), arguments_(arguments), deadline_(deadline), answers_(servers.size()) {
-    for (redis::Server& server : servers_) server.begin({script_command(script_, arguments_)}, deadline_);
+  Round(std::span<redis::Server> servers, const Request& request, Deadline deadline)
+      : servers_(servers), request_(request), deadline_(deadline), answers_(servers.size()) {
+    for (redis::Server& server : servers_) server.begin({request_.command}, deadline_);
   }
 
-  std::vector<Answered> finish(Loop& loop, const std::function<bool(std::span<const Answered>)>& enough) {
+  std::vector<Answered> finish(Loop& loop, const Grace& grace) {
     const auto start = BootClock::now();
-    Deadline cut = deadline_;
+    std::optional<Deadline> cut;
     while (advance()) {
       const auto now = BootClock::now();
-      if (cut == deadline_ && enough(answers_))
-        cut = std::min(deadline_, now + (now - start));
-      if (now >= cut && cut != deadline_)
+      if (const auto least = grace(answers_); least && !cut)
+        cut = std::min(deadline_, now + std::max<BootClock::duration>(now - start, *least));
+      if (cut && now >= *cut)
         break;
-      wait(loop, cut);
+      wait(loop, cut.value_or(deadline_));
     }
     for (std::size_t i = 0; i < servers_.size(); ++i) {
       if (is_open(i))
@@ -118,7 +69,7 @@ class Round {
       return;
     auto replies = server.take_replies();
     if (replies[0].is_error("NOSCRIPT")) {
-      server.begin({command_with("EVAL", script_.source, arguments_)}, deadline_);
+      server.begin({request_.after_noscript}, deadline_);
       if (!server.advance())
         return;
       replies = server.take_replies();
@@ -140,26 +91,56 @@ class Round {
   }
 
   std::span<redis::Server> servers_;
-  const Script& script_;
-  const ScriptArguments& arguments_;
+  const Request& request_;
   Deadline deadline_;
   std::vector<Answered> answers_;
 };
 
 }  // namespace
 
-std::vector<Answered> call_everywhere(Loop& loop,
-                                      std::span<redis::Server> servers,
-                                      const Script& script,
-                                      const ScriptArguments& arguments,
-                                      Deadline deadline,
-                                      const std::function<bool(std::span<const Answered>)>& enough) {
-  return Round{servers, script, arguments, deadline}.finish(loop, enough);
+Fields::Fields(const redis::Address& from, redis::Reply reply) : server_(from.url), reply_(std::move(reply)) {
+  if (reply_.kind != redis::Reply::Kind::array)
+    unexpected();
+  outcome_ = text();
 }
 
-Fields call_script(
-    Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments, Deadline deadline) {
-  auto answers = call_everywhere(loop, {&server, 1}, script, arguments, deadline, [](auto) { return false; });
+std::string Fields::text() {
+  if (next_ >= reply_.elements.size() || reply_.elements[next_].kind != redis::Reply::Kind::text)
+    unexpected();
+  return std::move(reply_.elements[next_++].text);
+}
+
+long long Fields::number() {
+  const std::string digits = text();
+  long long value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size() || value > (1LL << 53))
+    unexpected();
+  return value;
+}
+
+void Fields::unexpected() const {
+  throw Error{ExitCode::unavailable, fmt::format("{}: a script was answered with something else", server_), true};
+}
+
+Request script_request(const Script& script, const ScriptArguments& arguments) {
+  return {.command = command_with("EVALSHA", script.sha1, arguments),
+          .after_noscript = command_with("EVAL", script.source, arguments)};
+}
+
+void check_reply(const redis::Address& from, const redis::Reply& reply) {
+  if (reply.is_error())
+    throw redis::refusal(reply).about(from.url);
+}
+
+std::vector<Answered> call_everywhere(
+    Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace) {
+  return Round{servers, request, deadline}.finish(loop, grace);
+}
+
+Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline) {
+  const auto needed = [](auto) -> std::optional<Milliseconds> { return std::nullopt; };
+  auto answers = call_everywhere(loop, {&server, 1}, request, deadline, needed);
   if (const auto* error = std::get_if<Error>(&answers[0]))
     throw *error;
   return std::get<Fields>(std::move(answers[0]));

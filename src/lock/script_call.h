@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/loop.h"
 #include "lock/scripts.h"
@@ -41,26 +43,28 @@ struct ScriptArguments {
   std::vector<std::string> values;
 };
 
+/// What is sent: a plain command, or a script by its digest and, to a server that does not know it, by its text.
+struct Request {
+  redis::Command command;
+  redis::Command after_noscript;
+};
+
+Request script_request(const Script& script, const ScriptArguments& arguments);
+
 /// What one server made of a call: nothing yet, its answer, or why it failed (no_permission where Redis refuses who we
 /// are, else unavailable with the server's words).
 using Answered = std::variant<std::monostate, Fields, Error>;
 
-/// Calls a script at all servers at once, by its digest, and with its text where the server does not know it yet. Ends
-/// when all have answered or failed, or, once `enough` is true of the answers so far, when those that lag have had as
-/// long again. Throws only what a handler of `loop` throws.
-std::vector<Answered> call_everywhere(Loop& loop,
-                                      std::span<redis::Server> servers,
-                                      const Script& script,
-                                      const ScriptArguments& arguments,
-                                      Deadline deadline,
-                                      const std::function<bool(std::span<const Answered>)>& enough);
+/// Once the answers so far will do: how long those that lag have still, at least. Nothing: they are needed.
+using Grace = std::function<std::optional<Milliseconds>(std::span<const Answered>)>;
+
+/// Asks all servers at once. Ends when all have answered or failed, or, once the answers will do, when those that lag
+/// have had as long again and their grace. Throws only what a handler of `loop` throws.
+std::vector<Answered> call_everywhere(
+    Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace);
 
 /// Calls a script at one server; throws what it failed with.
-Fields call_script(
-    Loop& loop, redis::Server& server, const Script& script, const ScriptArguments& arguments, Deadline deadline);
-
-/// The command that call_script() sends, for callers that send many at once.
-redis::Command script_command(const Script& script, const ScriptArguments& arguments);
+Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline);
 
 /// Throws for an error reply as call_script() does.
 void check_reply(const redis::Address& from, const redis::Reply& reply);

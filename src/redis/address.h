@@ -51,7 +51,8 @@ struct Address {
   Credentials credentials;              // who we are to the servers
   int database = 0;
   std::optional<TlsOptions> tls;
-  bool must_be_master = false;  // verified with ROLE before anything is asked
+  bool must_be_master = false;     // verified with ROLE before anything is asked
+  bool password_optional = false;  // a sentinel often has none where its servers have one
 
   /// One node of it, reached in the same way.
   Address at(const Endpoint& endpoint) const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "redis/refusal.h"
 
 namespace rlock::redis {
 
@@ -22,21 +23,39 @@ void Connection::close() {
 }
 
 void Connection::begin(const std::vector<Command>& commands, Deadline deadline) {
-  if (state_ != State::ready || replies_.size() < expected_)
+  if (!is_idle())
     close();
+  start(commands, deadline);
+}
+
+void Connection::follow_up(const std::vector<Command>& commands, Deadline deadline) {
+  if (!is_idle())
+    throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
+  start(commands, deadline);
+}
+
+/// Whether the next exchange may use the connection: all was answered, and nothing has come since, not even its end.
+bool Connection::is_idle() const {
+  return state_ == State::ready && replies_.size() >= expected_ && reader_->is_empty() && !socket_->is_readable();
+}
+
+void Connection::start(const std::vector<Command>& commands, Deadline deadline) {
   request_.clear();
   for (const Command& command : commands) encode(command, request_);
   expected_ = commands.size();
   replies_.clear();
   deadline_ = deadline;
-  if (state_ == State::ready)
-    outgoing_ = request_;
+  if (state_ != State::ready)
+    return;
+  outgoing_ = request_;
+  reader_->start_exchange();
 }
 
 void Connection::listen() {
   expected_ = 1;
   replies_.clear();
   deadline_ = never;
+  reader_->start_exchange();
 }
 
 std::vector<Reply> Connection::take_replies() {
@@ -58,12 +77,29 @@ pollfd Connection::interest() const {
 bool Connection::advance() {
   try {
     if (BootClock::now() >= deadline_)
-      throw Error{ExitCode::unavailable, "no answer in time"};
+      throw Error{ExitCode::unavailable, what_is_late()};
     return step();
   } catch (const Error& error) {
     close();
-    throw Error{error.code(), fmt::format("{}: {}", address_.url, error.what())};
+    throw error.about(address_.url);
   }
+}
+
+std::string Connection::what_is_late() const {
+  switch (state_) {
+    case State::looking_up:
+      return fmt::format("cannot look up '{}' in time", address_.endpoints[0].host);
+    case State::connecting:
+      return "cannot connect in time";
+    case State::securing:
+      return "TLS: no answer in time; does the server speak TLS on this port?";
+    case State::introducing:
+      return "no answer in time to " + introductions_.front().front();
+    case State::closed:
+    case State::ready:
+      break;
+  }
+  return "no answer in time";
 }
 
 bool Connection::step() {
@@ -100,7 +136,7 @@ void Connection::connect() {
       if (!socket_)
         try_address();
       if (BootClock::now() >= address_deadline_)
-        throw Error{ExitCode::unavailable, "no answer in time"};
+        throw Error{ExitCode::unavailable, what_is_late()};
       if (!socket_->is_connected())
         return;
       if (address_.tls) {
@@ -143,8 +179,11 @@ void Connection::start_talking() {
 std::vector<Command> Connection::introductions() const {
   std::vector<Command> commands;
   const std::string& user = address_.credentials.user;
-  if (const auto password = address_.credentials.current_password()) {
-    commands.push_back(user.empty() ? Command{"AUTH", *password} : Command{"AUTH", user, *password});
+  const auto password = address_.credentials.current_password();
+  if (!user.empty()) {
+    commands.push_back({"AUTH", user, password.value_or("")});  // not as the default user, who may do other things
+  } else if (password) {
+    commands.push_back({"AUTH", *password});
   }
   if (address_.database != 0)
     commands.push_back({"SELECT", std::to_string(address_.database)});
@@ -174,16 +213,22 @@ void Connection::introduce() {
 
 void Connection::check_introduction(const Reply& reply) const {
   const std::string& command = introductions_.front().front();
-  if (command == "ROLE" && !reply.elements.empty() && reply.elements[0].text != "master") {
-    throw Error{ExitCode::unavailable, "is not the master but " + reply.elements[0].text};
-  }
-  if (!reply.is_error())
+  const bool is_auth = command == "AUTH";
+  if (is_auth && address_.password_optional && wants_no_password(reply))
     return;
-  const bool authenticating = command == "AUTH";
-  const bool busy = reply.is_error("LOADING") || reply.is_error("BUSY") || reply.is_error("MASTERDOWN");
-  const bool refused = !busy && (authenticating || reply.is_error("NOAUTH") || reply.is_error("NOPERM"));
-  throw Error{refused ? ExitCode::no_permission : ExitCode::unavailable,
-              fmt::format("{} refused: {}", command, reply.text)};
+  if (reply.is_error()) {
+    const Error why = refusal(reply);
+    throw Error{is_auth && !why.may_pass() ? ExitCode::no_permission : why.code(),
+                fmt::format("{} refused: {}", command, reply.text),
+                !why.may_pass()};
+  }
+  if (command != "ROLE") {
+    if (reply.kind != Reply::Kind::text || reply.text != "OK")
+      throw Error{ExitCode::unavailable, command + " was answered with something else", true};
+  } else if (reply.elements.empty() || reply.elements[0].text != "master") {
+    const std::string role = reply.elements.empty() ? "of no known role" : reply.elements[0].text;
+    throw Error{ExitCode::unavailable, "is not the master but " + role};
+  }
 }
 
 bool Connection::exchange() {

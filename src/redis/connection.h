@@ -30,6 +30,10 @@ class Connection {
   /// included where they are still to be done. An exchange that has not ended is abandoned with its connection.
   void begin(const std::vector<Command>& commands, Deadline deadline);
 
+  /// The same for commands that make sense only on the connection of the last exchange, such as WAIT. Throws where that
+  /// connection is lost.
+  void follow_up(const std::vector<Command>& commands, Deadline deadline);
+
   /// Begins to wait for one pushed message, however long it takes. Needs an open connection.
   void listen();
 
@@ -58,6 +62,9 @@ class Connection {
     ready,
   };
 
+  bool is_idle() const;
+  void start(const std::vector<Command>& commands, Deadline deadline);
+  std::string what_is_late() const;
   bool step();
   bool look_up();
   void connect();

@@ -4,8 +4,7 @@ namespace rlock::redis {
 namespace {
 
 template <typename Peer>
-std::vector<Reply> call_one(Loop& loop, Peer& peer, const std::vector<Command>& commands, Deadline deadline) {
-  peer.begin(commands, deadline);
+std::vector<Reply> finish(Loop& loop, Peer& peer) {
   while (!peer.advance()) {
     pollfd interest = peer.interest();
     loop.wait({&interest, 1}, peer.deadline());
@@ -16,11 +15,18 @@ std::vector<Reply> call_one(Loop& loop, Peer& peer, const std::vector<Command>& 
 }  // namespace
 
 std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline) {
-  return call_one(loop, connection, commands, deadline);
+  connection.begin(commands, deadline);
+  return finish(loop, connection);
 }
 
 std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline) {
-  return call_one(loop, server, commands, deadline);
+  server.begin(commands, deadline);
+  return finish(loop, server);
+}
+
+std::vector<Reply> follow_up(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline) {
+  server.follow_up(commands, deadline);
+  return finish(loop, server);
 }
 
 }  // namespace rlock::redis

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -15,5 +13,8 @@ namespace rlock::redis {
 /// handler throws passes through and abandons the exchange.
 std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline);
 std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
+
+/// On the connection that the server's last answer came from; throws where that is lost.
+std::vector<Reply> follow_up(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
 
 }  // namespace rlock::redis

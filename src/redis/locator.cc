@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
+#include "redis/refusal.h"
 
 namespace rlock::redis {
 namespace {
@@ -12,17 +14,15 @@ namespace {
 /// What a sentinel answers: host and port, or nil for a master that it does not know.
 Endpoint read_master(const Reply& reply, const std::string& name) {
   if (reply.is_error())
-    throw Error{ExitCode::unavailable, reply.text};
-  if (reply.elements.size() != 2) {
+    throw refusal(reply);
+  if (reply.elements.size() != 2)
     throw Error{ExitCode::unavailable, fmt::format("knows no master named '{}'", name)};
-  }
-  const std::string& host = reply.elements[0].text;
-  const bool v6 = host.find(':') != std::string::npos;
-  const auto endpoint =
-      parse_endpoint(fmt::format("{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", reply.elements[1].text), 0);
-  if (!endpoint)
+  const std::string& port = reply.elements[1].text;
+  Endpoint master{.host = reply.elements[0].text, .port = 0, .path = {}};
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), master.port);
+  if (master.host.empty() || error != std::errc{} || end != port.data() + port.size() || master.port == 0)
     throw Error{ExitCode::unavailable, "named no usable address"};
-  return *endpoint;
+  return master;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ void Locator::begin(Deadline deadline) {
   deadline_ = deadline;
   if (known_ || address_.kind != Address::Kind::sentinel)
     return;
-  left_to_ask_ = address_.endpoints.size();
+  left_to_ask_ = candidates_.size();
   complaints_.clear();
   begin_with_next_sentinel();
 }
@@ -42,13 +42,16 @@ std::optional<Address> Locator::advance() {
     if (!known_)
       return std::nullopt;
   }
-  return address_.at(known_ ? *known_ : address_.endpoints[next_ % address_.endpoints.size()]);
+  return address_.at(known_ ? *known_ : candidate());
 }
 
 /// Each gets its share of the time, so that one which hangs leaves some to the others.
 void Locator::begin_with_next_sentinel() {
-  Address address = address_.at(address_.endpoints[next_++ % address_.endpoints.size()]);
+  Address address = address_.at(candidate());
+  ++next_;
+  address.url = "sentinel " + to_string(address.endpoints[0]);
   address.credentials = address_.sentinel.value_or(Credentials{});
+  address.password_optional = true;
   address.database = 0;
   address.must_be_master = false;
   sentinel_ = std::make_unique<Connection>(address);
@@ -62,8 +65,10 @@ std::optional<Endpoint> Locator::ask_sentinels() {
     try {
       if (!sentinel_->advance())
         return std::nullopt;
-      const Endpoint master = read_master(sentinel_->take_replies()[0], address_.master_name);
-      --next_;  // the same sentinel first, next time
+      const Reply reply = sentinel_->take_replies()[0];
+      reached_ = true;
+      const Endpoint master = read_master(reply, address_.master_name);
+      --next_;  // the same sentinel first, next time, unless forget() finds that it was wrong
       sentinel_.reset();
       return master;
     } catch (const Error& error) {
@@ -77,9 +82,17 @@ std::optional<Endpoint> Locator::ask_sentinels() {
 }
 
 void Locator::forget() {
-  if (address_.kind == Address::Kind::cluster && !known_)
+  if (address_.kind == Address::Kind::sentinel || !known_)
     ++next_;
   known_.reset();
+}
+
+void Locator::learn(std::vector<Endpoint> nodes) {
+  candidates_ = address_.endpoints;
+  for (Endpoint& node : nodes) {
+    if (std::find(candidates_.begin(), candidates_.end(), node) == candidates_.end())
+      candidates_.push_back(std::move(node));
+  }
 }
 
 }  // namespace rlock::redis

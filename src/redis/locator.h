@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "redis/address.h"
@@ -16,7 +17,7 @@ namespace rlock::redis {
 /// node will do until one says who serves our key. Passive like a Connection.
 class Locator {
  public:
-  explicit Locator(const Address& address) : address_(address) {}
+  explicit Locator(const Address& address) : address_(address), candidates_(address.endpoints) {}
 
   void begin(Deadline deadline);
   pollfd interest() const { return sentinel_->interest(); }
@@ -24,22 +25,34 @@ class Locator {
   /// The node once it is known. Throws Error{unavailable} when nobody could tell.
   std::optional<Address> advance();
 
+  /// Whether the node was named by one who should know, rather than guessed.
+  bool is_certain() const { return known_ || address_.kind == Address::Kind::node; }
+  /// How many answers there may be to the question where the node is.
+  std::size_t chances() const { return address_.kind == Address::Kind::node ? 1 : candidates_.size(); }
+  /// Whether a sentinel has ever answered.
+  bool was_reached() const { return reached_; }
+
   /// The node did not answer, or is not what it was: another is looked for next time.
   void forget();
   /// A cluster's node has named the one that serves our key.
   void moved_to(const Endpoint& endpoint) { known_ = endpoint; }
+  /// A cluster's other nodes: those of the URL may be gone one day.
+  void learn(std::vector<Endpoint> nodes);
 
  private:
   std::optional<Endpoint> ask_sentinels();
   void begin_with_next_sentinel();
+  const Endpoint& candidate() const { return candidates_[next_ % candidates_.size()]; }
 
   Address address_;
+  std::vector<Endpoint> candidates_;  // sentinels, or nodes of the cluster
+  std::size_t next_ = 0;              // of them: the one to try
   std::optional<Endpoint> known_;
-  std::size_t next_ = 0;  // of the endpoints: the one to try
   std::unique_ptr<Connection> sentinel_;
   std::size_t left_to_ask_ = 0;
   std::string complaints_;  // of the sentinels asked so far
   Deadline deadline_ = never;
+  bool reached_ = false;
 };
 
 }  // namespace rlock::redis

@@ -9,13 +9,13 @@
 namespace rlock::redis {
 namespace {
 
-const ReplyLimits& limits_of(const redisReadTask* task) { return *static_cast<const ReplyLimits*>(task->privdata); }
+ReplyLimits& left_of(const redisReadTask* task) { return *static_cast<ReplyLimits*>(task->privdata); }
 
 /// Puts a new reply where its parent array has kept a place. Nothing (hiredis then gives up) when that is too deep.
 Reply* place(const redisReadTask* task) {
   std::size_t depth = 0;
   for (const redisReadTask* t = task->parent; t != nullptr; t = t->parent) ++depth;
-  if (depth > limits_of(task).depth)
+  if (depth > left_of(task).depth)
     return nullptr;
   if (task->parent == nullptr)
     return new (std::nothrow) Reply;
@@ -32,13 +32,14 @@ void* create_string(const redisReadTask* task, char* text, std::size_t length) {
 }
 
 void* create_array(const redisReadTask* task, std::size_t elements) {
-  if (task->type != REDIS_REPLY_ARRAY || elements > limits_of(task).elements)
+  if (task->type != REDIS_REPLY_ARRAY || elements > left_of(task).elements)
     return nullptr;
   Reply* reply = place(task);
   if (reply == nullptr)
     return nullptr;
   reply->kind = Reply::Kind::array;
   reply->elements.resize(elements);
+  left_of(task).elements -= elements;
   return reply;
 }
 
@@ -80,7 +81,13 @@ redisReplyObjectFunctions functions = make_functions<redisReplyObjectFunctions>(
 }  // namespace
 
 bool Reply::is_error(std::string_view code) const {
-  return is_error() && std::string_view{text}.substr(0, text.find(' ')) == code;
+  if (!is_error())
+    return false;
+  std::string_view words{text};
+  const auto dash = words.find(": -");
+  if (dash != std::string_view::npos && words.starts_with("ERR Error running script"))
+    words.remove_prefix(dash + 3);
+  return words.substr(0, words.find(' ')) == code;
 }
 
 void encode(const Command& command, std::string& out) {
@@ -101,31 +108,38 @@ void encode(const Command& command, std::string& out) {
 
 void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-ReplyReader::ReplyReader(ReplyLimits limits) : limits_(limits), reader_(redisReaderCreateWithFunctions(&functions)) {
+ReplyReader::ReplyReader(ReplyLimits limits)
+    : limits_(limits), left_(limits), reader_(redisReaderCreateWithFunctions(&functions)) {
   if (!reader_)
     throw std::bad_alloc{};
-  reader_->privdata = &limits_;
+  reader_->privdata = &left_;
 }
 
 ReplyReader::~ReplyReader() = default;
 
+void ReplyReader::start_exchange() { left_ = limits_; }
+
 void ReplyReader::feed(std::string_view bytes) {
-  pending_bytes_ += bytes.size();
+  if (bytes.size() > left_.bytes)
+    throw Error{ExitCode::unavailable, "sent a reply far too large", true};
+  left_.bytes -= bytes.size();
   redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
 }
+
+bool ReplyReader::is_empty() const { return reader_->pos == reader_->len; }
 
 std::optional<Reply> ReplyReader::next() {
   void* object = nullptr;
   if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
-    throw Error{ExitCode::unavailable, "answered what is not a Redis reply, or one far too large"};
+    // Our own functions refuse what exceeds a limit; hiredis takes that for exhausted memory.
+    const bool too_large = reader_->err == REDIS_ERR_OOM;
+    throw Error{ExitCode::unavailable,
+                too_large ? "sent a reply far too large" : "sent what is not a Redis reply; does it want rediss://?",
+                true};
   }
-  if (object == nullptr) {
-    if (pending_bytes_ > limits_.bytes)
-      throw Error{ExitCode::unavailable, "sent a reply far too large"};
+  if (object == nullptr)
     return std::nullopt;
-  }
   const std::unique_ptr<Reply> reply{static_cast<Reply*>(object)};
-  pending_bytes_ = 0;
   return std::move(*reply);
 }
 

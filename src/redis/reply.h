@@ -21,7 +21,8 @@ struct Reply {
   std::vector<Reply> elements;
 
   bool is_error() const { return kind == Kind::error; }
-  /// An error whose first word is `code`, such as "NOSCRIPT".
+  /// An error of that code, such as "NOSCRIPT": its first word, or in what Redis 5 and 6 say of a command that failed
+  /// inside a script ("ERR Error running script (...): -READONLY You can't write ...") the one behind the dash.
   bool is_error(std::string_view code) const;
 };
 
@@ -30,10 +31,11 @@ using Command = std::vector<std::string>;
 /// Appends the command in RESP, in which any bytes may stand.
 void encode(const Command& command, std::string& out);
 
-/// How large one reply may be: a server, or who answers in its place, must not fill our memory or our stack.
+/// How large the replies of one exchange may be together: a server, or who answers in its place, must not fill our
+/// memory or our stack.
 struct ReplyLimits {
   std::size_t bytes = 64UL * 1024;
-  std::size_t elements = 1024;  // of one array
+  std::size_t elements = 1024;  // of all arrays
   std::size_t depth = 7;
 };
 
@@ -45,7 +47,13 @@ class ReplyReader {
   ReplyReader& operator=(const ReplyReader&) = delete;
   ~ReplyReader();
 
+  /// From here on the limits count anew.
+  void start_exchange();
+
   void feed(std::string_view bytes);
+
+  /// Whether every byte that was fed belonged to a reply that was taken.
+  bool is_empty() const;
 
   /// The next whole reply, if its last byte was fed. Throws Error{unavailable} for what is not RESP2 or exceeds a
   /// limit; the reader is of no use afterwards.
@@ -56,7 +64,7 @@ class ReplyReader {
     void operator()(redisReader* reader) const;
   };
   ReplyLimits limits_;
-  std::size_t pending_bytes_ = 0;  // fed since the last whole reply
+  ReplyLimits left_;  // of them in this exchange
   std::unique_ptr<redisReader, Free> reader_;
 };
 

@@ -1,46 +1,61 @@
 #include "redis/server.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "redis/cluster.h"
 
 namespace rlock::redis {
 namespace {
 
 constexpr int most_redirections = 5;
+constexpr std::size_t cluster_listing = 1024UL * 1024;  // bytes of CLUSTER NODES
 
-/// "MOVED 3999 127.0.0.1:6381" or "ASK ...": where to. A node that does not know its own address names none: the host
-/// is then the one that it was asked at.
-std::optional<Endpoint> target_of(const Reply& reply, const Endpoint& asked) {
-  const std::string_view text{reply.text};
-  const std::string_view where = text.substr(text.rfind(' ') + 1);
-  if (where.starts_with(':'))
-    return parse_endpoint(asked.host + std::string{where}, 0);
-  const auto colon = where.rfind(':');
-  const bool bare_v6 = colon != std::string_view::npos && where.find(':') != colon && !where.starts_with('[');
-  if (!bare_v6)
-    return parse_endpoint(where, 0);
-  return parse_endpoint(fmt::format("[{}]{}", where.substr(0, colon), where.substr(colon)), 0);
+ReplyLimits limits_for(const Address& address, ReplyLimits limits) {
+  if (address.kind == Address::Kind::cluster)
+    limits.bytes = std::max(limits.bytes, cluster_listing);
+  return limits;
 }
 
 }  // namespace
 
-Server::Server(const Address& address, ReplyLimits limits) : address_(address), limits_(limits), locator_(address) {}
+Server::Server(const Address& address, ReplyLimits limits)
+    : address_(address),
+      limits_(limits_for(address, limits)),
+      locator_(address),
+      knows_cluster_(address.kind != Address::Kind::cluster) {}
 
 void Server::begin(const std::vector<Command>& commands, Deadline deadline) {
   commands_ = commands;
   deadline_ = deadline;
-  redirections_ = 0;
+  chances_left_ = locator_.chances();
   replies_.clear();
   if (node_ && !asking_elsewhere_) {
-    start_asking(node_->address());
-    return;
+    redirections_ = 0;
+    ask(node_->address(), deadline_);
+  } else {
+    locate();
   }
+}
+
+void Server::follow_up(const std::vector<Command>& commands, Deadline deadline) {
+  if (!node_ || asking_elsewhere_)
+    throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
+  commands_ = commands;
+  deadline_ = deadline;
+  chances_left_ = 0;
+  asks_for_nodes_ = false;
+  node_->follow_up(commands, deadline);
+  state_ = State::asking;
+}
+
+void Server::locate() {
+  --chances_left_;
+  redirections_ = 0;
   asking_elsewhere_ = false;
   state_ = State::locating;
-  locator_.begin(deadline);
+  locator_.begin(deadline_);
 }
 
 pollfd Server::interest() const { return state_ == State::locating ? locator_.interest() : node_->interest(); }
@@ -52,71 +67,102 @@ void Server::abandon() {
     node_->close();
 }
 
-void Server::start_asking(const Address& node) {
+void Server::ask(const Address& node, Deadline deadline) {
   if (!node_ || node_->address().endpoints != node.endpoints)
     node_ = std::make_unique<Connection>(node, limits_);
-  std::vector<Command> commands = commands_;
-  if (asking_elsewhere_) {
-    // Before each of them: ASKING counts for one command.
-    for (std::size_t i = commands.size(); i-- > 0;)
-      commands.insert(commands.begin() + static_cast<long>(i), {"ASKING"});
-  }
-  node_->begin(commands, deadline_);
+  asks_for_nodes_ = !knows_cluster_ && !asking_elsewhere_;
+  node_->begin(commands_for_node(), deadline);
   state_ = State::asking;
 }
 
+std::vector<Command> Server::commands_for_node() const {
+  std::vector<Command> commands;
+  if (asks_for_nodes_)
+    commands.push_back({"CLUSTER", "NODES"});
+  for (const Command& command : commands_) {
+    if (asking_elsewhere_)
+      commands.push_back({"ASKING"});  // counts for one command
+    commands.push_back(command);
+  }
+  return commands;
+}
+
 bool Server::advance() {
-  try {
-    for (;;) {
-      if (state_ == State::locating) {
-        const auto node = locator_.advance();
-        if (!node)
-          return false;
-        start_asking(*node);
-      }
-      if (!node_->advance())
-        return false;
-      reached_ = true;
-      if (look_at_replies())
-        return true;
+  for (;;) {
+    try {
+      return step();
+    } catch (const Error& error) {
+      reached_ = reached_ || locator_.was_reached() || (node_ && node_->was_reached());
+      forget_node();
+      if (!error.may_pass() || chances_left_ == 0 || BootClock::now() >= deadline_)
+        throw;
+      locate();
     }
-  } catch (const Error&) {
-    reached_ = reached_ || (node_ && node_->was_reached());
-    forget_node();
-    throw;
   }
 }
 
-/// True when these are the answers; false when another node must be asked.
-bool Server::look_at_replies() {
+bool Server::step() {
+  for (;;) {
+    if (state_ == State::locating) {
+      const auto node = locator_.advance();
+      if (!node)
+        return false;
+      const auto now = BootClock::now();
+      const bool others = !locator_.is_certain() && chances_left_ > 0;
+      ask(*node, others ? now + (deadline_ - now) / 2 : deadline_);
+    }
+    if (!node_->advance())
+      return false;
+    reached_ = true;
+    take_answers();
+    if (look_at_answers())
+      return true;
+  }
+}
+
+/// Keeps those to the caller's own commands.
+void Server::take_answers() {
   replies_ = node_->take_replies();
+  if (asks_for_nodes_) {
+    const Endpoint& asked = node_->address().endpoints[0];
+    std::vector<Endpoint> nodes;
+    for (const ClusterNode& node : parse_cluster_nodes(replies_[0].text, asked, address_.tls.has_value()))
+      nodes.push_back(node.endpoint);
+    locator_.learn(std::move(nodes));
+    knows_cluster_ = true;
+    replies_.erase(replies_.begin());
+  }
   if (asking_elsewhere_) {
     std::vector<Reply> answers;
     for (std::size_t i = 1; i < replies_.size(); i += 2) answers.push_back(std::move(replies_[i]));
     replies_ = std::move(answers);
   }
+}
+
+/// True when these are the answers; false when another node must be asked.
+bool Server::look_at_answers() {
   for (const Reply& reply : replies_) {
     if (address_.kind == Address::Kind::cluster && follow(reply))
       return false;
-    if (reply.is_error("READONLY") || reply.is_error("CLUSTERDOWN"))
+    if (reply.is_error("READONLY") || reply.is_error("CLUSTERDOWN")) {
       forget_node();
+      return true;
+    }
   }
   state_ = State::idle;
   return true;
 }
 
 bool Server::follow(const Reply& reply) {
-  const bool moved = reply.is_error("MOVED");
-  if (!moved && !reply.is_error("ASK"))
+  const auto target = parse_redirection(reply, node_->address().endpoints[0]);
+  if (!target)
     return false;
-  const auto target = target_of(reply, node_->address().endpoints[0]);
-  if (!target || ++redirections_ > most_redirections) {
+  if (++redirections_ > most_redirections)
     throw Error{ExitCode::unavailable, address_.url + ": sent from node to node: " + reply.text};
-  }
-  asking_elsewhere_ = !moved;
-  if (moved)
+  asking_elsewhere_ = reply.is_error("ASK");
+  if (!asking_elsewhere_)
     locator_.moved_to(*target);
-  start_asking(address_.at(*target));
+  ask(address_.at(*target), deadline_);
   return true;
 }
 
@@ -124,6 +170,7 @@ void Server::forget_node() {
   locator_.forget();
   node_.reset();
   asking_elsewhere_ = false;
+  knows_cluster_ = address_.kind != Address::Kind::cluster;  // it may have changed
   state_ = State::idle;
 }
 

@@ -15,8 +15,8 @@
 namespace rlock::redis {
 
 /// What one URL names; which node answers for it may change. Has the interface of a Connection, and is as passive.
-/// Redirections of a cluster are followed; after a failure, or an answer of a node that is not the master any more, the
-/// next exchange looks for the node anew.
+/// Redirections of a cluster are followed; a node that fails is looked for anew at once where others may know better,
+/// else in the next exchange: what is asked here may be asked twice.
 class Server {
  public:
   explicit Server(const Address& address, ReplyLimits limits = {});
@@ -26,6 +26,8 @@ class Server {
   const Address* node() const { return node_ ? &node_->address() : nullptr; }
 
   void begin(const std::vector<Command>& commands, Deadline deadline);
+  /// As Connection's: on the connection that the last answer came from.
+  void follow_up(const std::vector<Command>& commands, Deadline deadline);
   pollfd interest() const;
   Deadline deadline() const;
   bool advance();
@@ -37,8 +39,12 @@ class Server {
  private:
   enum class State { idle, locating, asking };
 
-  void start_asking(const Address& node);
-  bool look_at_replies();
+  void locate();
+  bool step();
+  void ask(const Address& node, Deadline deadline);
+  std::vector<Command> commands_for_node() const;
+  void take_answers();
+  bool look_at_answers();
   bool follow(const Reply& redirection);
   void forget_node();
 
@@ -49,7 +55,10 @@ class Server {
   State state_ = State::idle;
   std::vector<Command> commands_;
   Deadline deadline_ = never;
+  std::size_t chances_left_ = 0;
   int redirections_ = 0;
+  bool knows_cluster_ = false;
+  bool asks_for_nodes_ = false;    // before its commands, in this exchange
   bool asking_elsewhere_ = false;  // after ASK: for this once
   std::vector<Reply> replies_;
   bool reached_ = false;

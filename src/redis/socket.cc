@@ -18,6 +18,17 @@ Error broken(int error_number) {
   return {ExitCode::unavailable, std::string{"connection failed: "} + ::strerror(error_number)};
 }
 
+/// Small requests leave at once. A peer that is gone for good is noticed in half a minute also by one who only listens.
+void set_options(int fd) {
+  const auto set = [fd](int option, int value) { ::setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value); };
+  const int on = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  set(TCP_NODELAY, on);
+  set(TCP_KEEPIDLE, 15);
+  set(TCP_KEEPINTVL, 5);
+  set(TCP_KEEPCNT, 3);
+}
+
 bool must_wait(int error_number) { return error_number == EAGAIN || error_number == EINTR; }
 
 }  // namespace
@@ -26,9 +37,8 @@ Socket::Socket(const SocketAddress& address)
     : fd_(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   if (!fd_)
     throw os_error("cannot make a socket", errno);
-  const int on = 1;
   if (address.storage.ss_family != AF_UNIX)
-    ::setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    set_options(fd());
   const auto* target = reinterpret_cast<const sockaddr*>(&address.storage);
   if (::connect(fd(), target, address.length) < 0 && errno != EINPROGRESS)
     throw broken(errno);
@@ -44,6 +54,11 @@ bool Socket::is_connected() const {
   if (error != 0)
     throw broken(error);
   return true;
+}
+
+bool Socket::is_readable() const {
+  pollfd readable{fd(), POLLIN, 0};
+  return ::poll(&readable, 1, 0) != 0;
 }
 
 std::size_t Socket::write(std::string_view bytes) {

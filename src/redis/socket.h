@@ -19,6 +19,9 @@ class Socket {
   /// Whether the connection stands; throws Error{unavailable} when it was refused.
   bool is_connected() const;
 
+  /// Whether there is something to read: bytes, or the end of the stream.
+  bool is_readable() const;
+
   /// How many bytes passed; 0 when it would block. Throws Error{unavailable} when the stream is broken or ended.
   std::size_t write(std::string_view bytes);
   std::size_t read(std::span<char> into);

@@ -35,6 +35,27 @@ void block_sigpipe() {
   ::sigprocmask(SIG_BLOCK, &pipe, nullptr);
 }
 
+/// What a user can make something of; else OpenSSL's words, or `what` where it has none.
+std::string reason_of(unsigned long error, const std::string& what) {
+  switch (ERR_GET_REASON(error)) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+      return "the server does not speak TLS on this port";  // its answer was no TLS at all
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return "the server wants a certificate of ours: --cert and --tls-key";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return "the server does not know the authority that signed our --cert";
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+    case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+      return "the server closed the connection";
+#endif
+    default:
+      break;
+  }
+  const char* reason = error != 0 ? OpenSsl::load().reason_string(error) : nullptr;
+  return reason != nullptr ? reason : what;
+}
+
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
   const auto& ssl = OpenSsl::load();
   const char* reason = ssl.reason_string(ssl.last_error());
@@ -46,7 +67,8 @@ void block_sigpipe() {
 void Tls::FreeContext::operator()(ssl_ctx_st* context) const { OpenSsl::load().context_free(context); }
 void Tls::FreeSession::operator()(ssl_st* session) const { OpenSsl::load().session_free(session); }
 
-Tls::Tls(const TlsOptions& options, const std::string& host, int socket) {
+Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
+    : name_(options.server_name.empty() ? host : options.server_name), verifies_(!options.insecure) {
   const auto& ssl = OpenSsl::load();
   block_sigpipe();
   context_.reset(ssl.context_new(ssl.client_method()));
@@ -54,16 +76,15 @@ Tls::Tls(const TlsOptions& options, const std::string& host, int socket) {
     fail("cannot be set up");
   ssl.context_control(context_.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
   load_certificate(options);
-  if (!options.insecure)
+  if (verifies_)
     load_authorities(options);
   session_.reset(ssl.session_new(context_.get()));
   if (!session_ || ssl.set_fd(session_.get(), socket) != 1)
     fail("cannot be set up");
-  std::string name = options.server_name.empty() ? host : options.server_name;
-  if (!options.insecure)
-    expect_name(name);
-  if (!is_ip_address(name)) {  // SNI is for names only
-    ssl.session_control(session_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
+  if (verifies_)
+    expect_name();
+  if (!is_ip_address(name_)) {  // SNI is for names only
+    ssl.session_control(session_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name_.data());
   }
 }
 
@@ -95,13 +116,13 @@ void Tls::load_authorities(const TlsOptions& options) {
   }
 }
 
-void Tls::expect_name(const std::string& name) {
+void Tls::expect_name() {
   const auto& ssl = OpenSsl::load();
   X509_VERIFY_PARAM* expected = ssl.parameters(session_.get());
-  const int accepted = is_ip_address(name) ? ssl.expect_ip(expected, name.c_str())
-                                           : ssl.expect_host(expected, name.c_str(), name.size());
+  const int accepted = is_ip_address(name_) ? ssl.expect_ip(expected, name_.c_str())
+                                            : ssl.expect_host(expected, name_.c_str(), name_.size());
   if (accepted != 1)
-    fail("cannot expect the name " + name);
+    fail("cannot expect the name " + name_);
 }
 
 bool Tls::handshake() {
@@ -155,18 +176,13 @@ bool Tls::must_wait(int result) {
 
 void Tls::fail(const std::string& what) const {
   const auto& ssl = OpenSsl::load();
-  const long verified = session_ ? ssl.verify_result(session_.get()) : X509_V_OK;
+  const long verified = verifies_ && session_ ? ssl.verify_result(session_.get()) : X509_V_OK;
   if (verified != X509_V_OK) {
     throw Error{ExitCode::unavailable,
-                fmt::format("TLS: the server's certificate is refused: {}", ssl.verify_error_string(verified))};
+                fmt::format("TLS: the certificate of {} is refused: {}", name_, ssl.verify_error_string(verified)),
+                true};
   }
-  const unsigned long last = ssl.last_error();
-  const char* reason = last != 0 ? ssl.reason_string(last) : nullptr;
-  // What OpenSSL makes of an answer that is no TLS at all.
-  if (reason != nullptr && std::strstr(reason, "wrong version number") != nullptr) {
-    throw Error{ExitCode::unavailable, "TLS: the server does not speak TLS on this port"};
-  }
-  throw Error{ExitCode::unavailable, fmt::format("TLS: {}", reason != nullptr ? reason : what)};
+  throw Error{ExitCode::unavailable, "TLS: " + reason_of(ssl.last_error(), what)};
 }
 
 }  // namespace rlock::redis

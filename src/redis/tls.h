@@ -38,10 +38,12 @@ class Tls {
 
   void load_certificate(const TlsOptions& options);
   void load_authorities(const TlsOptions& options);
-  void expect_name(const std::string& name);
+  void expect_name();
   bool must_wait(int result);
   [[noreturn]] void fail(const std::string& what) const;
 
+  std::string name_;  // that the server must prove
+  bool verifies_;
   std::unique_ptr<ssl_ctx_st, FreeContext> context_;
   std::unique_ptr<ssl_st, FreeSession> session_;
   bool wants_to_write_ = false;

@@ -1,0 +1,61 @@
+#include "lock/ballot.h"
+
+#include <fmt/format.h>
+
+#include "base/duration.h"
+
+namespace rlock::lock {
+namespace {
+
+Error complaint_of(const Answered& answer) {
+  if (const auto* error = std::get_if<Error>(&answer))
+    return *error;
+  if (const auto* fields = std::get_if<Fields>(&answer)) {
+    Fields young = *fields;
+    return {ExitCode::unavailable,
+            fmt::format("{}: up for {}, which is less than --max-lease: it may have forgotten a lock and does not vote",
+                        young.server(),
+                        format_duration(Milliseconds{young.number()}))};
+  }
+  return {ExitCode::unavailable, "no answer in time"};
+}
+
+}  // namespace
+
+Ballot::Ballot(std::span<const Answered> answers, const Predicate& in_favour) : servers_(answers.size()) {
+  for (const Answered& answer : answers) {
+    const auto* fields = std::get_if<Fields>(&answer);
+    if (fields == nullptr || fields->outcome() == "young") {
+      note(answer);
+    } else {
+      in_favour(*fields) ? ++favour_ : ++against_;
+    }
+  }
+}
+
+void Ballot::note(const Answered& answer) {
+  const Error complaint = complaint_of(answer);
+  complaints_ += (complaints_.empty() ? "" : "; ") + std::string{complaint.what()};
+  if (complaint.may_pass())
+    return;
+  ++lasting_;
+  last_lasting_ = complaint;
+}
+
+Error Ballot::failure() const {
+  const bool lasting = lasting_ > servers_ - majority();  // too many for a majority of the others
+  const ExitCode code = lasting ? last_lasting_->code() : ExitCode::unavailable;
+  if (servers_ == 1)
+    return {code, complaints_, lasting};
+  const auto heard = is_quorate() ? "agreed" : "answered";
+  return {code,
+          fmt::format("{} of {} servers {}, {} are needed: {}",
+                      is_quorate() ? favour_ : favour_ + against_,
+                      servers_,
+                      heard,
+                      majority(),
+                      complaints_.empty() ? "the others did not" : complaints_),
+          lasting};
+}
+
+}  // namespace rlock::lock

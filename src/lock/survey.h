@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/loop.h"
+#include "lock/inspect.h"
+#include "redis/server.h"
+
+namespace rlock::lock {
+
+/// Which locks: those named, else all under the prefix.
+struct Scope {
+  std::string prefix;
+  std::vector<LockName> names;
+};
+
+/// What is known of the locks wherever it is known: at one server, at all masters of a cluster, or at a quorum, of
+/// which a majority decides. Throws Error{unavailable} rather than call a lock free because a server did not answer.
+std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout);
+
+}  // namespace rlock::lock

@@ -1,0 +1,54 @@
+#include "redis/refusal.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace rlock::redis {
+namespace {
+
+using Texts = std::initializer_list<std::string_view>;
+
+bool has_code(const Reply& reply, Texts codes) {
+  return std::any_of(codes.begin(), codes.end(), [&](auto code) { return reply.is_error(code); });
+}
+
+bool says(const Reply& reply, Texts words) {
+  return std::any_of(words.begin(), words.end(), [&](auto word) { return reply.text.find(word) != std::string::npos; });
+}
+
+/// Redis 7 words what an ACL forbids inside a script as a plain ERR, Redis 5 a wrong password too, and a server with a
+/// password cuts a long command short before it looks at who sent it.
+bool refuses_us(const Reply& reply) {
+  return has_code(reply, {"NOAUTH", "NOPERM", "WRONGPASS", "DENIED"}) ||
+         says(reply, {"The user executing the script", "unauthenticated", "invalid password"}) ||
+         wants_no_password(reply);
+}
+
+/// States of a server that end. Memory that has run out is not one that we wait for: a waiter would only use more.
+bool may_pass(const Reply& reply) {
+  return has_code(reply,
+                  {"LOADING",
+                   "BUSY",
+                   "TRYAGAIN",
+                   "CLUSTERDOWN",
+                   "MASTERDOWN",
+                   "READONLY",
+                   "MISCONF",
+                   "NOREPLICAS",
+                   "MOVED",
+                   "ASK"}) ||
+         says(reply, {"max number of clients"});
+}
+
+}  // namespace
+
+bool wants_no_password(const Reply& reply) {
+  return reply.is_error() && says(reply, {"without any password configured", "no password is set"});
+}
+
+Error refusal(const Reply& reply) {
+  return {refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable, reply.text, !may_pass(reply)};
+}
+
+}  // namespace rlock::redis

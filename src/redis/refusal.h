@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/error.h"
+#include "redis/reply.h"
+
+namespace rlock::redis {
+
+/// What an error reply means, in the server's own words: Error{no_permission} when it refuses who we are, else
+/// Error{unavailable}, which may pass or not.
+Error refusal(const Reply& reply);
+
+/// Whether a server answered AUTH with "nobody needs a password here".
+bool wants_no_password(const Reply& reply);
+
+}  // namespace rlock::redis
