@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""A network that can be told how to fail.
+
+    proxy.py PORT FIFO
+
+Passes connections on to 127.0.0.1:PORT, prints the port that it listens on, and obeys the lines that come out of the
+FIFO, each acknowledged by printing it:
+
+    pass          as a good network
+    delay SECONDS replies arrive later
+    drop          requests arrive, replies do not
+    cut           the next reply is lost with its connection; then as pass
+    strand        nothing more arrives on the connections that exist; new ones work
+"""
+
+import asyncio
+import sys
+
+
+class Network:
+    def __init__(self, port):
+        self.port = port
+        self.mode, self.delay = "pass", 0.0
+        self.stranded = set()
+        self.open = set()
+
+    async def accept(self, client_reader, client):
+        server_reader, server = await asyncio.open_connection("127.0.0.1", self.port)
+        ends = (client, server)
+        self.open.add(ends)
+        await asyncio.gather(self.carry(client_reader, server, ends), self.carry(server_reader, client, ends, True))
+
+    async def carry(self, source, target, ends, is_reply=False):
+        try:
+            while data := await source.read(65536):
+                if self.arrives(ends, is_reply):
+                    await asyncio.sleep(self.delay if is_reply else 0)
+                    target.write(data)
+        except OSError:
+            pass
+        for end in ends if ends not in self.stranded else ():
+            end.close()
+
+    def arrives(self, ends, is_reply):
+        if is_reply and self.mode == "cut":
+            self.mode = "pass"
+            raise ConnectionResetError
+        return ends not in self.stranded and not (is_reply and self.mode == "drop")
+
+    def obey(self, line):
+        self.mode, *seconds = line.split()
+        self.delay = float(*seconds)
+        if self.mode == "strand":
+            self.stranded |= self.open
+        print(line, end="", flush=True)
+
+
+async def main(port, fifo):
+    network = Network(port)
+    listening = await asyncio.start_server(network.accept, "127.0.0.1", 0)
+    print(listening.sockets[0].getsockname()[1], flush=True)
+    orders = open(fifo, encoding="ascii")
+    asyncio.get_running_loop().add_reader(orders, lambda: network.obey(orders.readline()))
+    await listening.serve_forever()
+
+
+asyncio.run(main(*sys.argv[1:]))

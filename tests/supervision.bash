@@ -1,0 +1,106 @@
+# What the tests of supervision need besides helpers.bash: a witness of who lives how long, a network that fails on
+# demand, other users.
+
+HERE=$(dirname "${BASH_SOURCE[0]}")
+
+# The server writes down each end that it gives a lease, for `in_time`.
+start_redis_with_a_log() { start_redis --appendonly yes --appendfsync no; }
+
+# run_witness [RUN-OPTION...] -- [WITNESS...]: a run of key job whose command stamps; see witness.py. Sets PID.
+run_witness() {
+  local options=()
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  start job "${AS_USER[@]}" rlock run --key job "${options[@]}" -- python3 "$HERE/witness.py" stamp "$T/stamps" "$@"
+  wait_until "$PATIENCE" says_ready_or_gone "$PID"
+  grep -q ready "$T/job.out" || fail "$(<"$T/job.err")"
+}
+
+says_ready_or_gone() { grep -q ready "$T/job.out" || gone "$1"; } # PID
+
+# in_time [MOST]: the witness and all its descendants fell silent before the lease's end as the server had it; not more
+# than MOST ms before
+in_time() {
+  local margin
+  margin=$(python3 "$HERE/witness.py" margin "$T/stamps" "${REDIS_SOCK%/*}" rlock:job)
+  ((margin > 0 && margin < ${1:-1000000})) || fail "the last stamp was made $margin ms before the lease's end"
+}
+
+# silent_since MS: no stamp was made later than that (CLOCK_BOOTTIME), nor is made now
+silent_since() {
+  local last
+  last=$(python3 "$HERE/witness.py" last "$T/stamps")
+  ((last <= $1)) || fail "a stamp was made $((last - $1)) ms too late"
+}
+
+guard_of() { # KEEPER
+  local child
+  read -r child _ <"/proc/$1/task/$1/children"
+  echo "$child"
+}
+
+# The processes under PID that are no zombies.
+family_of() {
+  local child
+  # shellcheck disable=SC2013 # words, on one line
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    gone "$child" || echo "$child"
+    family_of "$child"
+  done
+}
+
+state_is() { grep -q "^State:.$2" "/proc/$1/status"; } # PID LETTER
+
+freeze() { # PID
+  kill -STOP "$1"
+  wait_until "$PATIENCE" state_is "$1" T
+}
+
+# start_proxy: from here on rlock reaches its server through proxy.py, which `network` commands
+start_proxy() {
+  local port
+  mkfifo "$T/network"
+  exec 9<>"$T/network"
+  start proxy python3 "$HERE/proxy.py" "$REDIS_PORT" "$T/network"
+  wait_until "$PATIENCE" test -s "$T/proxy.out"
+  read -r port <"$T/proxy.out"
+  export RLOCK_REDIS=redis://127.0.0.1:$port
+}
+
+network() { # WORD...: see proxy.py
+  local count
+  count=$(wc -l <"$T/proxy.out")
+  echo "$*" >&9
+  wait_until "$PATIENCE" has_more_lines "$T/proxy.out" "$count"
+}
+
+has_more_lines() { (($(wc -l <"$1") > $2)); } # FILE COUNT
+
+# ordinary_user: sets AS_USER, a prefix that runs a command as a user who has no other process, where root tests;
+# whoever else tests is one
+ordinary_user() {
+  local id=$((100000 + RANDOM * 30 + RANDOM % 30))
+  ((EUID == 0)) || return 0
+  command -v setpriv >/dev/null || skip "no setpriv to become an ordinary user with"
+  AS_USER=(setpriv --reuid "$id" --regid "$id" --clear-groups -- env "PATH=$T/bin:/usr/bin:/bin")
+  # The binary, and all of ours, may lie where only root can look.
+  cp --remove-destination "$(realpath "$T/bin/rlock")" "$T/bin/rlock"
+  cp "$HERE"/*.py "$T"
+  HERE=$T
+  chown -R "$id" "$T"
+  chmod o+x "${BATS_RUN_TMPDIR:-$T}"
+  "${AS_USER[@]}" test -x "$T/bin/rlock" || skip "the tests' directory is root's alone"
+}
+
+# The pids of `run_witness`' processes that are alive, the command first.
+witnesses() {
+  local pid
+  for pid in $(leftovers); do
+    [[ $(<"/proc/$pid/comm") != python3 ]] || echo "$pid"
+  done 2>/dev/null | sort -n
+}
+
+no_witnesses() { [[ -z $(witnesses) ]]; }
