@@ -162,7 +162,8 @@ void Guard::start(const Order& order, const std::string& environment) {
   if (command_.max_runtime)
     runtime_end_ = BootClock::now() + *command_.max_runtime;
   set_timer();
-  keeper_->send(News{.kind = News::Kind::started, .value = leader_});
+  if (order.foreground)
+    keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
 }
 
 void Guard::look_at_children() {
@@ -230,8 +231,8 @@ void Guard::signal_group(int number) const {
 }
 
 void Guard::resume(bool foreground) const {
-  if (foreground && leader_ > 0)
-    ::tcsetpgrp(STDIN_FILENO, leader_);
+  if (foreground && leader_ > 0 && ::tcsetpgrp(STDIN_FILENO, leader_) == 0)
+    keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
   signal_group(SIGCONT);
 }
 

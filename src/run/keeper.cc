@@ -103,8 +103,7 @@ void Keeper::warn_of_slow_network() const {
 
 void Keeper::start_command() {
   phase_ = Phase::running;
-  foreground_ = Terminal::is_ours();
-  Order start{.kind = Order::Kind::start, .foreground = foreground_};
+  Order start{.kind = Order::Kind::start, .foreground = Terminal::is_ours()};
   if (stops_when_lost()) {
     start.term_at = renewer_->lease().term_at();
     start.kill_at = renewer_->lease().kill_at();
@@ -212,10 +211,7 @@ void Keeper::suspend() {
 
 void Keeper::resume() {
   continued_ = false;
-  foreground_ = Terminal::is_ours();
-  guard_.line.send({.kind = Order::Kind::resume, .foreground = foreground_});
-  if (foreground_)
-    terminal_.lend_to(command_pid_);
+  guard_.line.send({.kind = Order::Kind::resume, .foreground = Terminal::is_ours()});
 }
 
 void Keeper::on_signal() {
@@ -281,11 +277,8 @@ void Keeper::on_news() {
 
 void Keeper::on_news(const News& news) {
   switch (news.kind) {
-    case News::Kind::started:
-      command_pid_ = news.value;
-      if (foreground_)
-        terminal_.lend_to(command_pid_);
-      log_->step(fmt::format("started {} as pid {}", plan_.command.argv.front(), news.value));
+    case News::Kind::lent:
+      terminal_.lend_to(news.value);
       break;
     case News::Kind::stopping:
       on_stopping(news.cause);

@@ -105,10 +105,8 @@ class Keeper {
   std::optional<Renewer> renewer_;  // while we hold
   Ending ending_;
   int survivors_ = 0;  // processes of the command that could not be killed
-  pid_t command_pid_ = -1;
   int stopped_by_ = 0;        // the signal that stopped the command, until it is dealt with
   bool continued_ = false;    // we were, and have not dealt with it
-  bool foreground_ = false;   // the command was started or continued with the terminal
   bool interrupted_ = false;  // while taking the lock
   std::optional<BootClock::time_point> first_stop_signal_;
 };

@@ -38,7 +38,7 @@ struct Order {
 /// From guard to keeper.
 struct News {
   enum class Kind : int {
-    started,      // value: the command's pid, which is its group's too
+    lent,         // value: the command's group, which has been given the terminal
     not_started,  // value: the errno of exec
     too_late,     // the order to start came after term_at; the guard is gone
     failed,       // value: the errno of another system call; the guard is gone

@@ -57,7 +57,7 @@ Verdict judge(const Ending& ending) {
       return {.exit_status = static_cast<int>(ExitCode::os)};
     case News::Kind::ended:
       return judge_ended(ending, ending.news->value);
-    case News::Kind::started:
+    case News::Kind::lent:
     case News::Kind::stopping:
     case News::Kind::stopped:
       break;
