@@ -6,6 +6,7 @@ _rlock_options() {
   every+=' --cacert= --cert= --tls-key= --tls-server-name= --insecure'
   every+=' --prefix= --timeout='
   every+=' --max-lease='
+  every+=' --config='
   every+=' --quiet --verbose --help'
   local taker='--key= --ttl= --nonblock --wait= --conflict-exit-code= --exclusive --shared --slots= --min-hold='
   taker+=' --holder= --note='
@@ -72,6 +73,7 @@ _rlock_value() { # OPTION
       compopt -o nospace 2>/dev/null
       _rlock_offer < <(printf '%s://\n' redis{,s}{,-sentinel,-cluster} unix)
       ;;
+    --config) _rlock_files ;;
     --cacert | --cert | --tls-key) _rlock_files ;;
     --password-file) _rlock_files ;;
   esac

@@ -39,9 +39,9 @@ function __rlock_keys
         if test -n "$option"
             set -a connection $option=$word
             set option
-        else if string match -qr -- '^--(redis|username|password-file|cacert|cert|tls-key|tls-server-name|prefix|max-lease)$' $word
+        else if string match -qr -- '^--(redis|username|password-file|cacert|cert|tls-key|tls-server-name|prefix|max-lease|config)$' $word
             set option $word
-        else if string match -qr -- '^--(redis|username|password-file|cacert|cert|tls-key|tls-server-name|prefix|max-lease)=|^--insecure$' $word
+        else if string match -qr -- '^--(redis|username|password-file|cacert|cert|tls-key|tls-server-name|prefix|max-lease|config)=|^--insecure$' $word
             set -a connection $word
         end
     end
@@ -72,6 +72,7 @@ complete -c rlock -n "$every" -l insecure -d 'Do not verify the server\'s certif
 complete -c rlock -n "$every" -l prefix -x -d 'Put before every key name'
 complete -c rlock -n "$every" -l timeout -x -d 'Longest wait for one answer'
 complete -c rlock -n "$every" -l max-lease -x -d 'Longest lease that anybody uses'
+complete -c rlock -n "$every" -l config -rF -d 'Configuration file'
 complete -c rlock -n "$every" -s q -l quiet -d 'Errors only'
 complete -c rlock -n "$every" -s v -l verbose -d 'Every step on stderr'
 complete -c rlock -n "$every" -s h -l help -d 'Show the options'
