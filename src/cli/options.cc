@@ -40,6 +40,17 @@ void set_token(Settings& s, const Value& v) {
     v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // not shown: it is a secret
 }
 
+void set_replicas(Settings& s, const Value& v) {
+  const auto colon = v.text.find(':');
+  const Value count{.text = v.text.substr(0, colon), .origin = v.origin, .fault = v.fault};
+  lock::Replicas replicas{.count = static_cast<int>(count.number(1, 1000))};
+  if (colon != std::string::npos) {
+    const Value limit{.text = v.text.substr(colon + 1), .origin = v.origin, .fault = v.fault};
+    replicas.limit = limit.duration(milliseconds{1}, seconds{60});
+  }
+  s.replicas = replicas;
+}
+
 void set_signal(Settings& s, const Value& v) {
   const auto number = parse_signal(v.text);
   if (!number)
@@ -115,6 +126,7 @@ constexpr Option options[] = {
      "",
      "The lock stays taken until D after it was acquired [0]",
      [](Settings& s, const Value& v) { s.min_hold = v.duration(milliseconds{0}, longest_ttl); }},
+    {"--replicas", "N[:D]", takers, "", "Not acquired unless N replicas have it within D [1s]", set_replicas},
     {"--holder",
      "NAME",
      takers,

@@ -102,7 +102,9 @@ lock::Capacity choose_capacity(const Settings& settings) {
 }
 
 lock::Patience choose_patience(const Settings& settings) {
-  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait};
+  if (settings.replicas && settings.redis.size() > 1)
+    throw Error{ExitCode::usage, "--replicas is for one --redis; of several a majority has the lock anyway"};
+  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait, .replicas = settings.replicas};
   if (settings.nonblock)
     patience.wait = Milliseconds{0};
   return patience;

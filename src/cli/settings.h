@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "lock/queue.h"
 #include "lock/token.h"
 #include "redis/address.h"
 #include "run/keeper.h"
@@ -42,6 +43,7 @@ struct Settings {
   bool exclusive = false;
   std::optional<int> slots;
   Milliseconds min_hold{0};
+  std::optional<lock::Replicas> replicas;
   std::string holder;
   std::string note;
 

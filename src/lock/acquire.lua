@@ -101,8 +101,9 @@ local function grant(queued)
   return {'granted', fence, num(slot), num(ttl)}
 end
 
+-- At least so long: what INFO says is the difference of two clock readings cut to seconds, up to one too many.
 local function uptime()
-  return tonumber(call('INFO', 'server'):match('uptime_in_seconds:(%d+)')) * 1000
+  return math.max(0, tonumber(call('INFO', 'server'):match('uptime_in_seconds:(%d+)')) - 1) * 1000
 end
 
 if max_lease > 0 and uptime() < max_lease then return {'young', num(uptime())} end

@@ -44,16 +44,32 @@ Queue::Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patienc
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;
   try {
-    if (auto granted = examine(ask(Place::How::once)))
-      return *granted;
-    if (BootClock::now() >= give_up_)
-      return Conflict{obstacle_};
-    log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
-    return wait_for_turn();
+    const auto taken = compete();
+    const auto* granted = std::get_if<Granted>(&taken);
+    return granted != nullptr && patience_.replicas ? replicate(*granted) : taken;
   } catch (...) {
     withdraw();
     throw;
   }
+}
+
+std::variant<Granted, Conflict> Queue::compete() {
+  if (auto granted = examine(ask(Place::How::once)))
+    return *granted;
+  if (BootClock::now() >= give_up_)
+    return Conflict{obstacle_};
+  log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
+  return wait_for_turn();
+}
+
+/// A grant that too few replicas know of would not outlive the master: it is given back.
+std::variant<Granted, Conflict> Queue::replicate(const Granted& granted) {
+  const auto [wanted, limit] = *patience_.replicas;
+  const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
+  if (have >= wanted && BootClock::now() < granted.sent + usable_until_)
+    return granted;
+  withdraw();
+  return Conflict{fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
 }
 
 std::optional<Granted> Queue::reenter(Milliseconds usable_until) {

@@ -17,9 +17,16 @@ struct Conflict {
   std::string message;
 };
 
+/// How many replicas must have a grant before it counts, and how long they may take.
+struct Replicas {
+  int count = 1;
+  Milliseconds limit{1000};
+};
+
 struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
+  std::optional<Replicas> replicas;
 };
 
 /// Takes a lock, first come, first served. Asks once; if the lock is held, subscribes to a channel of its own on a
@@ -42,7 +49,9 @@ class Queue {
   std::optional<Granted> reenter(Milliseconds usable_until);
 
  private:
+  std::variant<Granted, Conflict> compete();
   std::variant<Granted, Conflict> wait_for_turn();
+  std::variant<Granted, Conflict> replicate(const Granted& granted);
   std::optional<Granted> examine(const Answer& answer);
   void give_back_late_grant();
   Answer ask(Place::How how);
