@@ -92,15 +92,15 @@ std::variant<Granted, Conflict> Queue::wait_for_turn() {
   for (;;) {
     if (auto granted = examine(ask(Place::How::queue)))
       return *granted;
+    if (BootClock::now() >= give_up_) {
+      withdraw();
+      return Conflict{obstacle_};
+    }
     if (may_subscribe_ && !listens())
       continue;  // asked a new node, which cannot wake us yet
     if (!may_subscribe_)
       told_sleep_ = jitter(shortest_poll, longest_poll);
     sleep(std::min(give_up_, BootClock::now() + told_sleep_));
-    if (BootClock::now() < give_up_)
-      continue;
-    withdraw();
-    return Conflict{obstacle_};
   }
 }
 
