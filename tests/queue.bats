@@ -174,6 +174,38 @@ script_calls() {
   all_served first
 }
 
+@test "who gives up names who holds by then" {
+  take --holder early
+  THEN='sleep 600' line_up late --holder late
+  start impatient rlock run --key job -w 2 -- true
+  PIDS[impatient]=$PID
+  wait_until "$PATIENCE" is_queued "$PID"
+  kill -STOP "$PID" # so that it hears of nothing
+  give
+  wait_for_text late "$T/log"
+  sleep 2
+  kill -CONT "${PIDS[impatient]}"
+  finish "${PIDS[impatient]}"
+  exits 75
+  matches "$(<"$T/impatient.err")" 'waiting for job, held by early.*not acquired: held by late pid'
+}
+
+@test "status shows who waits, in their order" {
+  take
+  line_up first --holder alice
+  line_up second --shared --holder bob
+  try status job --json
+  exits 0
+  jq -e --argjson one "${PIDS[first]}" --argjson two "${PIDS[second]}" --arg host "$(uname -n)" '.[0] | .waiting == 2 and
+    (.waiters | map([.holder, .host, .pid, .position, .mode])) ==
+      [["alice", $host, $one, 1, "exclusive"], ["bob", $host, $two, 2, "shared"]] and
+    (.waiters[0].waiting_ms | . >= 0 and . < 20000) and .waiters[0].waiting_ms >= .waiters[1].waiting_ms' "$T/out"
+  try status job
+  matches "$OUT" ' 2$'
+  give
+  all_served first second
+}
+
 @test "a signal leaves the queue" {
   local name
   take
@@ -282,6 +314,19 @@ script_calls() {
     wait_until "$PATIENCE" listening 2
     wait_until "$PATIENCE" waiting 2
   done
+  give
+  all_served first second
+}
+
+@test "who was taken for dead while its connection was away has its place again" {
+  take
+  line_up first
+  line_up second
+  kill -STOP "${PIDS[first]}"
+  cli CLIENT KILL TYPE pubsub
+  wait_until "$PATIENCE" waiting 1 # the second has come back and found the first gone
+  kill -CONT "${PIDS[first]}"
+  wait_until "$PATIENCE" waiting 2
   give
   all_served first second
 }
