@@ -9,7 +9,8 @@ _rlock_options() {
   every+=' --config='
   every+=' --quiet --verbose --help'
   local taker='--key= --ttl= --nonblock --wait= --conflict-exit-code= --exclusive --shared --slots= --min-hold='
-  taker+=' --replicas= --holder= --note='
+  taker+=' --replicas='
+  taker+=' --holder= --note='
   case $1 in
     run) echo "$taker --renew-every= --kill-after= --signal= --on-lost= --max-runtime= $every" ;;
     acquire) echo "$taker --output= $every" ;;

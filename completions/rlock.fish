@@ -87,7 +87,7 @@ complete -c rlock -n "$taker" -s x -l exclusive -d 'Hold it alone'
 complete -c rlock -n "$taker" -s s -l shared -d 'Share it with other readers'
 complete -c rlock -n "$taker" -l slots -x -d 'How many may hold it at a time'
 complete -c rlock -n "$taker" -l min-hold -x -d 'Stays taken at least this long'
-complete -c rlock -n "$taker" -l replicas -x -d 'How many replicas must have it'
+complete -c rlock -n "$taker" -l replicas -x -d 'Wait until so many replicas have it'
 complete -c rlock -n "$taker" -l holder -x -d 'Who holds it, for status'
 complete -c rlock -n "$taker" -l note -x -d 'Why, for status'
 
