@@ -48,7 +48,10 @@ bool wants_no_password(const Reply& reply) {
 }
 
 Error refusal(const Reply& reply) {
-  return {refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable, reply.text, !may_pass(reply)};
+  const ExitCode code = refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable;
+  if (reply.is_error("NOAUTH") || says(reply, {"unauthenticated"}))
+    return {code, "a password is needed: " + reply.text};
+  return {code, reply.text, !may_pass(reply)};
 }
 
 }  // namespace rlock::redis

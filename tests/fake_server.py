@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Listens, prints its port, and answers every connection as MODE says; prints what it was sent.
+
+    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|master HOST:PORT|auth
+
+`master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else.
+"""
+
+import socket
+import sys
+import threading
+import time
+
+FIXED = {
+    "garbage": b"HTTP/1.1 400 Bad Request\r\n\r\n<html>\x00\xff</html>\r\n",
+    "partial": b"*3\r\n$7\r\ngranted\r\n$5\r\n12",
+    "nested": b"*1\r\n" * 1_000_000,
+    "wide": b"*2147483647\r\n",
+    "silent": b"",
+    "ok": b"+OK\r\n",
+}
+
+
+def endless(connection):
+    connection.sendall(b"$500000000\r\n")
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
+def master(connection):
+    host, _, port = sys.argv[2].rpartition(":")
+    connection.sendall(b"*2\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n" % (len(host), host.encode(), len(port), port.encode()))
+
+
+def auth(_):
+    time.sleep(0.3)
+
+
+def serve(connection):
+    mode = sys.argv[1]
+    try:
+        while data := connection.recv(65536):
+            print(data, flush=True)
+            if mode == "closing":
+                break
+            if mode in FIXED:
+                connection.sendall(FIXED[mode])
+            else:
+                globals()[mode](connection)
+            if mode == "auth":
+                connection.sendall(b"+OK\r\n" if data.count(b"\r\n") == 5 else b"-ERR no\r\n")
+    except OSError:
+        pass
+    connection.close()
+
+
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()

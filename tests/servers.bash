@@ -1,0 +1,178 @@
+# Every kind of Redis beside the plain one of helpers.bash: TLS, Sentinel, Cluster, a quorum, and what only pretends to be
+# one. Each sets RLOCK_REDIS.
+
+HERE=$(dirname "${BASH_SOURCE[0]}")
+
+cli_at() { "$REDIS_CLI" -p "$@"; } # PORT COMMAND...
+
+info_says() { cli_at "$1" INFO | grep -q "^$2"; } # PORT REGEX
+
+# ---- TLS
+
+# make_certificates: in $T, ca.crt and, signed by it, NAME.crt with NAME.key for localhost, elsewhere, expired, client
+make_certificates() {
+  local name
+  new_key ca
+  openssl req -x509 -new -key "$T/ca.key" -subj "/CN=test CA" -days 2 -out "$T/ca.crt"
+  sign localhost 'DNS:localhost,IP:127.0.0.1' 2
+  sign elsewhere 'DNS:elsewhere.example' 2
+  sign expired 'DNS:localhost,IP:127.0.0.1' -1
+  sign client 'DNS:client' 2
+} 2>/dev/null
+
+new_key() { openssl ecparam -name prime256v1 -genkey -noout -out "$T/$1.key"; }
+
+sign() { # NAME ALTERNATIVE-NAMES DAYS
+  new_key "$1"
+  openssl req -new -key "$T/$1.key" -subj "/CN=$1" -out "$T/$1.csr"
+  openssl x509 -req -in "$T/$1.csr" -CA "$T/ca.crt" -CAkey "$T/ca.key" -CAcreateserial -days "$3" -out "$T/$1.crt" \
+    -extfile <(echo "subjectAltName=$2")
+}
+
+# start_tls_redis [CERTIFICATE [OPTION...]]: sets TLS_PORT beside what start_redis sets
+start_tls_redis() {
+  local name=${1:-localhost}
+  [[ -e $T/ca.crt ]] || make_certificates
+  start_redis --tls-cert-file "$T/$name.crt" --tls-key-file "$T/$name.key" --tls-ca-cert-file "$T/ca.crt" \
+    --tls-auth-clients no "${@:2}"
+  cli INFO server | grep -q redis_version || fail "no answer"
+  wait_until "$PATIENCE" listen_with_tls
+  RLOCK_REDIS=rediss://localhost:$TLS_PORT
+}
+
+listen_with_tls() {
+  TLS_PORT=$((20000 + RANDOM % 12000))
+  [[ $(cli CONFIG SET tls-port "$TLS_PORT") == OK ]]
+}
+
+# ---- Sentinel
+
+# start_sentinel: a primary, a replica and three sentinels who know of each other from the start; sets PRIMARY, REPLICA
+# (ports) and SENTINELS (ports), PRIMARY_PID
+start_sentinel() {
+  local n ids=()
+  start_redis "$@"
+  PRIMARY=$REDIS_PORT PRIMARY_PID=$REDIS_PID
+  start_redis --replicaof 127.0.0.1 "$PRIMARY" "$@"
+  REPLICA=$REDIS_PORT
+  wait_until "$PATIENCE" info_says "$REPLICA" master_link_status:up
+  SENTINELS=() SENTINEL_PIDS=()
+  for n in 1 2 3; do
+    ids+=("$(printf '%040x' "$n")")
+    start_one_sentinel "${ids[-1]}"
+    SENTINELS+=("$REDIS_PORT") SENTINEL_PIDS+=("$REDIS_PID")
+  done
+  introduce_sentinels
+  RLOCK_REDIS=redis-sentinel://$(printf ',127.0.0.1:%s' "${SENTINELS[@]}" | cut -c 2-)/main
+}
+
+start_one_sentinel() { # ID
+  local config=$T/sentinel.$1
+  cat >"$config" <<END
+sentinel myid $1
+sentinel monitor main 127.0.0.1 $PRIMARY 2
+sentinel down-after-milliseconds main 500
+sentinel failover-timeout main 2000
+END
+  start_redis "$config" --sentinel
+}
+
+# They find each other in two seconds; told by a forged greeting it is at once.
+introduce_sentinels() {
+  local n
+  for n in 0 1 2; do
+    cli_at "$PRIMARY" PUBLISH __sentinel__:hello \
+      "127.0.0.1,${SENTINELS[n]},$(printf '%040x' $((n + 1))),0,main,127.0.0.1,$PRIMARY,0" >/dev/null
+  done
+  for n in "${SENTINELS[@]}"; do
+    wait_until "$PATIENCE" sentinel_is_ready "$n"
+  done
+}
+
+sentinel_is_ready() {
+  local master
+  master=$(cli_at "$1" INFO sentinel | grep ^master0)
+  [[ $master == *slaves=1,sentinels=3* ]]
+}
+
+# ---- Cluster
+
+# start_cluster [OPTION...]: three masters, NODES[0..2], with the replicas NODES[3..5] (ports); NODE_PIDS
+start_cluster() {
+  local n
+  until start_nodes "$@"; do
+    stop "${NODE_PIDS[@]}"
+  done
+  RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[0]}
+  for n in "${NODES[@]}"; do
+    wait_until "$PATIENCE" info_says_cluster "$n" cluster_state:ok
+  done
+  for n in "${NODES[@]:3}"; do
+    wait_until "$PATIENCE" info_says "$n" master_link_status:up
+  done
+}
+
+info_says_cluster() { cli_at "$1" CLUSTER INFO | grep -q "^$2"; } # PORT REGEX
+
+# The nodes find in their files what they would else have to gossip about.
+start_nodes() {
+  local first=$((20000 + RANDOM % 2600)) n dir
+  NODES=() NODE_PIDS=()
+  for n in {0..5}; do NODES+=($((first + n))); done
+  for n in {0..5}; do
+    dir=$(mktemp -d "$T/node.XXX")
+    cluster_file "$n" >"$dir/nodes.conf"
+    REDIS_SOCK=$dir/sock
+    try_port "${NODES[n]}" --cluster-enabled yes --cluster-node-timeout 1000 --cluster-replica-validity-factor 0 \
+      --cluster-require-full-coverage no --repl-diskless-sync-delay 0 "$@" || return 1
+    NODE_PIDS+=("$REDIS_PID") SERVERS+=("$REDIS_PID")
+  done
+}
+
+node_id() { printf '%040x' $((1 + $1)); } # INDEX
+
+cluster_file() { # INDEX, of whose file this is
+  local n flags master slots=(0-5460 5461-10922 10923-16383)
+  for n in {0..5}; do
+    flags=master master=-
+    ((n < 3)) || { flags=slave master=$(node_id $((n - 3))); }
+    ((n != $1)) || flags=myself,$flags
+    echo "$(node_id "$n") 127.0.0.1:${NODES[n]}@$((NODES[n] + 10000)) $flags $master 0 0 $((n % 3 + 1)) connected ${slots[n]-}"
+  done
+  echo "vars currentEpoch 6 lastVoteEpoch 0"
+}
+
+# The index, in NODES, of the master that has KEY.
+node_of() {
+  local slot
+  slot=$(cli_at "${NODES[0]}" CLUSTER KEYSLOT "$1")
+  echo $((slot / 5461))
+}
+
+# ---- quorum
+
+# start_quorum N: independent servers; QUORUM_PIDS, QUORUM_PORTS. They are old enough to vote with --max-lease 1s.
+start_quorum() {
+  local n urls=()
+  QUORUM_PIDS=() QUORUM_PORTS=()
+  for ((n = 0; n < $1; ++n)); do
+    start_redis
+    QUORUM_PIDS+=("$REDIS_PID") QUORUM_PORTS+=("$REDIS_PORT")
+    urls+=("$RLOCK_REDIS")
+  done
+  export RLOCK_REDIS="${urls[*]}" RLOCK_MAX_LEASE=1s
+  for n in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" votes "$n"; done
+}
+
+votes() { info_says "$1" 'uptime_in_seconds:\([2-9]\|[1-9][0-9]\)'; } # PORT
+
+# ---- pretenders
+
+# start_fake MODE: sets FAKE_PORT; see fake_server.py. What it was sent is in $T/fake.out.
+start_fake() {
+  rm -f "$T/fake.out"
+  start fake python3 "$HERE/fake_server.py" "$1"
+  wait_until "$PATIENCE" test -s "$T/fake.out"
+  FAKE_PORT=$(head -n 1 "$T/fake.out")
+  export RLOCK_REDIS=redis://127.0.0.1:$FAKE_PORT
+}
