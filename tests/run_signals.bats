@@ -131,6 +131,19 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
   [[ ! -e $T/ran ]]
 }
 
+@test "a signal while the lock is asked for: nothing of it stays behind" {
+  try run --key job -- true # the server has been reached, the scripts are known
+  start_proxy
+  network delay 0.3
+  start job rlock run --key job -- touch "$T/ran"
+  wait_held job
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+  [[ ! -e $T/ran ]]
+  wait_until "$PATIENCE" absent rlock:job
+}
+
 @test "signals while the lock is released: it is released all the same, and the status is the command's" {
   start job rlock run --key job -- sh -c 'kill -STOP "$0"; exit 3' "$REDIS_PID"
   wait_until "$PATIENCE" state_is "$REDIS_PID" T

@@ -62,6 +62,14 @@ untouched() { # Redis was never asked to take a lock
   done
 }
 
+@test "the guard fails while the lock is asked for: nothing of it stays behind" {
+  local _
+  for _ in {1..10}; do
+    sh -c 'ulimit -n 6; exec rlock run --key job -n -- true' 2>"$T/err" 3>&- 4>&- || true
+    absent rlock:job || fail "$(<"$T/err")"
+  done
+}
+
 @test "no more processes allowed: 71, before the lock is taken or released at once" {
   ((EUID == 0)) || skip "needs a user without other processes"
   local limit status seen=
