@@ -3,7 +3,7 @@
 
 HERE=$(dirname "${BASH_SOURCE[0]}")
 
-cli_at() { "$REDIS_CLI" -p "$@"; } # PORT COMMAND...
+cli_at() { REDISCLI_AUTH=${SERVER_PASSWORD-} "$REDIS_CLI" --no-auth-warning -p "$@" 2>/dev/null; } # PORT COMMAND...
 
 info_says() { cli_at "$1" INFO | grep -q "^$2"; } # PORT REGEX
 
@@ -51,7 +51,7 @@ listen_with_tls() {
 # (ports) and SENTINELS (ports), PRIMARY_PID
 start_sentinel() {
   local n ids=()
-  start_redis "$@"
+  start_redis --repl-diskless-sync-delay 0 "$@"
   PRIMARY=$REDIS_PORT PRIMARY_PID=$REDIS_PID
   start_redis --replicaof 127.0.0.1 "$PRIMARY" "$@"
   REPLICA=$REDIS_PORT
@@ -68,14 +68,30 @@ start_sentinel() {
 
 start_one_sentinel() { # ID
   local config=$T/sentinel.$1
-  cat >"$config" <<END
+  until try_sentinel "$1" "$config" $((20000 + RANDOM % 12000)); do :; done
+  SERVERS+=("$REDIS_PID")
+}
+
+try_sentinel() { # ID CONFIG PORT
+  REDIS_PORT=$3
+  cat >"$2" <<END
+bind 127.0.0.1
+port $3
+dir $T
 sentinel myid $1
 sentinel monitor main 127.0.0.1 $PRIMARY 2
 sentinel down-after-milliseconds main 500
 sentinel failover-timeout main 2000
+${SERVER_PASSWORD:+sentinel auth-pass main $SERVER_PASSWORD}
+${SENTINEL_PASSWORD:+requirepass $SENTINEL_PASSWORD}
 END
-  start_redis "$config" --sentinel
+  "$REDIS_SERVER" "$2" --sentinel >"$2.log" 2>&1 3>&- 4>&- &
+  REDIS_PID=$!
+  wait_until "$PATIENCE" monitors_or_gone "$2.log"
+  ! gone "$REDIS_PID"
 }
+
+monitors_or_gone() { grep -q '+monitor' "$1" || gone "$REDIS_PID"; } # LOG
 
 # They find each other in two seconds; told by a forged greeting it is at once.
 introduce_sentinels() {
@@ -91,7 +107,7 @@ introduce_sentinels() {
 
 sentinel_is_ready() {
   local master
-  master=$(cli_at "$1" INFO sentinel | grep ^master0)
+  master=$(SERVER_PASSWORD=${SENTINEL_PASSWORD-} cli_at "$1" INFO sentinel | grep ^master0)
   [[ $master == *slaves=1,sentinels=3* ]]
 }
 

@@ -50,6 +50,10 @@ bool Lock::was_reached() const {
   return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), reached)) > servers_.size() / 2;
 }
 
+bool Lock::was_asked() const {
+  return std::any_of(servers_.begin(), servers_.end(), [](const redis::Server& s) { return s.was_asked(); });
+}
+
 /// All servers' answers are kept for whoever wants more than the result.
 Ballot Lock::ask(
     Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Milliseconds grace) {

@@ -64,10 +64,14 @@ class Lock {
   const LockName& name() const { return name_; }
   /// Whether a majority has ever answered.
   bool was_reached() const;
+  /// Whether a request has left for any: it may have been granted, though the answer was lost.
+  bool was_asked() const;
   /// Only one server can keep a queue; among several, waiters ask again and again.
   bool can_queue() const { return servers_.size() == 1; }
   /// Where to listen for a wake-up; nullptr while that is not known.
   const redis::Address* node() const { return servers_[0].node(); }
+  /// It did not answer: the next call looks for it anew.
+  void forget_node() { servers_[0].forget_node(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
   [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);

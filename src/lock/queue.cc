@@ -96,9 +96,7 @@ std::variant<Granted, Conflict> Queue::wait_for_turn() {
       withdraw();
       return Conflict{obstacle_};
     }
-    if (may_subscribe_ && !listens())
-      continue;  // asked a new node, which cannot wake us yet
-    if (!may_subscribe_)
+    if (!may_subscribe_ || !listens())  // or asked a new node, which cannot wake us yet
       told_sleep_ = jitter(shortest_poll, longest_poll);
     sleep(std::min(give_up_, BootClock::now() + told_sleep_));
   }
@@ -169,16 +167,18 @@ void Queue::subscribe(Deadline deadline) {
   if (!may_subscribe_ || listens() || lock_->node() == nullptr)
     return;
   subscriber_.emplace(*lock_->node());
-  const auto replies =
-      redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_->level)}}, deadline);
   try {
+    const auto replies =
+        redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_->level)}}, deadline);
     check_reply(subscriber_->address(), replies[0]);
     subscriber_->listen();
   } catch (const Error& error) {
-    if (error.code() != ExitCode::no_permission)
-      throw;
-    may_subscribe_ = false;
     subscriber_.reset();
+    if (error.code() != ExitCode::no_permission) {
+      lock_->forget_node();  // which may be the master no longer
+      throw;
+    }
+    may_subscribe_ = false;
     log_->step(fmt::format("may not subscribe, so it polls instead of queueing: {}", error.what()));
   }
 }

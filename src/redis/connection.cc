@@ -234,6 +234,7 @@ void Connection::check_introduction(const Reply& reply) const {
 bool Connection::exchange() {
   if (!flush())
     return false;
+  asked_ = true;
   while (replies_.size() < expected_) {
     auto reply = read_reply();
     if (!reply)

@@ -50,6 +50,8 @@ class Connection {
   bool is_open() const { return state_ == State::ready; }
   /// Whether an answer of this server was ever seen.
   bool was_reached() const { return reached_; }
+  /// Whether a request has ever left for it.
+  bool was_asked() const { return asked_; }
   void close();
 
  private:
@@ -93,6 +95,7 @@ class Connection {
   std::size_t expected_ = 0;
   std::vector<Reply> replies_;
   Deadline deadline_ = never;
+  bool asked_ = false;
   bool reached_ = false;
 };
 

@@ -11,17 +11,19 @@
 namespace rlock::redis {
 namespace {
 
-/// What a sentinel answers: host and port, or nil for a master that it does not know.
-Endpoint read_master(const Reply& reply, const std::string& name) {
+/// What a sentinel answered: host and port, or nil for a master that it does not know.
+Endpoint read_master(Connection& sentinel, const std::string& name) {
+  const Reply reply = sentinel.take_replies()[0];
+  const std::string& who = sentinel.address().url;
   if (reply.is_error())
-    throw refusal(reply);
+    throw refusal(reply).about(who);
   if (reply.elements.size() != 2)
-    throw Error{ExitCode::unavailable, fmt::format("knows no master named '{}'", name)};
+    throw Error{ExitCode::unavailable, fmt::format("{} knows no master named '{}'", who, name)};
   const std::string& port = reply.elements[1].text;
   Endpoint master{.host = reply.elements[0].text, .port = 0, .path = {}};
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), master.port);
   if (master.host.empty() || error != std::errc{} || end != port.data() + port.size() || master.port == 0)
-    throw Error{ExitCode::unavailable, "named no usable address"};
+    throw Error{ExitCode::unavailable, who + " named no usable address"};
   return master;
 }
 
@@ -65,9 +67,8 @@ std::optional<Endpoint> Locator::ask_sentinels() {
     try {
       if (!sentinel_->advance())
         return std::nullopt;
-      const Reply reply = sentinel_->take_replies()[0];
+      const Endpoint master = read_master(*sentinel_, address_.master_name);
       reached_ = true;
-      const Endpoint master = read_master(reply, address_.master_name);
       --next_;  // the same sentinel first, next time, unless forget() finds that it was wrong
       sentinel_.reset();
       return master;

@@ -29,7 +29,7 @@ class Locator {
   bool is_certain() const { return known_ || address_.kind == Address::Kind::node; }
   /// How many answers there may be to the question where the node is.
   std::size_t chances() const { return address_.kind == Address::Kind::node ? 1 : candidates_.size(); }
-  /// Whether a sentinel has ever answered.
+  /// Whether a sentinel has ever named a master.
   bool was_reached() const { return reached_; }
 
   /// The node did not answer, or is not what it was: another is looked for next time.

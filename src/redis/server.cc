@@ -92,6 +92,7 @@ bool Server::advance() {
     try {
       return step();
     } catch (const Error& error) {
+      asked_ = asked_ || (node_ && node_->was_asked());
       reached_ = reached_ || locator_.was_reached() || (node_ && node_->was_reached());
       forget_node();
       if (!error.may_pass() || chances_left_ == 0 || BootClock::now() >= deadline_)

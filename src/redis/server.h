@@ -32,7 +32,10 @@ class Server {
   Deadline deadline() const;
   bool advance();
   std::vector<Reply> take_replies() { return std::move(replies_); }
+  bool was_asked() const { return asked_; }
   bool was_reached() const { return reached_; }
+  /// The next exchange looks for the node anew.
+  void forget_node();
   /// Abandons an exchange whose answer is of no interest any more.
   void abandon();
 
@@ -46,7 +49,6 @@ class Server {
   void take_answers();
   bool look_at_answers();
   bool follow(const Reply& redirection);
-  void forget_node();
 
   Address address_;
   ReplyLimits limits_;
@@ -61,6 +63,7 @@ class Server {
   bool asks_for_nodes_ = false;    // before its commands, in this exchange
   bool asking_elsewhere_ = false;  // after ASK: for this once
   std::vector<Reply> replies_;
+  bool asked_ = false;
   bool reached_ = false;
 };
 
