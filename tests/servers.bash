@@ -119,7 +119,7 @@ start_cluster() {
   until start_nodes "$@"; do
     stop "${NODE_PIDS[@]}"
   done
-  RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[0]}
+  export RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[0]}
   for n in "${NODES[@]}"; do
     wait_until "$PATIENCE" info_says_cluster "$n" cluster_state:ok
   done

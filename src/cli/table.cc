@@ -57,6 +57,10 @@ void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
   if (!lock.foreign && lock.holders.empty()) {
     rows.push_back({lock.name, "free", "-", "-", "-", "-", "-", "-", std::to_string(lock.waiting)});
   }
+  for (const lock::ServerFacts& server : lock.servers) {
+    const std::string_view state = server.state ? state_name(*server.state) : "no answer";
+    rows.push_back({"  " + server.url, std::string{state}, "-", "-", "-", "-", "-", "-", "-"});
+  }
 }
 
 }  // namespace
