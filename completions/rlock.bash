@@ -16,7 +16,7 @@ _rlock_options() {
     acquire) echo "$taker --output= $every" ;;
     renew) echo "--key= --token= --ttl= $every" ;;
     release) echo "--key= --token= --force --fence= $every" ;;
-    status) echo "--json $every" ;;
+    status) echo "--key= --json $every" ;;
     '') echo "$every --version" ;;
   esac
 }

@@ -105,7 +105,7 @@ complete -c rlock -n "$acquire" -l output -xa 'token shell json' -d 'What to pri
 
 set -l locks '__rlock_needs renew release status'
 complete -c rlock -n "$locks" -xa '(__rlock_keys)' -d Lock
-complete -c rlock -n '__rlock_needs renew release' -s k -l key -xa '(__rlock_keys)' -d 'Name of the lock'
+complete -c rlock -n '__rlock_needs renew release status' -s k -l key -xa '(__rlock_keys)' -d 'Name of the lock'
 complete -c rlock -n '__rlock_needs renew release' -l token -x -d 'What acquire printed'
 complete -c rlock -n '__rlock_needs renew' -s t -l ttl -x -d 'Time that must remain'
 complete -c rlock -n '__rlock_needs release' -l force -d 'Break the lock whoever holds it'

@@ -247,3 +247,15 @@ renewed() { (($(grep -c '^rlock: renewed job' "$T/job.err") >= $1)); }
   finish "$PID"
   exits 76
 }
+
+@test "the reply to acquire is lost: asked again, it is the same acquisition" {
+  start_proxy
+  rlock status absent || (($? == 1)) # so the server knows us, if not our scripts
+  network cut
+  # shellcheck disable=SC2016 # it is sh that expands it
+  try run --key job -- sh -c 'echo $RLOCK_FENCE; rlock status job --json'
+  exits 0
+  same "$(jq -r '.[0].holders[0].count' <<<"${OUT#*$'\n'}")" 1
+  same "$(jq -r '.[0].holders[0].fence' <<<"${OUT#*$'\n'}")" "${OUT%%$'\n'*}"
+  absent rlock:job
+}

@@ -64,16 +64,15 @@ std::string format_waiter(const lock::WaiterFacts& w, std::size_t position) {
 std::string format_last(const std::optional<lock::LastRun>& last) {
   if (!last)
     return "[]";
-  const std::string ended = last->ended_at ? fmt::format("\"{}\"", format_utc(*last->ended_at)) : "null";
-  return fmt::format(R"([{{"holder":{},"host":{},"pid":{},"command":{},"acquired_at":"{}","ended_at":{},"held_ms":{},)"
-                     R"("exit_status":{}}}])",
+  return fmt::format(R"([{{"holder":{},"host":{},"pid":{},"command":{},"acquired_at":"{}","ended_at":"{}",)"
+                     R"("held_ms":{},"exit_status":{}}}])",
                      json_string(last->owner.holder),
                      json_string(last->owner.host),
                      last->owner.pid,
                      json_string(last->owner.command),
                      format_utc(last->acquired_at),
-                     ended,
-                     number_or_null(count(last->held)),
+                     format_utc(last->ended_at),
+                     last->held.count(),
                      number_or_null(last->exit_status));
 }
 
@@ -86,13 +85,19 @@ std::string format_foreign(const std::optional<lock::ForeignFacts>& foreign) {
                      number_or_null(count(foreign->expires_in)));
 }
 
+std::string format_server(const lock::ServerFacts& server) {
+  return fmt::format(R"({{"server":{},"state":{}}})",
+                     json_string(server.url),
+                     server.state ? fmt::format("\"{}\"", state_name(*server.state)) : "null");
+}
+
 std::string format_lock(const lock::LockFacts& lock) {
   std::size_t position = 0;
   const std::string mode = lock.capacity ? fmt::format("\"{}\"", mode_name(*lock.capacity)) : "null";
   const bool slots = lock.capacity && lock.capacity->value > 1;
   return fmt::format(
       R"({{"key":{},"state":"{}","mode":{},"slots":{},"cooling_ms":{},"holders":{},"waiting":{},"waiters":{},)"
-      R"("last":{},"foreign":{},"counters":{{"acquired":{},"waited":{},"forced":{}}}}})",
+      R"("last":{},"foreign":{},"counters":{{"acquired":{},"waited":{},"forced":{}}},"servers":{}}})",
       json_string(lock.name),
       state_name(lock.state),
       mode,
@@ -105,7 +110,8 @@ std::string format_lock(const lock::LockFacts& lock) {
       format_foreign(lock.foreign),
       lock.acquired,
       lock.waited,
-      lock.forced);
+      lock.forced,
+      lock.servers.empty() ? "null" : array(lock.servers, format_server));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ void set_output(Settings& s, const Value& v) {
 }
 
 constexpr Option options[] = {
-    {"-k,--key", "K", single_key, "", "Name of the lock", [](Settings& s, const Value& v) { s.keys = {v.text}; }},
+    {"-k,--key", "K", every, "", "Name of the lock", [](Settings& s, const Value& v) { s.keys = {v.text}; }},
     {"-t,--ttl",
      "D",
      takers | renew_only,

@@ -90,7 +90,7 @@ local function grant(queued)
   local fence = num(math.max(tonumber(call('HGET', META, 'floor') or 0) + 1, now_us))
   local slot = cap > 1 and lowest_free_slot() or 0
   -- An HSET comes first: it is what Redis refuses when memory has run out.
-  call('HSET', META, 'floor', fence, 'last', num(now) .. ' - - - ' .. owner)
+  call('HSET', META, 'floor', fence)
   holders[token] = {expires = now + ttl, cools = now + min_hold, fence = fence, slot = slot,
                     acquired = num(now), levels = level, owner = owner}
   save(token, cap)

@@ -70,10 +70,8 @@ void read_waiter(Words words, long long now, LockFacts& facts) {
 void read_last(Words words, LockFacts& facts) {
   LastRun last;
   last.acquired_at = wall(words.number_or_zero());
-  if (const auto ended = words.number())
-    last.ended_at = wall(*ended);
-  if (const auto held = words.number())
-    last.held = Milliseconds{*held};
+  last.ended_at = wall(words.number_or_zero());
+  last.held = Milliseconds{words.number_or_zero()};
   if (const auto status = words.number())
     last.exit_status = static_cast<int>(*status);
   last.owner = words.owner();

@@ -31,11 +31,12 @@ struct WaiterFacts {
   Milliseconds waiting;
 };
 
+/// The last that was released; one that died without a word leaves the one before it.
 struct LastRun {
   Owner owner;
   WallTime acquired_at;
-  std::optional<WallTime> ended_at;  // none: it still runs, or died without a word
-  std::optional<Milliseconds> held;
+  WallTime ended_at;
+  Milliseconds held;
   std::optional<int> exit_status;  // none: not known
 };
 

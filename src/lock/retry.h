@@ -24,25 +24,29 @@ class Backoff {
 Milliseconds jitter(Milliseconds low, Milliseconds high);
 
 /// Calls `attempt(deadline)` until it does not throw an Error that may pass, each time with at most `timeout`, until
-/// `give_up`; the first attempt always has its full time. A server that was never reached is not asked twice: its
-/// address is more likely wrong than its answer late.
+/// `give_up`; the first attempt always has its full time. A server that has taken a request but never answered is asked
+/// again for no longer than `timeout`, one that could not be connected to not at all: its address is more likely wrong
+/// than its answer late.
 template <typename Peer, typename Attempt>
 auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
   Backoff backoff;
-  Deadline deadline = BootClock::now() + timeout;
+  const Deadline start = BootClock::now();
+  Deadline deadline = start + timeout;
   for (;;) {
     try {
       return attempt(deadline);
     } catch (const Error& error) {
-      if (!error.may_pass() || !peer.was_reached() || BootClock::now() >= give_up)
+      const Deadline silence_ends = peer.was_asked() ? std::min(give_up, start + timeout) : start;
+      const Deadline until = peer.was_reached() ? give_up : silence_ends;
+      if (!error.may_pass() || BootClock::now() >= until)
         throw;
       const auto again = BootClock::now() + backoff.next();
-      const auto pause_end = std::min(again, give_up);
+      const auto pause_end = std::min(again, until);
       while (loop.wait(pause_end) != Loop::Wake::deadline) {
       }
-      if (again >= give_up)
+      if (again >= until)
         throw;
-      deadline = std::min(give_up, again + timeout);
+      deadline = std::min(until, again + timeout);
     }
   }
 }
