@@ -44,7 +44,7 @@ freeze() { kill -STOP "$1"; }
   done
   (($(sort -n "$T/times" | sed -n 3p) <= 3 * healthy + 50)) || fail "$healthy, then" "$(<"$T/times")"
   sleep 2 # two leases
-  ! gone "$HOLDER"
+  if gone "$HOLDER"; then fail "the holder was disturbed"; fi
   try status held
   exits 0
   matches "$OUT" "held +held"
@@ -98,7 +98,7 @@ freeze() { kill -STOP "$1"; }
   wait_until "$PATIENCE" fence_is "${QUORUM_PORTS[0]}" "$fence"
   cli_at "${QUORUM_PORTS[1]}" DEL rlock:held >/dev/null
   wait_until "$PATIENCE" fence_is "${QUORUM_PORTS[1]}" "$fence"
-  ! gone "$HOLDER"
+  if gone "$HOLDER"; then fail "the holder was disturbed"; fi
 }
 
 fence_is() { [[ $(cli_at "$1" HVALS rlock:held) == *" $2 "* ]]; } # PORT FENCE

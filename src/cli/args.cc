@@ -83,8 +83,8 @@ Settings read_settings(const Words& words) {
   const Subcommand subcommand = words.verb->subcommand;
   const Layer line = parse_options(words);
   const Given* config = find_given(line, "--config");
-  auto files = read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"),
-                                 subcommand);
+  auto files =
+      read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"), subcommand);
   std::vector<Layer> layers = std::move(files.layers);
   layers.push_back(read_environment(subcommand));
   layers.push_back(line);
