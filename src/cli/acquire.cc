@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "run/hold_pid.h"
+#include "run/process.h"
 
 namespace rlock::cli {
 namespace {
@@ -47,40 +51,104 @@ void throw_on_signal(Signals& signals, bool& interrupted) {
   throw Error{killed_by(signal->number), fmt::format("interrupted by {}", signal_name(signal->number))};
 }
 
+/// The lock, who takes it, and for how long.
+struct Request {
+  lock::LockName name;
+  lock::Claim claim;
+  lock::Owner owner;
+  Milliseconds usable;  // part of the lease in which a grant is still worth having
+};
+
+Request make_request(const Settings& settings) {
+  lock::Owner owner = lock::describe_self(settings.holder, settings.note, {});
+  const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
+  return {.name = choose_lock(settings, false),
+          .claim = {.token = lock::Token::random(),
+                    .level = lock::Level::random(),
+                    .capacity = choose_capacity(settings),
+                    .ttl = ttl,
+                    .min_hold = settings.min_hold,
+                    .owner = owner.encode()},
+          .owner = owner,
+          .usable = ttl - ttl / 100};
+}
+
+/// With --hold-pid: who the lock is for, and the background process that will keep it.
+struct Background {
+  run::Process process;
+  run::Holder holder;
+};
+
+/// Before anything is opened. The owner that others see is the background process: that one can be killed.
+std::unique_ptr<Background> start_background(const Settings& settings,
+                                             Request& request,
+                                             std::span<redis::Server> servers) {
+  if (!settings.hold_pid)
+    return nullptr;
+  const auto lease =
+      lock::plan_lease({.ttl = request.claim.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
+  const run::HoldPlan plan{.name = request.name,
+                           .claim = request.claim,
+                           .owner = request.owner,
+                           .lease = lease,
+                           .max_lease = settings.max_lease,
+                           .timeout = settings.timeout,
+                           .signal = settings.first_signal};
+  run::Process process = run::Process::open(*settings.hold_pid);
+  run::Holder holder{plan, process, servers};
+  request.owner.pid = holder.pid();
+  request.claim.owner = request.owner.encode();
+  request.usable = lease.usable() - lease.margin - lease.kill_after;
+  return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
+}
+
+/// Prints the token, then leaves the lock to the background process. A lock whose token nobody knows, or that nobody
+/// renews, would only run out: it is given back.
+void hand_over(const Settings& settings,
+               const Request& request,
+               const lock::Granted& grant,
+               Milliseconds waited,
+               const Background* background,
+               lock::Lock& lock) {
+  try {
+    print(format_grant(settings, request.name, request.claim, grant, waited));
+    if (background != nullptr)
+      background->holder.entrust(grant);
+  } catch (const Error&) {
+    Loop quiet;  // a signal must not interrupt this
+    (void)lock.release(quiet, request.claim, std::nullopt, BootClock::now() + settings.timeout);
+    throw;
+  }
+}
+
 }  // namespace
 
 int acquire(const Settings& settings) {
   const Log log{settings.verbosity};
-  const lock::LockName name = choose_lock(settings, false);
-  const lock::Claim claim{.token = lock::Token::random(),
-                          .level = lock::Level::random(),
-                          .capacity = choose_capacity(settings),
-                          .ttl = settings.ttl.value_or(Milliseconds{30'000}),
-                          .min_hold = settings.min_hold,
-                          .owner = lock::describe_self(settings.holder, settings.note, {}).encode()};
+  Request request = make_request(settings);
   auto servers = choose_servers(settings, log);
-  check_quorum_lease(settings, claim.ttl, servers.size());
-  lock::Lock lock{servers, name, settings.max_lease};
+  check_quorum_lease(settings, request.claim.ttl, servers.size());
+  const auto background = start_background(settings, request, servers);
+  lock::Lock lock{servers, request.name, settings.max_lease};
   Loop loop;
   Signals signals{{SIGTERM, SIGINT, SIGHUP, SIGQUIT}};
   bool interrupted = false;
   loop.watch(signals.fd(), [&] { throw_on_signal(signals, interrupted); });
+  if (background) {
+    loop.watch(background->process.fd(), [&loop, fd = background->process.fd()] {
+      loop.unwatch(fd);  // once: leaving the queue must not be interrupted
+      throw Error{ExitCode::usage, "the process that the lock is for has ended"};
+    });
+  }
 
   const auto start = BootClock::now();
-  const lock::Patience patience = choose_patience(settings);
-  const auto taken = lock::Queue{loop, log, lock, claim, patience}.take(claim.ttl - claim.ttl / 100);
+  const auto taken = lock::Queue{loop, log, lock, request.claim, choose_patience(settings)}.take(request.usable);
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
-    log.notice(fmt::format("{} not acquired: {}", name.text(), conflict->message));
+    log.notice(fmt::format("{} not acquired: {}", request.name.text(), conflict->message));
     return static_cast<int>(settings.conflict);
   }
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
-  try {
-    print(format_grant(settings, name, claim, std::get<lock::Granted>(taken), waited));
-  } catch (const Error&) {
-    // A lock whose token nobody knows would only run out.
-    (void)lock.release(loop, claim, std::nullopt, BootClock::now() + settings.timeout);
-    throw;
-  }
+  hand_over(settings, request, std::get<lock::Granted>(taken), waited, background.get(), lock);
   return 0;
 }
 

@@ -13,5 +13,6 @@ int acquire(const Settings& settings);
 int renew(const Settings& settings);
 int release(const Settings& settings);
 int status(const Settings& settings);
+int check(const Settings& settings);
 
 }  // namespace rlock::cli

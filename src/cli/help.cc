@@ -10,12 +10,13 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<Verb, 5> verbs{{
+constexpr std::array<Verb, 6> verbs{{
     {"run", Subcommand::run, "run --key K [OPTION...] -- COMMAND [ARG...]", "Run a command while holding a lock"},
-    {"acquire", Subcommand::acquire, "acquire --key K [OPTION...]", "Take a lock and print its token"},
+    {"acquire", Subcommand::acquire, "acquire --key K [--hold-pid PID] [OPTION...]", "Take a lock and print its token"},
     {"renew", Subcommand::renew, "renew [--key K] [--token T] [--ttl D]", "Extend a lease"},
     {"release", Subcommand::release, "release [--key K] [--token T | --force [--fence N]]", "Give a lock up"},
-    {"status", Subcommand::status, "status [KEY...] [--json]", "Who holds what, and who waits"},
+    {"status", Subcommand::status, "status [KEY...] [--json] [--watch]", "Who holds what, and who waits"},
+    {"check", Subcommand::check, "check [--json]", "Whether this Redis can be trusted with locks"},
 }};
 
 }  // namespace

@@ -13,17 +13,6 @@ std::string_view mode_name(lock::Capacity capacity) {
   return capacity == lock::exclusive ? "exclusive" : "slots";
 }
 
-template <typename Items, typename Format>
-std::string array(const Items& items, Format format) {
-  std::string out = "[";
-  for (const auto& item : items) {
-    if (out.size() > 1)
-      out += ',';
-    out += format(item);
-  }
-  return out + "]";
-}
-
 template <typename Number>
 std::string number_or_null(const std::optional<Number>& number) {
   return number ? fmt::format("{}", *number) : "null";
@@ -103,9 +92,9 @@ std::string format_lock(const lock::LockFacts& lock) {
       mode,
       slots ? std::to_string(lock.capacity->value) : "null",
       lock.cooling.count(),
-      array(lock.holders, [&](const auto& h) { return format_holder(h, slots); }),
+      json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots); }),
       lock.waiting,
-      array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }),
+      json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }),
       format_last(lock.last),
       format_foreign(lock.foreign),
       lock.acquired,
@@ -130,6 +119,6 @@ std::string_view state_name(lock::State state) {
   return "";
 }
 
-std::string format_json(const std::vector<lock::LockFacts>& locks) { return array(locks, format_lock) + "\n"; }
+std::string format_json(const std::vector<lock::LockFacts>& locks) { return json_array(locks, format_lock) + "\n"; }
 
 }  // namespace rlock::cli

@@ -18,9 +18,10 @@ constexpr unsigned acquire_only = static_cast<unsigned>(Subcommand::acquire);
 constexpr unsigned renew_only = static_cast<unsigned>(Subcommand::renew);
 constexpr unsigned release_only = static_cast<unsigned>(Subcommand::release);
 constexpr unsigned status_only = static_cast<unsigned>(Subcommand::status);
+constexpr unsigned check_only = static_cast<unsigned>(Subcommand::check);
 constexpr unsigned takers = run_only | acquire_only;
 constexpr unsigned single_key = takers | renew_only | release_only;
-constexpr unsigned every = single_key | status_only;
+constexpr unsigned every = single_key | status_only | check_only;
 
 constexpr milliseconds shortest_ttl{500};
 constexpr hours longest_ttl{7 * 24};
@@ -147,7 +148,12 @@ constexpr Option options[] = {
      "",
      "Time between the first signal and KILL [5s or a quarter of --ttl]",
      [](Settings& s, const Value& v) { s.kill_after = v.duration(milliseconds{0}, longest_ttl); }},
-    {"--signal", "SIG", run_only, "", "First signal to a command that must stop [TERM]", set_signal},
+    {"--signal",
+     "SIG",
+     takers,
+     "",
+     "First signal to a command, or the PID held for, that must stop [TERM]",
+     set_signal},
     {"--on-lost", "kill|warn", run_only, "", "What to do when the lease can no longer be kept [kill]", set_on_lost},
     {"--max-runtime",
      "D",
@@ -156,7 +162,20 @@ constexpr Option options[] = {
      "Stop the command D after its start; exit 124",
      [](Settings& s, const Value& v) { s.max_runtime = v.duration(milliseconds{1}, hours{24 * 3650}); }},
 
+    {"--report",
+     "FILE",
+     run_only,
+     "",
+     "Say how it ended: a JSON object, written when run ends",
+     [](Settings& s, const Value& v) { s.report = v.words(); }},
+
     {"--output", "token|shell|json", acquire_only, "", "What to print [token]", set_output},
+    {"--hold-pid",
+     "PID",
+     acquire_only,
+     "",
+     "Renew in the background until process PID ends, then release",
+     [](Settings& s, const Value& v) { s.hold_pid = static_cast<int>(v.number(1, 4'194'304)); }},
     {"--token", "T", renew_only | release_only, "", "The token that acquire printed [RLOCK_TOKEN]", set_token},
     {"--force",
      "",
@@ -172,10 +191,16 @@ constexpr Option options[] = {
      [](Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, 1LL << 53))}; }},
     {"--json",
      "",
+     status_only | check_only,
+     "",
+     "JSON on one line instead of a table",
+     [](Settings& s, const Value& v) { s.json = v.flag(); }},
+    {"--watch",
+     "",
      status_only,
      "",
-     "One JSON array instead of a table",
-     [](Settings& s, const Value& v) { s.json = v.flag(); }},
+     "Show it again each second, until interrupted",
+     [](Settings& s, const Value& v) { s.watch = v.flag(); }},
 
     {"-r,--redis", "URL", every, "RLOCK_REDIS", "Which Redis [redis://127.0.0.1:6379/0]", add_redis},
     {"--username",

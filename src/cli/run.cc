@@ -13,6 +13,7 @@
 #include "cli/session.h"
 #include "run/child.h"
 #include "run/keeper.h"
+#include "run/report.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
 
@@ -141,16 +142,37 @@ void die_of(int number) {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-}  // namespace
-
-int run(const Settings& settings, std::vector<std::string> command) {
-  const Log log{settings.verbosity};
+run::Result hold_and_run(const Settings& settings, std::vector<std::string> command, const Log& log) {
   auto servers = choose_servers(settings, log);
   run::Plan plan = make_plan(settings, std::move(command), join_urls(servers));
   check_quorum_lease(settings, plan.lease.ttl, servers.size());
   run::check_command(plan.command.argv.front());
   run::Keeper keeper{std::move(plan), log, servers};
-  const run::Result result = keeper.run();
+  return keeper.run();
+}
+
+/// The same, and however it ends is reported.
+run::Result hold_run_report(const Settings& settings, std::vector<std::string> command, const Log& log) {
+  const run::Report report{{.file = *settings.report,
+                            .key = settings.keys.empty() ? "" : settings.keys.front(),
+                            .slots = settings.slots.value_or(1) > 1},
+                           log};
+  try {
+    run::Result result = hold_and_run(settings, std::move(command), log);
+    report.write(result);
+    return result;
+  } catch (const Error& error) {
+    report.write(error);
+    throw;
+  }
+}
+
+}  // namespace
+
+int run(const Settings& settings, std::vector<std::string> command) {
+  const Log log{settings.verbosity};
+  const run::Result result = settings.report ? hold_run_report(settings, std::move(command), log)
+                                             : hold_and_run(settings, std::move(command), log);
   if (result.verdict.die_of != 0)
     die_of(result.verdict.die_of);
   return result.verdict.exit_status;

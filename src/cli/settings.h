@@ -13,7 +13,7 @@
 
 namespace rlock::cli {
 
-enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16 };
+enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, check = 32 };
 
 enum class Output { token, shell, json };
 
@@ -52,11 +52,14 @@ struct Settings {
   std::optional<Milliseconds> max_runtime;
   int first_signal = SIGTERM;
   run::OnLost on_lost = run::OnLost::kill;
+  std::optional<std::string> report;
 
   Output output = Output::token;
+  std::optional<int> hold_pid;
   bool force = false;
   std::optional<lock::Fence> fence;
   bool json = false;
+  bool watch = false;
 };
 
 /// What main() was asked to do.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/escape.h"
 
 namespace rlock::lock {
@@ -9,15 +11,38 @@ namespace {
 
 /// Sent by us, and by the scripts. A script's own commands are checked as if the user had sent them.
 constexpr std::string_view commands =
-    "+eval +evalsha +time +type +info +hget +hset +hdel +hgetall +hincrby +getrange +pttl +pexpire +pexpireat +del "
-    "+zadd +zrem +zrange +zrank +zcard +publish +subscribe +pubsub|numsub +scan +select +wait +role +cluster|nodes "
-    "+asking";
+    "+eval +evalsha +time +info +type +del +pttl +pexpire +pexpireat +getrange +hget +hset +hdel +hgetall +hincrby "
+    "+zadd +zrem +zrange +zrank +zcard +publish +subscribe +pubsub|numsub +scan +wait";
+
+/// A pattern that matches what begins with `text`. What an ACL or a command line cannot hold is any character.
+std::string pattern(std::string_view text) {
+  std::string out = glob_escape(text);
+  const auto awkward = [](unsigned char c) { return c <= ' ' || c == '"' || c == '\'' || c >= 0x7F; };
+  std::replace_if(out.begin(), out.end(), awkward, '?');
+  return out;
+}
 
 }  // namespace
 
-std::string needed_permissions(std::string_view prefix) {
-  const std::string own = glob_escape(prefix);
-  return fmt::format("~{0}* ~{{{0}*}}:* &{0}* &{{{0}*}}:* {1}", own, commands);
+std::string needed_permissions(std::string_view prefix, Use use) {
+  const std::string own = pattern(prefix);
+  // With a {tag} in the prefix or the name the companions of a lock begin as it does.
+  const bool always_tagged = prefix.find('{') != std::string_view::npos;
+  std::string rules = fmt::format("~{}*", own);
+  if (!prefix.empty() && !always_tagged)
+    rules += fmt::format(" ~{{{}*}}:*", own);
+  if (use.channels)
+    rules += fmt::format(" &{}*:wake:*", own);
+  if (use.channels && !prefix.empty() && !always_tagged)
+    rules += fmt::format(" &{{{}*}}:wake:*", own);
+  rules += fmt::format(" {}", commands);
+  if (use.database)
+    rules += " +select";
+  if (use.sentinel)
+    rules += " +role";
+  if (use.cluster)
+    rules += " +cluster|nodes +asking";
+  return rules;
 }
 
 Error explain(const Error& error, std::string_view prefix) {

@@ -1,0 +1,154 @@
+#include "run/hold_pid.h"
+
+#include <fcntl.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <type_traits>
+
+#include "base/error.h"
+#include "lock/retry.h"
+
+namespace rlock::run {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<lock::Granted>);  // it goes through a pipe
+
+/// Nothing of the caller's may stay open: a pipe that `$(...)` reads, a file that flock(1) locked.
+void close_all_but(int one, int other) {
+  const auto [low, high] = std::minmax(one, other);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd <= 2; ++fd) ::dup2(null, fd);
+  const auto close_between = [](int first, unsigned last) {
+    if (static_cast<unsigned>(first) <= last)
+      ::close_range(static_cast<unsigned>(first), last, 0);
+  };
+  close_between(3, static_cast<unsigned>(low - 1));
+  close_between(low + 1, static_cast<unsigned>(high - 1));
+  close_between(high + 1, ~0U);
+}
+
+std::optional<lock::Granted> await_grant(const Fd& line) {
+  lock::Granted grant;
+  ssize_t count = 0;
+  do {
+    count = ::read(line.get(), &grant, sizeof grant);
+  } while (count < 0 && errno == EINTR);
+  if (count != sizeof grant)
+    return std::nullopt;
+  return grant;
+}
+
+void set_alarm(const Fd& timer, Deadline at) {
+  const auto since_boot = at.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(seconds.count());
+  when.it_value.tv_nsec = static_cast<long>((since_boot - seconds).count());
+  ::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+}  // namespace
+
+PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers)
+    : plan_(std::move(plan)),
+      process_(&process),
+      signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT}),
+      alarm_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
+      lock_(servers, plan_.name, plan_.max_lease) {
+  plan_.owner.pid = ::getpid();
+  plan_.claim.owner = plan_.owner.encode();
+  loop_.watch(process.fd(), [this] {
+    ended_ = true;
+    loop_.unwatch(process_->fd());
+  });
+  // Whoever kills us wants the job to end, as with a `run`; the lock is released when it has.
+  loop_.watch(signals_.fd(), [this] {
+    while (signals_.next()) process_->signal(plan_.signal);
+  });
+  loop_.watch(alarm_.get(), [this] {
+    std::uint64_t expirations = 0;
+    [[maybe_unused]] const ssize_t count = ::read(alarm_.get(), &expirations, sizeof expirations);
+  });
+}
+
+void PidKeeper::keep(const lock::Granted& grant) {
+  Renewer renewer{loop_, log_, lock_, plan_.claim, grant, plan_.lease};
+  hold(renewer);
+  if (renewer.state() == Renewer::State::released)
+    return;
+  if (!ended_)
+    stop(renewer);
+  if (ended_ && renewer.state() == Renewer::State::held)
+    release();
+}
+
+/// Returns when the process has ended, the lock is gone, or the lease has come to the point where it must stop.
+void PidKeeper::hold(Renewer& renewer) {
+  while (!ended_ && renewer.state() == Renewer::State::held) {
+    const Deadline limit = renewer.lease().term_at();
+    if (BootClock::now() >= limit)
+      return;
+    if (BootClock::now() >= renewer.next()) {
+      set_alarm(alarm_, limit);
+      renewer.attempt(limit);
+    } else {
+      wait_until(std::min(renewer.next(), limit));
+    }
+  }
+}
+
+/// Nobody renews any more: the process is told, and has what is left of the lease to end in.
+void PidKeeper::stop(const Renewer& renewer) {
+  process_->signal(plan_.signal);
+  const Deadline end = renewer.state() == Renewer::State::held ? renewer.lease().end() : BootClock::now();
+  while (!ended_ && BootClock::now() < end) wait_until(end);
+}
+
+void PidKeeper::wait_until(Deadline deadline) {
+  set_alarm(alarm_, deadline);
+  loop_.wait(deadline);
+}
+
+void PidKeeper::release() {
+  try {
+    (void)lock::persist(loop_, lock_, plan_.timeout, BootClock::now() + plan_.timeout, [this](Deadline deadline) {
+      return lock_.release(loop_, plan_.claim, std::nullopt, deadline);
+    });
+  } catch (const Error&) {
+    // It runs out by itself.
+  }
+}
+
+Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) < 0)
+    throw os_error("pipe", errno);
+  const Fd reading{ends[0]};
+  line_ = Fd{ends[1]};
+  pid_ = ::fork();
+  if (pid_ < 0)
+    throw os_error("cannot start the background process", errno);
+  if (pid_ > 0)
+    return;
+  ::setsid();
+  close_all_but(reading.get(), process.fd());
+  try {
+    if (const auto grant = await_grant(reading))
+      PidKeeper{plan, process, servers}.keep(*grant);
+  } catch (const std::exception&) {
+    process.signal(plan.signal);  // nobody would renew
+  }
+  ::_exit(0);
+}
+
+void Holder::entrust(const lock::Granted& grant) const {
+  // Less than PIPE_BUF: all or nothing. SIGPIPE is blocked.
+  if (::write(line_.get(), &grant, sizeof grant) != sizeof grant)
+    throw Error{ExitCode::internal, "the background process was killed; the lock is given back"};
+}
+
+}  // namespace rlock::run
