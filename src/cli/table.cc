@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
+#include "base/columns.h"
 #include "base/escape.h"
 #include "cli/json.h"
 
@@ -15,12 +17,6 @@ constexpr std::size_t columns = 9;
 using Row = std::array<std::string, columns>;
 
 const Row header{"KEY", "STATE", "HOLDER", "PID", "COMMAND", "HELD", "LEASE", "FENCE", "WAITING"};
-
-/// Code points: near enough to the width, and right for all but wide scripts.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
-}
 
 std::string lease_of(const lock::LockFacts& lock, const lock::HolderFacts& holder) {
   return format_duration(lock.state == lock::State::cooling ? lock.cooling : holder.lease);
@@ -63,23 +59,71 @@ void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
   }
 }
 
+using Widths = std::array<std::size_t, columns>;
+
+Widths measure(const std::vector<Row>& rows) {
+  Widths widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], count_columns(row[i]));
+  }
+  return widths;
+}
+
+/// Takes from the widest of the columns that can be cut, until the rows fit or there is nothing left to take.
+void shrink(Widths& widths, std::size_t gap, std::size_t limit) {
+  constexpr std::array<std::size_t, 3> elastic{0, 2, 4};  // KEY, HOLDER, COMMAND
+  constexpr std::size_t narrowest = 4;
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), gap * (columns - 1));
+  while (total > limit) {
+    const auto widest =
+        *std::max_element(elastic.begin(), elastic.end(), [&](auto a, auto b) { return widths[a] < widths[b]; });
+    if (widths[widest] <= narrowest)
+      return;
+    --widths[widest];
+    --total;
+  }
+}
+
+constexpr std::string_view plain = "\x1b[0m";
+
+std::string_view colour_of(std::size_t row, std::size_t column, std::string_view text) {
+  if (row == 0)
+    return "\x1b[1m";
+  if (column != 1)
+    return {};
+  if (text == "held")
+    return "\x1b[32m";
+  if (text == "free")
+    return "\x1b[2m";
+  return "\x1b[33m";  // cooling, foreign: held in another way
+}
+
+std::string format_cell(std::string_view text, std::size_t width, std::string_view colour) {
+  const std::string cut = cut_to_columns(text, width);
+  const std::string padding(width - count_columns(cut), ' ');
+  return colour.empty() ? cut + padding : fmt::format("{}{}{}{}", colour, cut, plain, padding);
+}
+
 }  // namespace
 
-std::string format_table(const std::vector<lock::LockFacts>& locks) {
+std::string format_table(const std::vector<lock::LockFacts>& locks, const Screen& screen) {
   std::vector<Row> rows{header};
   for (const lock::LockFacts& lock : locks) add_rows(lock, rows);
-  std::array<std::size_t, columns> widths{};
   for (Row& row : rows) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      row[i] = printable(row[i]);
-      widths[i] = std::max(widths[i], width(row[i]));
-    }
+    for (std::string& cell : row) cell = printable(cell);
   }
+  Widths widths = measure(rows);
+  const bool narrow = screen.columns > 0 && std::accumulate(widths.begin(), widths.end(), 2 * columns) > screen.columns;
+  const std::size_t gap = narrow ? 1 : 2;
+  if (narrow)
+    shrink(widths, gap, screen.columns);
   std::string out;
-  for (const Row& row : rows) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < columns; ++i) {
-      out += row[i];
-      out += i + 1 < columns ? std::string(widths[i] - width(row[i]) + 2, ' ') : "\n";
+      const std::string_view colour = screen.colour ? colour_of(r, i, rows[r][i]) : "";
+      const bool last = i + 1 == columns;
+      out += format_cell(rows[r][i], last ? count_columns(rows[r][i]) : widths[i], colour);
+      out += last ? "\n" : std::string(gap, ' ');
     }
   }
   return out;

@@ -145,9 +145,9 @@ class Examiner {
     try {
       return ask(command);
     } catch (const Error& error) {
-      if (server_.was_reached())
-        return std::nullopt;  // refused, or renamed away
-      throw;
+      if (error.may_pass())
+        throw;
+      return std::nullopt;  // refused, or renamed away
     }
   }
 

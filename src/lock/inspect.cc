@@ -192,9 +192,17 @@ std::vector<LockFacts> inspect(
 std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout) {
   std::vector<LockName> names;
   std::string cursor = "0";
-  do {
-    const redis::Command scan{"SCAN", cursor, "MATCH", glob_escape(prefix) + "*", "COUNT", "1000"};
+  // Without a prefix most keys are no locks, and those that can be told from others are hashes. Redis 5 cannot filter.
+  bool only_hashes = prefix.empty();
+  for (bool more = true; more;) {
+    redis::Command scan{"SCAN", cursor, "MATCH", glob_escape(prefix) + "*", "COUNT", "1000"};
+    if (only_hashes)
+      scan.insert(scan.end(), {"TYPE", "hash"});
     const auto replies = redis::call(loop, server, {scan}, BootClock::now() + timeout);
+    if (only_hashes && replies[0].is_error("ERR")) {
+      only_hashes = false;
+      continue;
+    }
     check_reply(server.address(), replies[0]);
     if (replies[0].elements.size() != 2) {
       throw Error{ExitCode::unavailable, server.address().url + ": SCAN was answered with something else"};
@@ -204,7 +212,8 @@ std::vector<LockName> list_locks(Loop& loop, redis::Server& server, const std::s
       if (auto name = lock_of_key(prefix, key.text))
         names.push_back(*std::move(name));
     }
-  } while (cursor != "0");
+    more = cursor != "0";
+  }
   const auto less = [](const LockName& a, const LockName& b) { return a.text() < b.text(); };
   std::sort(names.begin(), names.end(), less);
   names.erase(std::unique(names.begin(), names.end()), names.end());  // SCAN may show a key twice

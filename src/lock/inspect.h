@@ -48,7 +48,7 @@ struct ServerFacts {
 
 struct ForeignFacts {
   std::string type;
-  std::optional<std::string> value;        // of a string
+  std::optional<std::string> value;        // of a string; of a lock of Redisson's: who holds it
   std::optional<Milliseconds> expires_in;  // none: never
 };
 

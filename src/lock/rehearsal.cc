@@ -45,11 +45,12 @@ class Rehearsal {
   Deadline deadline() const { return BootClock::now() + timeout_; }
 
   void attempt(std::string_view what, const std::function<void()>& step) {
+    if (stopped_)
+      return;
     try {
       step();
     } catch (const Error& error) {
-      if (error.code() != ExitCode::no_permission)
-        throw;
+      stopped_ = error.code() != ExitCode::no_permission;  // that is not about this step alone
       const std::string_view words{error.what()};
       refusals_.push_back(fmt::format("{}: {}", what, words.substr(0, words.find("; rlock needs"))));
     }
@@ -96,6 +97,7 @@ class Rehearsal {
   Claim waiter_ = make_claim();
   std::optional<redis::Connection> subscriber_;
   std::vector<std::string> refusals_;
+  bool stopped_ = false;
 };
 
 }  // namespace

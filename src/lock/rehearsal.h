@@ -10,8 +10,8 @@
 namespace rlock::lock {
 
 /// Plays the whole life of a lock with a scratch key, which is removed: every script, waiting, listing. Returns what
-/// was refused, each with the server's words; nothing: all of it works. Throws Error{unavailable} where that cannot be
-/// told.
+/// was refused or failed, each with the server's words; nothing: all of it works. Stops at what is not a lack of
+/// permission.
 std::vector<std::string> rehearse(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout);
 
 }  // namespace rlock::lock

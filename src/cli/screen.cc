@@ -1,0 +1,24 @@
+#include "cli/screen.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "cli/config.h"
+
+namespace rlock::cli {
+
+Screen Screen::now() {
+  if (::isatty(STDOUT_FILENO) == 0)
+    return {};
+  winsize size{};
+  ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+  const bool dumb = from_environment("TERM").value_or("dumb") == "dumb";
+  return {.is_terminal = true,
+          .columns = size.ws_col,
+          .rows = size.ws_row,
+          .colour = !dumb && !from_environment("NO_COLOR")};
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,64 @@
+#include "base/duration.h"
+
+#include "expect.h"
+
+namespace rlock::unit {
+namespace {
+
+void reads(std::string_view text, long long ms) {
+  const auto parsed = parse_duration(text);
+  expect(parsed && parsed->count() == ms, "a duration is read as so many ms", text);
+}
+
+void refuses(std::string_view text) { expect(!parse_duration(text), "what is no duration is refused", text); }
+
+}  // namespace
+
+void test_durations() {
+  reads("30", 30'000);
+  reads("0", 0);
+  reads("1.5", 1500);
+  reads(".5s", 500);
+  reads("250ms", 250);
+  reads("10m", 600'000);
+  reads("2h", 7'200'000);
+  reads("7d", 604'800'000);
+  reads("0.3", 300);     // has no exact double
+  reads("0.0001ms", 1);  // anything above zero is at least 1 ms
+  reads("3650d", 315'360'000'000);
+  for (const char* text : {"",
+                           "-1",
+                           "+1",
+                           "s",
+                           ".",
+                           "1.",
+                           "1..2",
+                           "1e3",
+                           "1 s",
+                           " 1",
+                           "1 ",
+                           "inf",
+                           "nan",
+                           "0x10",
+                           "1S",
+                           "1w",
+                           "1ms2",
+                           "3651d",
+                           "99999999999999999999",
+                           "1\n",
+                           "\xff"})
+    refuses(text);
+  refuses({"1\0", 2});
+
+  using namespace std::chrono_literals;
+  expect_same(format_duration(350ms), "350ms", "ms are shown below a second");
+  expect_same(format_duration(1s), "1s", "whole seconds have no fraction");
+  expect_same(format_duration(1250ms), "1.2s", "a few seconds have one digit");
+  expect_same(format_duration(22s), "22s", "seconds are shown below a minute");
+  expect_same(format_duration(4min + 12s), "4m12s", "minutes have seconds");
+  expect_same(format_duration(3h + 5min), "3h05m", "hours have minutes");
+  expect_same(format_duration(52h), "2d04h", "days have hours");
+  expect_same(format_duration(-5s), "0ms", "nothing is shown as less than nothing");
+}
+
+}  // namespace rlock::unit

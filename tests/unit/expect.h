@@ -1,0 +1,57 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+/// What the unit tests are written in: a test is a function, its name a sentence; what does not hold is said on stderr
+/// and counted.
+namespace rlock::unit {
+
+inline int failures = 0;
+
+inline void expect(bool holds, std::string_view sentence, std::string_view about = {}) {
+  if (holds)
+    return;
+  ++failures;
+  std::cerr << "failed: " << sentence << (about.empty() ? "" : ": ") << about << '\n';
+}
+
+template <typename T, typename U>
+void expect_same(const T& actual, const U& expected, std::string_view sentence) {
+  expect(actual == expected, sentence, fmt::format("expected {}, got {}", expected, actual));
+}
+
+/// The failure that `action` throws; nothing: it throws none.
+template <typename Action>
+std::optional<Error> failure_of(Action action) {
+  try {
+    (void)action();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+template <typename Action>
+void expect_failure(Action action, ExitCode code, std::string_view sentence, std::string_view about = {}) {
+  const auto failure = failure_of(action);
+  expect(failure && failure->code() == code, sentence, about);
+}
+
+// One for each file beside this one.
+void test_durations();
+void test_escapes();
+void test_columns();
+void test_addresses();
+void test_leases();
+void test_verdicts();
+void test_lock_names();
+void test_configuration();
+
+}  // namespace rlock::unit

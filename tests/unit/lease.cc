@@ -1,0 +1,65 @@
+#include "lock/lease.h"
+
+#include "expect.h"
+
+namespace rlock::unit {
+namespace {
+
+using lock::Lease;
+using lock::plan_lease;
+
+struct Line {
+  long long ttl, term, kill;  // ms
+};
+
+/// TERM and KILL of the manual's table, by default options, after the request was sent.
+constexpr Line table[] = {{1'000, 638, 888}, {3'000, 1'968, 2'718}, {10'000, 6'898, 9'398}, {30'000, 23'198, 28'198}};
+
+lock::LeaseTerms plan(long long ttl) {
+  return plan_lease({.ttl = Milliseconds{ttl}, .renew_every = {}, .kill_after = {}});
+}
+
+long long ms_after(BootClock::time_point start, Deadline deadline) {
+  return std::chrono::duration_cast<Milliseconds>(deadline - start).count();
+}
+
+void test_table() {
+  const BootClock::time_point sent{std::chrono::hours{1}};
+  for (const Line& line : table) {
+    const Lease lease{plan(line.ttl), sent};
+    expect_same(ms_after(sent, lease.term_at()), line.term, "the first signal goes out when the table says");
+    expect_same(ms_after(sent, lease.kill_at()), line.kill, "KILL goes out when the table says");
+    expect_same(ms_after(sent, lease.renew_at()), line.ttl / 3, "a third of the lease is the time to renew");
+    expect_same(ms_after(sent, lease.end()), line.ttl - line.ttl / 100 - 2, "we end 1 % and 2 ms before the server");
+  }
+}
+
+/// Whatever the length, all that must happen before the end has its place, in this order.
+void test_order() {
+  for (long long ttl = 500; ttl < 700'000; ttl += 1 + ttl / 50) {
+    const auto terms = plan(ttl);
+    const Lease lease{terms, BootClock::time_point{}};
+    const bool ordered = lease.renew_at() + 2 * terms.attempt <= lease.term_at() && lease.term_at() < lease.kill_at() &&
+                         lease.kill_at() < lease.end() && lease.end() < BootClock::time_point{Milliseconds{ttl}};
+    expect(ordered, "two attempts come before TERM, TERM before KILL, KILL before the end", std::to_string(ttl));
+  }
+}
+
+}  // namespace
+
+void test_leases() {
+  test_table();
+  test_order();
+  Lease lease{plan(30'000), BootClock::time_point{}};
+  const auto before = lease.end();
+  lease.extended(BootClock::time_point{Milliseconds{5'000}});
+  expect(lease.end() - before == Milliseconds{5'000}, "a renewal counts from when it was sent");
+  const auto failure = failure_of(
+      [] { return plan_lease({.ttl = Milliseconds{1'000}, .renew_every = {}, .kill_after = Milliseconds{900}}); });
+  expect(failure && failure->code() == ExitCode::usage, "times that do not fit into the lease are a usage error");
+  expect(failure && std::string_view{failure->what()}.find("1483 ms") != std::string_view::npos,
+         "it shows the sum",
+         failure ? failure->what() : "");
+}
+
+}  // namespace rlock::unit

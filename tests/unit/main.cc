@@ -1,0 +1,14 @@
+#include "expect.h"
+
+int main() {
+  using namespace rlock::unit;
+  test_durations();
+  test_escapes();
+  test_columns();
+  test_addresses();
+  test_leases();
+  test_verdicts();
+  test_lock_names();
+  test_configuration();
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,42 @@
+#include "lock/name.h"
+
+#include "expect.h"
+
+namespace rlock::unit {
+namespace {
+
+using lock::LockName;
+
+std::string keys_of(std::string_view prefix, std::string_view name) {
+  std::string all;
+  for (const std::string& key : LockName{prefix, name}.keys()) all += (all.empty() ? "" : " ") + key;
+  return all;
+}
+
+void refuses(std::string_view name) {
+  expect_failure([&] { return LockName{"rlock:", name}; }, ExitCode::usage, "a bad name is a usage error", name);
+}
+
+}  // namespace
+
+void test_lock_names() {
+  expect_same(keys_of("rlock:", "job"),
+              "rlock:job {rlock:job}:queue {rlock:job}:waiters {rlock:job}:meta",
+              "a lock's keys are in one slot of a cluster");
+  expect_same(keys_of("rlock:", "x{tag}y"),
+              "rlock:x{tag}y rlock:x{tag}y:queue rlock:x{tag}y:waiters rlock:x{tag}y:meta",
+              "a name's own tag is kept");
+  expect_same(keys_of("", "job"), "job {job}:queue {job}:waiters {job}:meta", "the prefix may be empty");
+  for (const char* name :
+       {"", "a\nb", "{", "}", "{}", "a{", "a}b", "}{", "{a}{b}", "{{a}}", "{a}:queue", "x{a}:waiters", "{a}:meta"})
+    refuses(name);
+  refuses(std::string(513, 'x'));
+  expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "512 bytes are a name");
+  for (const char* name : {"a:queue", "*", "a b", "\x1b[31m", "\xff"})
+    expect_same(LockName("p:", name).text(), name, "any other bytes are taken as they are");
+  for (const char* key : {"{rlock:job}:queue", "{a}:waiters", "x{tag}:meta"})
+    expect(lock::is_companion_key(key), "a companion is no lock", key);
+  expect(!lock::is_companion_key("rlock:job:queue"), "a lock's name may look like a companion's");
+}
+
+}  // namespace rlock::unit

@@ -1,0 +1,72 @@
+#include "run/verdict.h"
+
+#include <signal.h>
+
+#include "expect.h"
+
+namespace rlock::unit {
+namespace {
+
+using run::Cause;
+using run::Ending;
+using run::judge;
+using run::News;
+using run::Outcome;
+
+constexpr int exited(int code) { return code << 8; }  // as wait(2) has it
+
+Ending ended(int wait_status, Cause cause = Cause::none) {
+  Ending ending;
+  ending.news = News{.kind = News::Kind::ended, .value = wait_status, .cause = cause};
+  return ending;
+}
+
+void test_codes() {
+  for (int code = 0; code < 256; ++code) {
+    const auto verdict = judge(ended(exited(code)));
+    const bool as_is = verdict.outcome == Outcome::completed && verdict.exit_status == code &&
+                       verdict.command_status == code && !verdict.command_signal && verdict.die_of == 0;
+    expect(as_is, "the command's status is ours", std::to_string(code));
+    const auto lost = judge(ended(exited(code), Cause::lease));
+    expect(lost.outcome == Outcome::lost && lost.exit_status == 76, "a lost lease outranks it", std::to_string(code));
+    const auto late = judge(ended(exited(code), Cause::runtime));
+    expect(late.outcome == Outcome::timeout && late.exit_status == 124, "so does --max-runtime", std::to_string(code));
+  }
+}
+
+void test_signals() {
+  for (int number = 1; number <= 64; ++number) {
+    for (const int core : {0, 0x80}) {
+      const auto verdict = judge(ended(number | core));
+      const bool mapped =
+          verdict.exit_status == 128 + number && verdict.command_signal == number && verdict.die_of == 0;
+      expect(mapped, "a signal is 128 and its number", std::to_string(number));
+    }
+    Ending passed_on = ended(number);
+    passed_on.interrupted = true;
+    expect(judge(passed_on).outcome == Outcome::interrupted, "a signal that we passed on is an interruption");
+  }
+}
+
+}  // namespace
+
+void test_verdicts() {
+  test_codes();
+  test_signals();
+  Ending warned = ended(exited(3));
+  warned.lost = true;
+  warned.stop_when_lost = false;
+  expect(judge(warned).outcome == Outcome::lost && judge(warned).exit_status == 3, "--on-lost warn keeps the status");
+  Ending failed;
+  expect_same(judge(failed).exit_status, 70, "a guard that was killed is an internal error");
+  const auto not_started = [&](int error_number) {
+    failed.news = News{.kind = News::Kind::not_started, .value = error_number};
+    return judge(failed).exit_status;
+  };
+  expect_same(not_started(ENOENT), 127, "a command that is not there is 127");
+  expect_same(not_started(EACCES), 126, "one that may not be run is 126");
+  expect_same(not_started(EISDIR), 126, "so is a directory");
+  expect_same(not_started(ENOMEM), 71, "memory that has run out is the system's fault");
+}
+
+}  // namespace rlock::unit
