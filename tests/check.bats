@@ -1,5 +1,7 @@
 # rlock check: whether this Redis can be trusted with locks, and the rights that rlock needs there, no more.
 
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # jq and sh expand them; each test is a shell of its own
+
 load helpers
 
 # says GRADE TOPIC [PART]: check printed such a line
@@ -169,6 +171,7 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   as_user rlock
   # What has to do with waking is passed over when it is refused: waiting then takes longer. --replicas alone WAITs, and
   # only a server that knows the scripts is spared EVAL.
+  # shellcheck disable=SC2013 # they are words
   for right in $(grep -oE '[+][a-z]+' <<<"$line"); do
     case $right in +publish | +pubsub | +subscribe | +wait | +info) continue ;; esac
     cli SCRIPT FLUSH

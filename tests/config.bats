@@ -1,5 +1,7 @@
 # Configuration files: their format, where they are looked for, and what outranks what.
 
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell of its own
+
 load helpers
 
 setup() {

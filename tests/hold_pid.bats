@@ -1,5 +1,7 @@
 # acquire --hold-pid: a script's lock that does not outlive the script, renewed meanwhile by nobody the script must mind.
 
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # it is jq and sh that expand them; each test is a shell of its own
+
 load helpers
 
 # beside KEY [OPTION...]: a shell that holds KEY for itself until the test ends it; SHELL_PID is its pid, $T/token its token

@@ -1,5 +1,7 @@
 # rlock run --report: how a run ended, for programs, whatever its exit status was taken for.
 
+# shellcheck disable=SC2016,SC2030,SC2031 # jq and sh expand them; each test is a shell of its own
+
 load helpers
 
 # run_reported ARG...: sets OUT to the report, for `query`

@@ -100,7 +100,7 @@ std::string format_lock(const lock::LockFacts& lock) {
       lock.acquired,
       lock.waited,
       lock.forced,
-      lock.servers.empty() ? "null" : array(lock.servers, format_server));
+      lock.servers.empty() ? "null" : json_array(lock.servers, format_server));
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:
 --       "capacity N"  "holder expires cools fence slot acquired levels(count) owner"
 --       "waiter capacity ticket owner" (in their order, the first 500)  "last acquired ended held_ms exit_status owner"
---       "acquired N"  "waited N"  "forced N"  "type T"  "ttl ms"  "value V" (of a foreign string, or a lock of Redisson's)
+--       "acquired N"  "waited N"  "forced N"  "type T"  "ttl ms"  "value V" (of a foreign key)
 local SHOWN = 500
 local reply = {'free', num(now), num(call('ZCARD', QUEUE))}
 local function add(kind, text) reply[#reply + 1] = kind .. ' ' .. text end
 
--- Who holds a lock of Redisson's, "uuid:thread": a field of its hash. Of any other hash only a few fields are looked at.
+-- Who holds a lock of Redisson's, "uuid:thread": a field of its hash. Of any other hash only a few fields are read.
 local function redisson_holder()
   for _, field in ipairs(call('HSCAN', LOCK, 0)[2]) do
     if field:find('^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return field end
