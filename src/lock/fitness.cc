@@ -27,7 +27,7 @@ constexpr std::chrono::seconds tolerable_skew{2};
 /// What INFO says, `name:value` lines.
 class Info {
  public:
-  explicit Info(std::string text) : text_("\n" + std::move(text)) {}
+  explicit Info(std::string_view text) : text_(fmt::format("\n{}", text)) {}
 
   std::string_view value(std::string_view name) const {
     const auto line = text_.find(fmt::format("\n{}:", name));
@@ -153,7 +153,7 @@ class Examiner {
 
   std::optional<Info> ask_info() {
     auto reply = ask_if_permitted({"INFO"});
-    return reply ? std::optional{Info{std::move(reply->text)}} : std::nullopt;
+    return reply ? std::optional{Info{reply->text}} : std::nullopt;
   }
 
   /// How fast it answers, and what its clock says, by the fastest answer.
