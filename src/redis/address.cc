@@ -17,6 +17,7 @@ namespace {
 /// Where in a URL its password stands: between the first ':' and the last '@' of "//user:pass@host".
 struct Span {
   std::size_t begin, end;
+  bool without_user;
 };
 
 std::optional<Span> find_password(std::string_view url) {
@@ -25,9 +26,9 @@ std::optional<Span> find_password(std::string_view url) {
   // A '/' or '?' may stand unencoded in a password: take the last '@' of all rather than show a part of it.
   const auto at = url.rfind('@');
   const auto colon = url.find(':', start);
-  if (at == std::string_view::npos || at < start || colon > at)
+  if (at == std::string_view::npos || at < start || colon > at || url.starts_with("unix:"))
     return std::nullopt;
-  return Span{colon + 1, at};
+  return Span{.begin = colon + 1, .end = at, .without_user = colon == start};
 }
 
 constexpr std::uint16_t redis_port = 6379;
@@ -249,8 +250,8 @@ std::string strip_password(std::string_view url) {
   if (!span)
     return std::string{url};
   std::string out{url};
-  const bool no_user = out[span->begin - 2] == '/';
-  out.erase(span->begin - 1, span->end - span->begin + (no_user ? 2 : 1));  // with its ':', and an '@' left alone
+  const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and an '@' left alone
+  out.erase(span->begin - 1, span->end - span->begin + signs);
   return out;
 }
 

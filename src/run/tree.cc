@@ -95,8 +95,7 @@ std::vector<pid_t> descendants() {
   const bool listed = ::access(fmt::format("/proc/{}/task/{}/children", self, self).c_str(), R_OK) == 0;
   std::vector<pid_t> found = listed ? children_of(self) : scan_for_children_of(self);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto more = listed ? children_of(found[i]) : scan_for_children_of(found[i]);
-    found.insert(found.end(), more.begin(), more.end());
+    for (const pid_t child : listed ? children_of(found[i]) : scan_for_children_of(found[i])) found.push_back(child);
   }
   return found;
 }
