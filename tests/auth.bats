@@ -134,7 +134,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   local rules
   cli ACL SETUSER poor on '>pw' '+eval' '+evalsha' >/dev/null
   RLOCK_REDIS=redis://poor:pw@127.0.0.1:$REDIS_PORT
-  refused "rlock needs: ~rlock:* ~{rlock:*}:* &rlock:* &{rlock:*}:* +eval"
+  refused "rlock needs: ~rlock:* ~{rlock:*}:* &rlock:*:wake:* &{rlock:*}:wake:* +eval"
   rules=${ERR##*rlock needs: }
   # shellcheck disable=SC2086 # one word each
   cli ACL SETUSER good on '>pw' $rules

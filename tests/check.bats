@@ -188,7 +188,7 @@ try_all() {
   try acquire job
   token=$OUT
   echo "$STATUS"
-  try run --key job --wait 10ms -- true
+  try run --key job --wait 200ms -- true
   echo "$STATUS"
   try renew job --token "${token:-00000000000000000000000000000000}"
   echo "$STATUS"
@@ -197,8 +197,6 @@ try_all() {
   try status
   echo "$STATUS"
   try release job --token "${token:-00000000000000000000000000000000}"
-  echo "$STATUS"
-  try acquire job --wait 10ms
   echo "$STATUS"
   try release job --force
   echo "$STATUS"

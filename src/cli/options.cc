@@ -78,7 +78,12 @@ void set_output(Settings& s, const Value& v) {
 }
 
 constexpr Option options[] = {
-    {"-k,--key", "K", every, "", "Name of the lock", [](Settings& s, const Value& v) { s.keys = {v.text}; }},
+    {"-k,--key",
+     "K",
+     single_key | status_only,
+     "",
+     "Name of the lock",
+     [](Settings& s, const Value& v) { s.keys = {v.text}; }},
     {"-t,--ttl",
      "D",
      takers | renew_only,
