@@ -12,11 +12,12 @@ _rlock_options() {
   taker+=' --replicas='
   taker+=' --holder= --note='
   case $1 in
-    run) echo "$taker --renew-every= --kill-after= --signal= --on-lost= --max-runtime= $every" ;;
-    acquire) echo "$taker --output= $every" ;;
+    run) echo "$taker --renew-every= --kill-after= --signal= --on-lost= --max-runtime= --report= $every" ;;
+    acquire) echo "$taker --hold-pid= --signal= --output= $every" ;;
     renew) echo "--key= --token= --ttl= $every" ;;
     release) echo "--key= --token= --force --fence= $every" ;;
-    status) echo "--key= --json $every" ;;
+    status) echo "--key= --json --watch $every" ;;
+    check) echo "--json $every" ;;
     '') echo "$every --version" ;;
   esac
 }
@@ -70,10 +71,12 @@ _rlock_value() { # OPTION
     --signal) _rlock_offer < <(printf '%s\n' TERM INT HUP QUIT USR1 USR2 KILL) ;;
     --on-lost) _rlock_offer < <(printf '%s\n' kill warn) ;;
     --output) _rlock_offer < <(printf '%s\n' token shell json) ;;
+    --hold-pid) _rlock_offer < <(ps -eo pid= 2>/dev/null | tr -d ' ') ;;
     --redis)
       compopt -o nospace 2>/dev/null
       _rlock_offer < <(printf '%s://\n' redis{,s}{,-sentinel,-cluster} unix)
       ;;
+    --report) _rlock_files ;;
     --config) _rlock_files ;;
     --cacert | --cert | --tls-key) _rlock_files ;;
     --password-file) _rlock_files ;;
@@ -137,7 +140,7 @@ _rlock() {
     # shellcheck disable=SC2046 # one word each
     _rlock_offer < <(printf '%s\n' $(_rlock_options "$subcommand" | tr -d =))
   elif [[ -z $subcommand ]]; then
-    _rlock_offer < <(printf '%s\n' run acquire renew release status)
+    _rlock_offer < <(printf '%s\n' run acquire renew release status check)
   elif [[ $subcommand == run ]]; then
     _rlock_offer <<<--
   elif [[ $subcommand == renew || $subcommand == release || $subcommand == status ]]; then

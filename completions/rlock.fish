@@ -3,7 +3,7 @@
 # Succeeds with the subcommand as its output, or fails where none has been typed.
 function __rlock_subcommand
     for word in (commandline -opc)[2..-1]
-        if contains -- $word run acquire renew release status
+        if contains -- $word run acquire renew release status check
             echo $word
             return 0
         end
@@ -58,6 +58,7 @@ complete -c rlock -n "$none" -xa acquire -d 'Take a lock and print its token'
 complete -c rlock -n "$none" -xa renew -d 'Extend a lease'
 complete -c rlock -n "$none" -xa release -d 'Give a lock up'
 complete -c rlock -n "$none" -xa status -d 'Who holds what, and who waits'
+complete -c rlock -n "$none" -xa check -d 'Whether this Redis can be trusted with locks'
 complete -c rlock -n "$none" -l version -d 'Show the version'
 
 set -l every 'not __rlock_in_command'
@@ -98,9 +99,12 @@ complete -c rlock -n "$run" -l kill-after -x -d 'Time between the first signal a
 complete -c rlock -n "$run" -l signal -xa "$signals" -d 'First signal'
 complete -c rlock -n "$run" -l on-lost -xa 'kill warn' -d 'What to do when the lease can no longer be kept'
 complete -c rlock -n "$run" -l max-runtime -x -d 'Stop the command after'
+complete -c rlock -n "$run" -l report -rF -d 'Write what came of it as JSON'
 complete -c rlock -n "$run" -a -- -d 'The command follows'
 
 set -l acquire '__rlock_needs acquire'
+complete -c rlock -n "$acquire" -l hold-pid -xa '(__fish_complete_pids)' -d 'Renew until this process ends'
+complete -c rlock -n "$acquire" -l signal -xa "$signals" -d 'What it gets when the lease is lost'
 complete -c rlock -n "$acquire" -l output -xa 'token shell json' -d 'What to print'
 
 set -l locks '__rlock_needs renew release status'
@@ -110,4 +114,5 @@ complete -c rlock -n '__rlock_needs renew release' -l token -x -d 'What acquire 
 complete -c rlock -n '__rlock_needs renew' -s t -l ttl -x -d 'Time that must remain'
 complete -c rlock -n '__rlock_needs release' -l force -d 'Break the lock whoever holds it'
 complete -c rlock -n '__rlock_needs release' -l fence -x -d 'Only that acquisition'
-complete -c rlock -n '__rlock_needs status' -l json -d 'Print JSON'
+complete -c rlock -n '__rlock_needs status check' -l json -d 'Print JSON'
+complete -c rlock -n '__rlock_needs status' -l watch -d 'Draw it again every second'
