@@ -16,6 +16,8 @@
 namespace rlock::redis {
 namespace {
 
+constexpr const char* closed = "the server closed the connection";
+
 bool is_directory(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -47,7 +49,7 @@ std::string reason_of(unsigned long error, const std::string& what) {
       return "the server does not know the authority that signed our --cert";
 #ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
     case SSL_R_UNEXPECTED_EOF_WHILE_READING:
-      return "the server closed the connection";
+      return closed;
 #endif
     default:
       break;
@@ -68,7 +70,9 @@ void Tls::FreeContext::operator()(ssl_ctx_st* context) const { OpenSsl::load().c
 void Tls::FreeSession::operator()(ssl_st* session) const { OpenSsl::load().session_free(session); }
 
 Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
-    : name_(options.server_name.empty() ? host : options.server_name), verifies_(!options.insecure) {
+    : name_(options.server_name.empty() ? host : options.server_name),
+      verifies_(!options.insecure),
+      may_lack_certificate_(options.certificate.empty()) {
   const auto& ssl = OpenSsl::load();
   block_sigpipe();
   context_.reset(ssl.context_new(ssl.client_method()));
@@ -146,8 +150,10 @@ std::size_t Tls::read(std::span<char> into) {
   const auto& ssl = OpenSsl::load();
   ssl.clear_errors();
   const int count = ssl.read(session_.get(), into.data(), static_cast<int>(into.size()));
-  if (count > 0)
+  if (count > 0) {
+    may_lack_certificate_ = false;
     return static_cast<std::size_t>(count);
+  }
   must_wait(count);
   return 0;
 }
@@ -164,11 +170,9 @@ bool Tls::must_wait(int result) {
       wants_to_write_ = true;
       return true;
     case SSL_ERROR_ZERO_RETURN:
-      throw Error{ExitCode::unavailable, "the server closed the connection"};
+      throw Error{ExitCode::unavailable, closed};
     case SSL_ERROR_SYSCALL:
-      if (error_number != 0)
-        fail(::strerror(error_number));
-      fail("the server closed the connection");
+      fail(error_number != 0 ? ::strerror(error_number) : closed);
     default:
       fail("handshake failed");
   }
@@ -182,7 +186,12 @@ void Tls::fail(const std::string& what) const {
                 fmt::format("TLS: the certificate of {} is refused: {}", name_, ssl.verify_error_string(verified)),
                 true};
   }
-  throw Error{ExitCode::unavailable, "TLS: " + reason_of(ssl.last_error(), what)};
+  // Its alert may be lost with a connection that is reset.
+  const bool hint = may_lack_certificate_ && ssl.last_error() == 0;
+  throw Error{ExitCode::unavailable,
+              fmt::format("TLS: {}{}",
+                          reason_of(ssl.last_error(), what),
+                          hint ? "; does the server want a certificate of ours (--cert)?" : "")};
 }
 
 }  // namespace rlock::redis

@@ -44,6 +44,7 @@ class Tls {
 
   std::string name_;  // that the server must prove
   bool verifies_;
+  bool may_lack_certificate_;  // we have none, and the server has not yet answered that it needs none
   std::unique_ptr<ssl_ctx_st, FreeContext> context_;
   std::unique_ptr<ssl_st, FreeSession> session_;
   bool wants_to_write_ = false;
