@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -26,26 +27,29 @@ Milliseconds jitter(Milliseconds low, Milliseconds high);
 /// Calls `attempt(deadline)` until it does not throw an Error that may pass, each time with at most `timeout`, until
 /// `give_up`; the first attempt always has its full time. A server that has taken a request but never answered is asked
 /// again for no longer than `timeout`, one that could not be connected to not at all: its address is more likely wrong
-/// than its answer late.
+/// than its answer late. The failure thrown is the last that has a cause: that time ran out in the end says nothing.
 template <typename Peer, typename Attempt>
 auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
   Backoff backoff;
   const Deadline start = BootClock::now();
   Deadline deadline = start + timeout;
+  std::optional<Error> cause;
   for (;;) {
     try {
       return attempt(deadline);
     } catch (const Error& error) {
+      if (!cause || !error.may_pass() || BootClock::now() < deadline)
+        cause = error;
       const Deadline silence_ends = peer.was_asked() ? std::min(give_up, start + timeout) : start;
       const Deadline until = peer.was_reached() ? give_up : silence_ends;
       if (!error.may_pass() || BootClock::now() >= until)
-        throw;
+        throw Error{*cause};
       const auto again = BootClock::now() + backoff.next();
       const auto pause_end = std::min(again, until);
       while (loop.wait(pause_end) != Loop::Wake::deadline) {
       }
       if (again >= until)
-        throw;
+        throw Error{*cause};
       deadline = std::min(until, again + timeout);
     }
   }
