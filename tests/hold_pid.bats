@@ -26,16 +26,17 @@ no_keeper() {
   done
 } 2>/dev/null # some end meanwhile
 
-# It was renewed: the lease that is left is longer than what the first would have left.
-renewed() { # KEY
-  (($(cli PTTL "rlock:$1") > LEFT))
-}
+# When the lease ends, by our clock.
+ends_at() { echo $(($(now_ms) + $(cli PTTL "rlock:$1"))); } # KEY
+
+# It was renewed: the lease ends later than at END.
+renewed() { (($(ends_at "$1") > END + 100)); } # KEY
 
 @test "the token is printed, the script goes on, the lock is renewed" {
   beside job --ttl 1
   matches "$(<"$T/token")" '^[0-9a-f]{32}$'
   for _ in 1 2 3 4; do
-    LEFT=$(cli PTTL rlock:job)
+    END=$(ends_at job)
     wait_until 5 renewed job
   done
   same "$(cat "$T/shell.err")" ''
