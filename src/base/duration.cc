@@ -25,18 +25,20 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::optional<Milliseconds> parse_duration(std::string_view text) {
   // By hand: strtod() would take "inf", "nan", "0x1p3" and the decimal point of the locale.
   double value = 0;
-  double place = 0;  // of the next digit after the point; 0 before it
+  double place = 1;  // of the next digit after the point
   bool any = false;
+  bool fraction = false;
   std::size_t i = 0;
-  for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && place == 0)); ++i) {
+  for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && !fraction)); ++i) {
     if (text[i] == '.') {
-      place = 0.1;
+      fraction = true;
       continue;
     }
     any = true;
     const double digit = text[i] - '0';
-    value = place == 0 ? value * 10 + digit : value + digit * place;
-    place /= 10;
+    if (fraction)
+      place /= 10;
+    value = fraction ? value + digit * place : value * 10 + digit;
   }
   const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == text.substr(i); });
   if (!any || text[i - 1] == '.' || unit == units.end())

@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t longest_file = 64UL * 1024;
 
+/// What is refused may be a URL, where no URL was expected.
 [[noreturn]] void refuse(const std::string& place, std::string_view why) {
-  throw Error{ExitCode::config, fmt::format("{}: {}", place, why)};
+  throw Error{ExitCode::config, fmt::format("{}: {}", place, redis::mask_password(why))};
 }
 
 std::string_view trim(std::string_view text) {

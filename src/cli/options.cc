@@ -298,7 +298,10 @@ constexpr Option options[] = {
 
 }  // namespace
 
-void Value::refuse(std::string_view why) const { throw Error{fault, fmt::format("{}: {}", origin, why)}; }
+/// What is refused may be a URL, where no URL was expected.
+void Value::refuse(std::string_view why) const {
+  throw Error{fault, fmt::format("{}: {}", origin, redis::mask_password(why))};
+}
 
 Milliseconds Value::duration() const {
   const auto parsed = parse_duration(text);

@@ -125,19 +125,6 @@ State read_state(const Fields& fields) {
   fields.unexpected();
 }
 
-LockFacts read_facts(const LockName& name, Fields fields) {
-  LockFacts facts;
-  facts.name = name.text();
-  facts.state = read_state(fields);
-  const long long now = fields.number();
-  facts.waiting = fields.number();
-  while (!fields.at_end()) read_fact(fields.text(), now, facts);
-  std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
-    return a.fence.value < b.fence.value;
-  });
-  return facts;
-}
-
 Request status_request(const LockName& name) {
   return script_request(scripts::status, {.keys = name.keys(), .values = {}});
 }
@@ -159,6 +146,19 @@ std::optional<LockName> lock_of_key(const std::string& prefix, std::string_view 
 }
 
 }  // namespace
+
+LockFacts read_facts(const LockName& name, Fields fields) {
+  LockFacts facts;
+  facts.name = name.text();
+  facts.state = read_state(fields);
+  const long long now = fields.number();
+  facts.waiting = fields.number();
+  while (!fields.at_end()) read_fact(fields.text(), now, facts);
+  std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
+    return a.fence.value < b.fence.value;
+  });
+  return facts;
+}
 
 LockFacts inspect(Loop& loop, redis::Server& server, const LockName& name, Deadline deadline) {
   return read_facts(name, call_script(loop, server, status_request(name), deadline));

@@ -67,6 +67,10 @@ struct LockFacts {
   std::vector<ServerFacts> servers;  // of a quorum, in the order of its URLs
 };
 
+/// What status.lua answered, or whoever answers in its place: throws Error{unavailable} only for what is no answer at
+/// all.
+LockFacts read_facts(const LockName& name, Fields fields);
+
 /// Of one lock. Reads only, as all here. Throws as call_script() does.
 LockFacts inspect(Loop& loop, redis::Server& server, const LockName& name, Deadline deadline);
 

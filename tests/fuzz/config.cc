@@ -1,0 +1,48 @@
+// Any text as a configuration file: settings, or an Error that names the file and shows no password.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cli/config_file.h"
+
+namespace {
+
+using namespace rlock;
+
+constexpr std::string_view password = "Pa55w0rd";
+
+void check(const std::string& text, cli::Subcommand reader) {
+  try {
+    const auto layers = cli::parse_config(text, "f", reader);
+    if (layers.size() != 2)
+      __builtin_trap();
+    // Every value was tried when it was read, so that nothing can fail now.
+    (void)cli::merge(layers);
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (error.code() != ExitCode::config || !message.starts_with("f:") ||
+        message.find(password) != std::string_view::npos)
+      __builtin_trap();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0)
+    return 0;
+  constexpr cli::Subcommand readers[] = {cli::Subcommand::run,
+                                         cli::Subcommand::acquire,
+                                         cli::Subcommand::renew,
+                                         cli::Subcommand::release,
+                                         cli::Subcommand::status,
+                                         cli::Subcommand::check};
+  const cli::Subcommand reader = readers[data[0] % std::size(readers)];
+  const std::string text{reinterpret_cast<const char*>(data) + 1, size - 1};
+  check(text, reader);
+  // A line that was meant to be `redis = URL`, whatever stands before the URL.
+  const std::string line = text.substr(0, text.find('\n'));
+  check(line + "redis://user:" + std::string{password} + "@host", reader);
+  return 0;
+}
