@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # How soon the next one's command starts: 1 and 20 waiters. The trials of rlock and limit alternate.
+# shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/bench/queue.sh
 source "$bench/queue.sh"
 
 # several TRIALS WAITERS PEER...

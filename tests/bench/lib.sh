@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the benches share: private servers, the peers, tables, targets. Each bench sources it, prints markdown, and says
 # with `target` what was to be reached; see run.sh. RLOCK is the binary that is measured: build/rlock unless set.
 set -euo pipefail
@@ -107,7 +108,7 @@ ask() {
 
 # ---- numbers and tables
 
-calc() { awk "BEGIN {printf \"$1\", $2}"; } # FORMAT EXPRESSION
+calc() { awk "BEGIN {printf \"$1\", ($2)}"; } # FORMAT EXPRESSION
 
 # quantile Q: of the numbers on standard input, one a line
 quantile() { sort -n | awk -v q="$1" '{v[NR] = $1} END {print v[int(q * (NR - 1) + 1.5)]}'; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What it costs to run `true` under a lock that nobody else wants.
+# shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 race() { # ROUNDS PEER...: against limit

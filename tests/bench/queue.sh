@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Hand-offs: from the end of one command to the start of the next that waited for it. Sourced after lib.sh.
 
 # hand_offs PEER WAITERS: one trial, a holder and so many who came one after the other and hold for 5 ms each; their
