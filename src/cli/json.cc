@@ -93,7 +93,7 @@ std::string format_lock(const lock::LockFacts& lock) {
       slots ? std::to_string(lock.capacity->value) : "null",
       lock.cooling.count(),
       json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots); }),
-      lock.waiting,
+      number_or_null(lock.waiting),
       json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }),
       format_last(lock.last),
       format_foreign(lock.foreign),

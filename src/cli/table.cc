@@ -22,6 +22,10 @@ std::string lease_of(const lock::LockFacts& lock, const lock::HolderFacts& holde
   return format_duration(lock.state == lock::State::cooling ? lock.cooling : holder.lease);
 }
 
+std::string count_waiters(const lock::LockFacts& lock) {
+  return lock.waiting ? std::to_string(*lock.waiting) : "no queue";
+}
+
 Row foreign_row(const lock::LockFacts& lock) {
   const auto& key = *lock.foreign;
   const std::string what = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
@@ -33,7 +37,7 @@ Row foreign_row(const lock::LockFacts& lock) {
           "-",
           key.expires_in ? format_duration(*key.expires_in) : "never",
           "-",
-          std::to_string(lock.waiting)};
+          count_waiters(lock)};
 }
 
 void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
@@ -48,10 +52,10 @@ void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
                     format_duration(h.held),
                     lease_of(lock, h),
                     std::to_string(h.fence.value),
-                    std::to_string(lock.waiting)});
+                    count_waiters(lock)});
   }
   if (!lock.foreign && lock.holders.empty()) {
-    rows.push_back({lock.name, "free", "-", "-", "-", "-", "-", "-", std::to_string(lock.waiting)});
+    rows.push_back({lock.name, "free", "-", "-", "-", "-", "-", "-", count_waiters(lock)});
   }
   for (const lock::ServerFacts& server : lock.servers) {
     const std::string_view state = server.state ? state_name(*server.state) : "no answer";

@@ -13,9 +13,7 @@ Error complaint_of(const Answered& answer) {
   if (const auto* fields = std::get_if<Fields>(&answer)) {
     Fields young = *fields;
     return {ExitCode::unavailable,
-            fmt::format("{}: up for {}, which is less than --max-lease: it may have forgotten a lock and does not vote",
-                        young.server(),
-                        format_duration(Milliseconds{young.number()}))};
+            fmt::format("{}: up for {}", young.server(), format_duration(Milliseconds{young.number()}))};
   }
   return {ExitCode::unavailable, "no answer in time"};
 }
@@ -34,6 +32,8 @@ Ballot::Ballot(std::span<const Answered> answers, const Predicate& in_favour) : 
 }
 
 void Ballot::note(const Answered& answer) {
+  if (std::holds_alternative<Fields>(answer))
+    ++young_;
   const Error complaint = complaint_of(answer);
   complaints_ += (complaints_.empty() ? "" : "; ") + std::string{complaint.what()};
   if (complaint.may_pass())
@@ -47,14 +47,16 @@ Error Ballot::failure() const {
   const ExitCode code = lasting ? last_lasting_->code() : ExitCode::unavailable;
   if (servers_ == 1)
     return {code, complaints_, lasting};
-  const auto heard = is_quorate() ? "agreed" : "answered";
+  const auto heard = young_ > 0 ? "may vote" : "answered";
   return {code,
-          fmt::format("{} of {} servers {}, {} are needed: {}",
-                      is_quorate() ? favour_ : favour_ + against_,
-                      servers_,
-                      heard,
-                      majority(),
-                      complaints_.empty() ? "the others did not" : complaints_),
+          fmt::format(
+              "{} of {} servers {}, {} are needed: {}{}",
+              is_quorate() ? favour_ : favour_ + against_,
+              servers_,
+              is_quorate() ? "agreed" : heard,
+              majority(),
+              complaints_.empty() ? "the others did not" : complaints_,
+              young_ > 0 ? "; who is up for less than --max-lease may have forgotten a lock and does not vote" : ""),
           lasting};
 }
 

@@ -32,6 +32,7 @@ class Ballot {
   std::size_t servers_;
   std::size_t favour_ = 0;
   std::size_t against_ = 0;
+  std::size_t young_ = 0;  // of those without a vote
   std::string complaints_;
   std::size_t lasting_ = 0;            // of them those that no repetition mends
   std::optional<Error> last_lasting_;  // which says how to exit

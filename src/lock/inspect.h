@@ -60,7 +60,7 @@ struct LockFacts {
   Milliseconds cooling{0};
   std::vector<HolderFacts> holders;  // by fence; of a cooling lock those it cools after
   std::vector<WaiterFacts> waiters;  // in their order, the first 500
-  long long waiting = 0;             // all of them
+  std::optional<long long> waiting;  // all of them; none: not known, a quorum has no queue
   std::optional<LastRun> last;
   long long acquired = 0, waited = 0, forced = 0;  // times ever
   std::optional<ForeignFacts> foreign;

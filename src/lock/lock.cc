@@ -93,6 +93,14 @@ Request Lock::settle_request(const Token& token, Fence fence) const {
   return script_request(scripts::settle, {.keys = name_.keys(), .values = {token.text(), std::to_string(fence.value)}});
 }
 
+/// By its text at once: who gives up may not be there any more to hear that a server does not know the script.
+Request Lock::cancel_request(const Claim& claim) const {
+  Request request =
+      script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
+  request.command = request.after_noscript;
+  return request;
+}
+
 Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
   if (servers_.size() > 1)
     return acquire_by_majority(loop, claim, place, deadline);
@@ -115,9 +123,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
     refusal = sum_up_refusals(sent);
   }
   const auto cancelled = outcome_is("cancelled");
-  const Request cancel =
-      script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
-  (void)ask(loop, cancel, std::max(deadline, BootClock::now() + withdrawal), cancelled);
+  (void)ask(loop, cancel_request(claim), std::max(deadline, BootClock::now() + withdrawal), cancelled);
   if (refusal)
     return *refusal;
   throw explain(ballot.failure(), name_.prefix());
@@ -229,9 +235,7 @@ Release Lock::release_all(Loop& loop, const Token& token, Deadline deadline) {
 }
 
 void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
-  const Request request =
-      script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
-  (void)decide(ask(loop, request, deadline, outcome_is("cancelled")));
+  (void)decide(ask(loop, cancel_request(claim), deadline, outcome_is("cancelled")));
 }
 
 Forced Lock::force(Loop& loop, std::optional<Fence> fence, Deadline deadline) {

@@ -102,6 +102,7 @@ class Lock {
   bool decide(const Ballot& ballot) const;
   Request acquire_request(const Claim& claim, const Place& place) const;
   Request settle_request(const Token& token, Fence fence) const;
+  Request cancel_request(const Claim& claim) const;
   Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
   Granted sum_up_grants(BootClock::time_point sent) const;
   Answer sum_up_refusals(BootClock::time_point sent) const;

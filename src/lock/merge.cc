@@ -63,6 +63,7 @@ LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
   const State state = decide(votes, majority);
   LockFacts merged = *best_view(views, index, state);
   merged.state = state;
+  merged.waiting.reset();  // in no queue: they ask again and again
   if (state != State::foreign)
     merged.foreign.reset();
   std::erase_if(merged.holders, [&](const HolderFacts& holder) {

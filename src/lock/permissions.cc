@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/escape.h"
+#include "redis/refusal.h"
 
 namespace rlock::lock {
 namespace {
@@ -48,9 +49,7 @@ std::string needed_permissions(std::string_view prefix, Use use) {
 
 Error explain(const Error& error, std::string_view prefix) {
   const std::string_view message{error.what()};
-  const bool missing = message.find("NOPERM") != std::string_view::npos ||
-                       message.find("The user executing the script") != std::string_view::npos;
-  if (error.code() != ExitCode::no_permission || !missing)
+  if (error.code() != ExitCode::no_permission || !redis::lacks_permission(message))
     return error;
   return {error.code(), fmt::format("{}; rlock needs: {}", message, needed_permissions(prefix))};
 }

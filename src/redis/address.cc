@@ -141,8 +141,10 @@ class Parser {
 
   void parse_hosts(std::string_view hosts) {
     const bool sentinel = address_.kind == Address::Kind::sentinel;
+    if (address_.kind == Address::Kind::node && hosts.find(',') != std::string_view::npos)
+      fail("one host only; several independent servers are several --redis, or URLs with spaces between them");
     for (bool more = true; more;) {
-      const auto comma = address_.kind == Address::Kind::node ? std::string_view::npos : hosts.find(',');
+      const auto comma = hosts.find(',');
       more = comma != std::string_view::npos;
       parse_host(hosts.substr(0, comma), sentinel ? sentinel_port : redis_port);
       hosts.remove_prefix(more ? comma + 1 : hosts.size());

@@ -13,16 +13,15 @@ bool has_code(const Reply& reply, Texts codes) {
   return std::any_of(codes.begin(), codes.end(), [&](auto code) { return reply.is_error(code); });
 }
 
-bool says(const Reply& reply, Texts words) {
-  return std::any_of(words.begin(), words.end(), [&](auto word) { return reply.text.find(word) != std::string::npos; });
+bool says(std::string_view text, Texts words) {
+  return std::any_of(words.begin(), words.end(), [&](auto word) { return text.find(word) != std::string::npos; });
 }
 
-/// Redis 7 words what an ACL forbids inside a script as a plain ERR, Redis 5 a wrong password too, and a server with a
-/// password cuts a long command short before it looks at who sent it.
+/// Redis 5 words a wrong password as a plain ERR, and a server with a password cuts a long command short before it looks
+/// at who sent it.
 bool refuses_us(const Reply& reply) {
-  return has_code(reply, {"NOAUTH", "NOPERM", "WRONGPASS", "DENIED"}) ||
-         says(reply, {"The user executing the script", "unauthenticated", "invalid password"}) ||
-         wants_no_password(reply);
+  return has_code(reply, {"NOAUTH", "WRONGPASS", "DENIED"}) || lacks_permission(reply.text) ||
+         says(reply.text, {"unauthenticated", "invalid password"}) || wants_no_password(reply);
 }
 
 /// States of a server that end. Memory that has run out is not one that we wait for: a waiter would only use more.
@@ -38,18 +37,23 @@ bool may_pass(const Reply& reply) {
                    "NOREPLICAS",
                    "MOVED",
                    "ASK"}) ||
-         says(reply, {"max number of clients"});
+         says(reply.text, {"max number of clients"});
 }
 
 }  // namespace
 
+/// What an ACL forbids inside a script is a plain ERR, of Redis 7.0 in the first of these forms, since then in the other.
+bool lacks_permission(std::string_view words) {
+  return says(words, {"NOPERM", "The user executing the script", "ACL failure in script"});
+}
+
 bool wants_no_password(const Reply& reply) {
-  return reply.is_error() && says(reply, {"without any password configured", "no password is set"});
+  return reply.is_error() && says(reply.text, {"without any password configured", "no password is set"});
 }
 
 Error refusal(const Reply& reply) {
   const ExitCode code = refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable;
-  if (reply.is_error("NOAUTH") || says(reply, {"unauthenticated"}))
+  if (reply.is_error("NOAUTH") || says(reply.text, {"unauthenticated"}))
     return {code, "a password is needed: " + reply.text};
   return {code, reply.text, !may_pass(reply)};
 }

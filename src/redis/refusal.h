@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "base/error.h"
 #include "redis/reply.h"
 
@@ -8,6 +10,9 @@ namespace rlock::redis {
 /// What an error reply means, in the server's own words: Error{no_permission} when it refuses who we are, else
 /// Error{unavailable}, which may pass or not.
 Error refusal(const Reply& reply);
+
+/// Whether an error's words are those of an ACL that lacks a permission, outside or inside a script.
+bool lacks_permission(std::string_view words);
 
 /// Whether a server answered AUTH with "nobody needs a password here".
 bool wants_no_password(const Reply& reply);
