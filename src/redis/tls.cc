@@ -186,11 +186,12 @@ void Tls::fail(const std::string& what) const {
                 fmt::format("TLS: the certificate of {} is refused: {}", name_, ssl.verify_error_string(verified)),
                 true};
   }
-  // Its alert may be lost with a connection that is reset.
-  const bool hint = may_lack_certificate_ && ssl.last_error() == 0;
+  // Its alert may be lost with a connection that is reset: then OpenSSL knows nothing, or a failed system call.
+  const unsigned long error = ssl.last_error();
+  const bool hint = may_lack_certificate_ && (error == 0 || ERR_GET_LIB(error) == ERR_LIB_SYS);
   throw Error{ExitCode::unavailable,
               fmt::format("TLS: {}{}",
-                          reason_of(ssl.last_error(), what),
+                          reason_of(error, what),
                           hint ? "; does the server want a certificate of ours (--cert)?" : "")};
 }
 
