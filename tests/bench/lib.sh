@@ -20,9 +20,9 @@ cleanup() {
     kill -KILL $(leftovers) || true # they may have ended by themselves
   done
   stop "${SERVERS[@]}"
-  [[ -n ${TARGETS_SHARED-} ]] || show_targets >&3
+  [[ -n ${SHARED_TARGETS-} || ! -s $TARGETS ]] || show_targets
   rm -rf "$T"
-} 2>/dev/null 3>&1
+} 2>/dev/null
 
 # build NAME...: the programs of this directory, static, for that is what costs a start the least. What is under the lock
 # is built with musl where it is there: a tenth of the start of glibc, and the lock's own cost shows.
@@ -140,7 +140,7 @@ show_targets() {
 }
 
 hermetic
-TARGETS=${TARGETS_SHARED:-$T/targets}
+TARGETS=${SHARED_TARGETS:-$T/targets}
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

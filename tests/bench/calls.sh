@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What one locked section asks of Redis, counted there: commands that clients send, not those inside a script.
+# shellcheck source=tests/bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/bench/queue.sh
+source "$bench/queue.sh"
+
+# sent COMMAND...: sets SENT, how many commands Redis was sent while it ran, but for our own questions
+sent() {
+  : >"$T/monitor"
+  ask ECHO begin
+  "$@"
+  ask ECHO end
+  wait_for_text '"ECHO" "end"' "$T/monitor"
+  SENT=$(grep -Evc ' lua\]|"(ECHO|ZCARD|LLEN)"' "$T/monitor")
+}
+
+# renewing SECONDS: of rlock, ten renewals a second
+renewing() { rlock run --key calls --ttl 2 --renew-every 0.1 --report "$T/report" -- sleep "$1"; }
+
+"$REDIS_CLI" -s "$REDIS_SOCK" MONITOR >>"$T/monitor" &
+disown
+wait_for_text OK "$T/monitor"
+mapfile -t peers < <(present limit rlock redis-cli redis-py)
+
+heading 'Commands sent to Redis' lock 'per section, uncontended' 'per section that waited, 5 in the queue' 'per renewal'
+for peer in "${peers[@]}"; do
+  under "$peer" calls
+  "${UNDER[@]}" "$TRUE" # the server learns the scripts
+  sent "${UNDER[@]}" "$TRUE"
+  alone=$SENT
+  sent hand_offs "$peer" 5
+  waited=$(calc %.1f "($SENT - $alone) / 5")
+  renewal=-
+  if [[ $peer == rlock ]]; then
+    renewing 0.5 # the server learns this script
+    sent renewing 2
+    renewal=$(calc %.1f "($SENT - $alone) / $(jq .renewals "$T/report")")
+    target 'commands of an uncontended section' most 2 "$alone"
+    target 'commands of a section that waited' most 4 "$waited"
+    target 'commands of a renewal' most 1 "$renewal"
+  fi
+  row "$peer" "$alone" "$waited" "$renewal"
+done

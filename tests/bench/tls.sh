@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What TLS adds to a start: to `run -- true` on the same server without.
+# shellcheck source=tests/bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+build race
+start_tls_redis localhost
+mkdir "$T/hashed"
+cp "$T/ca.crt" "$T/hashed/ca.pem"
+openssl rehash "$T/hashed"
+
+add() { # NAME URL [OPTION...]
+  entries+=(@ "$1" rlock run --key tls --redis "${@:2}" -- "$TRUE")
+}
+
+add plaintext "redis://127.0.0.1:$REDIS_PORT"
+add file "$RLOCK_REDIS" --cacert "$T/ca.crt"
+add directory "$RLOCK_REDIS" --cacert "$T/hashed"
+"$T/bin/race" 60 "${entries[@]}" >"$T/times"
+
+heading 'TLS: `run -- true`' 'authorities from' 'median, ms' 'more than plaintext, ms'
+while read -r name median _ _ excess; do
+  excess=$(calc %.1f "$excess / 1000")
+  row "$name" "$(calc %.1f "$median / 1000")" "$excess"
+  [[ $name == plaintext ]] || target "TLS start with a CA $name, more than plaintext" most 8 "$excess" ' ms'
+done <"$T/times"
