@@ -23,6 +23,7 @@ test    bats            bats
 test    parallel        env_parallel
 test    jq              jq
 test    python3         python3
+test    strace          strace
 test    zsh             zsh
 test    fish            fish
 lint    clang-format    clang-format
