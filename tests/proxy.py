@@ -8,13 +8,17 @@ FIFO, each acknowledged by printing it:
 
     pass          as a good network
     delay SECONDS replies arrive later
-    drop          requests arrive, replies do not
+    drop          requests arrive, replies do not, until it says pass: then they arrive late
+    deaf          likewise, but the requests do not arrive
+    dark          neither arrives
     cut           the next reply is lost with its connection; then as pass
     strand        nothing more arrives on the connections that exist; new ones work
 """
 
 import asyncio
 import sys
+
+WITHHELD = {"drop": {True}, "deaf": {False}, "dark": {True, False}}  # of replies, of requests
 
 
 class Network:
@@ -23,9 +27,14 @@ class Network:
         self.mode, self.delay = "pass", 0.0
         self.stranded = set()
         self.open = set()
+        self.changed = asyncio.Event()
 
     async def accept(self, client_reader, client):
-        server_reader, server = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            server_reader, server = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            client.close()
+            return
         ends = (client, server)
         self.open.add(ends)
         await asyncio.gather(self.carry(client_reader, server, ends), self.carry(server_reader, client, ends, True))
@@ -34,7 +43,7 @@ class Network:
         try:
             while data := await source.read(65536):
                 if self.arrives(ends, is_reply):
-                    await asyncio.sleep(self.delay if is_reply else 0)
+                    await self.journey(is_reply)
                     target.write(data)
         except OSError:
             pass
@@ -45,13 +54,20 @@ class Network:
         if is_reply and self.mode == "cut":
             self.mode = "pass"
             raise ConnectionResetError
-        return ends not in self.stranded and not (is_reply and self.mode == "drop")
+        return ends not in self.stranded
+
+    async def journey(self, is_reply):
+        await asyncio.sleep(self.delay if is_reply else 0)
+        while is_reply in WITHHELD.get(self.mode, ()):
+            await self.changed.wait()
 
     def obey(self, line):
         self.mode, *seconds = line.split()
         self.delay = float(*seconds)
         if self.mode == "strand":
             self.stranded |= self.open
+        self.changed.set()
+        self.changed = asyncio.Event()
         print(line, end="", flush=True)
 
 

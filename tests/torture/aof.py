@@ -1,0 +1,107 @@
+"""What the servers wrote down: who was granted what, until when, and in which order."""
+
+import collections
+import dataclasses
+
+PREFIX = "rlock:"
+
+
+@dataclasses.dataclass
+class Lease:
+    """Of one token, as one server had it; times in ms of that server's wall clock."""
+
+    key: str
+    fence: int
+    expires: int = 0
+    cools: int = 0
+
+
+def commands(data):
+    """Those in an append-only file, the torn one at its end left out."""
+    at = 0
+    try:
+        while at < len(data):
+            line = data.index(b"\r\n", at)
+            if data[at : at + 1] != b"*":  # an annotation
+                at = line + 2
+                continue
+            words, count = [], int(data[at + 1 : line])
+            at = line + 2
+            for _ in range(count):
+                line = data.index(b"\r\n", at)
+                begin, size = line + 2, int(data[at + 1 : line])
+                words.append(data[begin : begin + size])
+                at = begin + size + 2
+            yield words
+    except ValueError:
+        return
+
+
+class Log:
+    """One append-only file."""
+
+    def __init__(self, path):
+        self.leases = {}  # (key, token) -> Lease
+        self.order = collections.defaultdict(list)  # key -> fences as they were granted
+        self.queued_grants = 0
+        self.passed = []  # (key, token, token of a waiter before it in the queue)
+        self.queues = collections.defaultdict(dict)  # its key -> token -> ticket
+        self.tickets = {}  # token -> ticket, also of those who have left the queue
+        self.capacity = {}  # token -> number
+        self.in_force = None
+        for words in commands(path.read_bytes()):
+            name, *rest = [word.decode(errors="replace") for word in words]
+            verb = self.VERBS.get(name.upper())
+            if verb:
+                verb(self, *rest)
+
+    def zadd(self, queue, *words):
+        ticket, token = words[-2:]
+        self.tickets[token] = int(ticket)
+        self.queues[queue].setdefault(token, int(ticket))
+
+    def zrem(self, queue, *tokens):
+        for token in tokens:
+            self.queues[queue].pop(token, None)
+
+    def delete(self, *keys):
+        for key in keys:
+            self.queues.pop(key, None)
+
+    def flushall(self, *_):
+        self.queues.clear()
+
+    def hset(self, key, *fields):
+        pairs = list(zip(fields[::2], fields[1::2]))
+        if key.endswith("}:waiters"):
+            for token, text in pairs:
+                self.capacity[token] = int(text.split()[0])
+        elif not key.endswith(("}:meta", "}:queue")):
+            for token, text in pairs:
+                if token == "rlock":
+                    self.in_force = int(text)
+                else:
+                    self.record(key, token, text)
+
+    def record(self, key, token, text):
+        expires, cools, fence, *_ = map(int, text.split()[:4])
+        name = key.removeprefix(PREFIX)
+        known = self.leases.get((name, token))
+        if known is None or known.fence != fence:
+            self.grant(name, key, token, fence)
+            known = self.leases[name, token] = Lease(name, fence)
+        known.expires = max(known.expires, expires)
+        known.cools = max(known.cools, cools)
+
+    def grant(self, name, key, token, fence):
+        """Nobody who stands in the queue may be passed, but by one who fits beside it."""
+        self.order[name].append(fence)
+        queue = self.queues[f"{{{key}}}:queue"]
+        mine = self.tickets.get(token, float("inf"))
+        self.queued_grants += token in self.tickets
+        for other, ticket in queue.items():
+            beside = self.in_force != 1 and self.capacity.get(other) == self.in_force
+            if other != token and ticket < mine and not beside:
+                self.passed.append((name, token, other))
+
+    VERBS = {"ZADD": zadd, "ZREM": zrem, "HSET": hset, "HMSET": hset, "DEL": delete, "UNLINK": delete, "FLUSHALL": flushall}

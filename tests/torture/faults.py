@@ -1,0 +1,189 @@
+"""What goes wrong, and when. A fault is a generator: it does its harm, yields the seconds to wait, and heals. One that
+finds nothing to harm returns without yielding. The seed decides everything but whom a fault finds at that moment."""
+
+import random
+import signal
+
+from processes import boottime, send
+
+STORM, CALM = 10, 3  # seconds: nobody can show how fast it recovers if it never rains less
+
+
+# ---- aimed at one run, mostly at a holder. One fault each: if both of rlock's processes fail it promises nothing.
+
+PROCESS_FAULTS = {
+    "keeper killed": 3, "keeper frozen": 3, "guard killed": 2, "guard frozen": 2, "command killed": 1,
+    "command frozen": 1, "run terminated": 1, "waiter killed": 2, "waiter frozen": 2,
+}  # fmt: skip
+
+
+def strike(population, rng, name):
+    who, deed = name.split()
+    candidates = population.waiters() if who == "waiter" else population.holders()
+    candidates = [a for a in candidates if not a.fault and (a.lonely or name != "command killed")]
+    if not candidates:
+        return
+    attempt = rng.choice(candidates)
+    pid = {"guard": attempt.guard, "command": attempt.command}.get(who, lambda: attempt.pid)()
+    if pid is None:
+        return
+    attempt.fault = name
+    if deed != "frozen":
+        send(pid, {"killed": signal.SIGKILL, "terminated": signal.SIGTERM}[deed])
+        yield 0
+        return
+    send(pid, signal.SIGSTOP)
+    yield attempt.lease * rng.uniform(0.1, 1.6)
+    send(pid, signal.SIGCONT)
+
+
+# ---- of a server that keeps what it was told
+
+
+def freeze(server, rng):
+    server.freeze()
+    yield outage(rng)
+    server.thaw()
+
+
+def restart(server, rng):
+    server.kill()
+    yield outage(rng)
+    server.start()
+    yield 0.1
+
+
+def pause_clients(server, rng):
+    seconds = outage(rng)
+    server.tell("CLIENT", "PAUSE", round(seconds * 1000), rng.choice(["ALL", "WRITE"]))
+    yield seconds
+
+
+def kill_clients(server, rng):
+    server.tell("CLIENT", "KILL", "TYPE", rng.choice(["normal", "pubsub"]))
+    yield 0.05
+
+
+def flush_scripts(server, _rng):
+    server.tell("SCRIPT", "FLUSH")
+    yield 0.05
+
+
+SERVER_FAULTS = {freeze: 3, restart: 3, pause_clients: 2, kill_clients: 2, flush_scripts: 1}
+
+
+# ---- of the network between the far clients and a server
+
+
+def slow(link, rng):
+    link.obey("delay", round(rng.uniform(0.02, 1.5), 3))
+    yield rng.uniform(0.5, 3)
+    link.obey("pass")
+
+
+def late_then_dark(link, rng):
+    """Who takes the answer's time for the lease's beginning believes too long in it."""
+    delay = rng.uniform(0.3, 0.9)
+    link.obey("delay", round(delay, 3))
+    yield delay + rng.uniform(0.1, 0.6)
+    link.obey("dark")
+    yield rng.uniform(1, 3.5)
+    link.obey("pass")
+
+
+def silence(mode):
+    def fault(link, rng):
+        link.obey(mode)
+        yield outage(rng)
+        link.obey("pass")
+
+    fault.__name__ = mode
+    return fault
+
+
+def once(mode):
+    def fault(link, _rng):
+        link.obey(mode)
+        yield 0.05
+
+    fault.__name__ = mode
+    return fault
+
+
+NETWORK_FAULTS = {
+    slow: 2, late_then_dark: 3, silence("drop"): 2, silence("deaf"): 2, silence("dark"): 2,
+    once("cut"): 2, once("strand"): 1,
+}  # fmt: skip
+
+
+def outage(rng):
+    """Most are ridden out, some are not."""
+    return rng.choice([rng.uniform(0.05, 0.3), rng.uniform(0.3, 1), rng.uniform(1, 3.5)])
+
+
+# ---- when
+
+
+class Lane:
+    """Faults of one sort, one after the other."""
+
+    def __init__(self, lab, name, seed, gap, begin):
+        self.lab, self.name, self.gap, self.begin = lab, name, gap, begin
+        self.rng = random.Random(f"{seed} {name}")
+        self.fault, self.fault_name = None, ""
+        self.since, self.next_at = 0, 0
+        self.did_harm = False
+
+    def advance(self, now, storm):
+        if now < self.next_at:
+            return
+        if self.fault is None and storm:
+            self.fault_name, self.fault = self.begin(self.rng)
+            self.since, self.did_harm = now, False
+        if self.fault is not None:
+            self.step(now)
+
+    def step(self, now):
+        pause = next(self.fault, None)
+        if pause is not None:
+            self.did_harm, self.next_at = True, now + pause
+            return
+        if self.did_harm:
+            self.lab.note({"fault": self.fault_name, "lane": self.name, "begin": self.since, "end": now})
+        self.fault = None
+        self.next_at = now + self.rng.expovariate(1 / self.gap)
+
+
+def lanes(lab, topology, population, seed):
+    def process(rng):
+        name = rng.choices(list(PROCESS_FAULTS), PROCESS_FAULTS.values())[0]
+        return name, strike(population, rng, name)
+
+    def one_of(faults, victims):
+        def begin(rng):
+            fault = rng.choices(list(faults), faults.values())[0]
+            return fault.__name__, fault(rng.choice(victims), rng)
+
+        return begin
+
+    for number in range(3):
+        yield Lane(lab, "process", f"{seed} {number}", 1, process)
+    yield Lane(lab, "server", seed, 1.5, one_of(SERVER_FAULTS, topology.servers))
+    if topology.links:
+        yield Lane(lab, "network", seed, 1.5, one_of(NETWORK_FAULTS, topology.links))
+
+
+class Weather:
+    """All lanes together."""
+
+    def __init__(self, every_lane):
+        self.lanes = list(every_lane)
+        self.start = boottime()
+
+    def advance(self, goes_on):
+        """Begins new faults while it goes on, and ends those that have begun. False when there is nothing to end."""
+        now = boottime()
+        storm = goes_on and (now - self.start) % (STORM + CALM) < STORM
+        for lane in self.lanes:
+            lane.advance(now, storm)
+        return any(lane.fault for lane in self.lanes)

@@ -1,0 +1,188 @@
+"""Redis servers that fail on demand, and the ways that lead to them."""
+
+import os
+import pathlib
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from processes import boottime, send, spawn
+
+HERE = pathlib.Path(__file__).parent
+SERVER = os.environ.get("REDIS_SERVER", "redis-server")
+CLI = SERVER.removesuffix("-server") + "-cli"
+PATIENCE = 20  # seconds that any step may take: only a bug takes them
+
+
+def wait_until(condition, what):
+    deadline = boottime() + PATIENCE
+    while not condition():
+        if boottime() > deadline:
+            raise TimeoutError(f"waited in vain until {what}")
+        time.sleep(0.02)
+
+
+def free_port():
+    """Below the ports that the kernel gives to clients, and with the port of a cluster's bus free too."""
+    while True:
+        port = random.randrange(20000, 22600)
+        try:
+            for candidate in (port, port + 10000):
+                with socket.create_server(("127.0.0.1", candidate)):
+                    pass
+            return port
+        except OSError:
+            pass
+
+
+class Redis:
+    """One server, with a folder of its own. It writes down all that it does, and keeps what it has written."""
+
+    def __init__(self, lab, name, *options, clock_error=None):
+        self.folder = lab.folder / name
+        self.folder.mkdir()
+        self.name, self.lab, self.port = name, lab, free_port()
+        self.environment = lab.environment
+        self.pid = None
+        self.argv = [
+            SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", str(self.socket),
+            "--dir", str(self.folder), "--save", "", "--appendonly", "yes", "--appendfsync", "no",
+            "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0", *options,
+        ]  # fmt: skip
+        if clock_error is not None:
+            self.set_clock(clock_error)
+            self.environment = lab.environment | {
+                "LD_PRELOAD": os.environ["TORTURE_CLOCK"],
+                "CLOCK_ERROR": str(self.folder / "clock"),
+            }
+
+    @property
+    def socket(self):
+        return self.folder / "socket"
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
+
+    def set_clock(self, seconds):
+        """How far its wall clock is ahead."""
+        file = self.folder / "clock"
+        with open(file, "r+b" if file.exists() else "wb") as clock:
+            clock.write(struct.pack("q", round(seconds * 1e6)))
+
+    def start(self):
+        self.pid = spawn(self.argv, self.environment, self.folder / "log")
+
+    def is_ready(self):
+        return self.ask("PING") == "PONG"
+
+    def wait_ready(self):
+        wait_until(self.is_ready, f"{self.name} answers")
+
+    def freeze(self):
+        send(self.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        send(self.pid, signal.SIGCONT)
+
+    def kill(self):
+        self.keep_log()
+        send(self.pid, signal.SIGKILL)
+
+    def forget(self):
+        """To be done between kill and start."""
+        for file in self.folder.glob("appendonlydir/*"):
+            file.unlink()
+
+    def ask(self, *words):
+        """The answer, or "" where there was none."""
+        cli = [CLI, "-s", str(self.socket), *map(str, words)]
+        try:
+            done = subprocess.run(cli, capture_output=True, text=True, timeout=1, check=False)
+        except subprocess.TimeoutExpired:
+            return ""
+        return done.stdout.strip()
+
+    def tell(self, *words):
+        """Without waiting for an answer."""
+        spawn([CLI, "-s", str(self.socket), *map(str, words)], self.environment, self.folder / "cli.log")
+
+    def keep_log(self):
+        """A second name for what it has written, which it deletes when it becomes another's replica."""
+        for file in self.folder.glob("appendonlydir/*.aof"):
+            kept = self.lab.folder / f"{self.name}.{file.stat().st_ino}.aof"
+            if not kept.exists():
+                os.link(file, kept)
+
+
+class Link:
+    """A network between clients and a server: see tests/proxy.py."""
+
+    def __init__(self, lab, server):
+        orders = lab.folder / f"{server.name}.orders"
+        output = lab.folder / f"{server.name}.link"
+        os.mkfifo(orders)
+        self.pid = spawn(
+            ["python3", str(HERE.parent / "proxy.py"), str(server.port), str(orders)],
+            lab.environment,
+            output,
+            lab.folder / f"{server.name}.link.log",
+        )
+        self.orders = os.open(orders, os.O_RDWR)
+        wait_until(output.read_text, "the proxy listens")
+        self.url = f"redis://127.0.0.1:{int(output.read_text(encoding='ascii').split()[0])}"
+
+    def obey(self, *words):
+        os.write(self.orders, (" ".join(map(str, words)) + "\n").encode())
+
+
+class Topology:
+    """What the clients talk to. `urls` is RLOCK_REDIS for each site from which they do: near, and far behind links."""
+
+    queues = True  # waiters are served in turn
+    variables = {}  # that rlock is to see besides
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.servers = []
+        self.links = []
+        self.urls = {}
+
+    def start(self):
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait_ready()
+        self.arrange()
+
+    def arrange(self):
+        """Whatever must be done once the servers answer."""
+
+    def stop(self):
+        self.keep_logs()
+        for pid in [server.pid for server in self.servers] + [link.pid for link in self.links]:
+            send(pid, signal.SIGKILL)
+
+    def keep_logs(self):
+        for server in self.servers:
+            server.keep_log()
+
+    def keys(self):
+        """All that is stored, anywhere."""
+        return sorted({key for server in self.servers for key in server.ask("--raw", "KEYS", "*").splitlines()})
+
+
+class Single(Topology):
+    def __init__(self, lab):
+        super().__init__(lab)
+        self.servers = [Redis(lab, "server")]
+
+    def arrange(self):
+        self.links = [Link(self.lab, self.servers[0])]
+        self.urls = {"near": self.servers[0].url, "far": self.links[0].url}
+
+
+TOPOLOGIES = {"single": Single}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Tries to break mutual exclusion, and tells whether it could. Started by run.sh, which explains the options."""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import checker
+from faults import Weather, lanes
+from processes import MARK, boottime, marked, send, spawn
+from servers import TOPOLOGIES
+from workload import KEYS, Population
+
+TICK = 0.005
+LONGEST_DRAIN = 120  # seconds until everybody must have been served, after the last fault
+
+
+class Lab:
+    """The folder of a run, the history in it, and the environment of what is started."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.history = open(self.folder / "history", "a", encoding="utf-8")
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("RLOCK", "REDIS"))}
+        self.environment = keep | {"HOME": str(folder), "LC_ALL": "C"}
+
+    def note(self, facts):
+        print(json.dumps(facts), file=self.history)
+
+
+class Run:
+    def __init__(self, lab, options):
+        self.lab, self.options = lab, options
+        self.topology = TOPOLOGIES[options.topology](lab)
+        self.topology.start()
+        self.rng = random.Random(options.seed)
+        self.population = Population(lab, self.topology, self.rng)
+        self.weather = Weather(lanes(lab, self.topology, self.population, options.seed))
+
+    def load(self):
+        """Faults and fresh runs until the time is over, then what has begun comes to its end."""
+        end = boottime() + self.options.seconds
+        change, target = 0, 0
+        while boottime() < end:
+            if boottime() > change:
+                change = boottime() + 3
+                target = self.rng.randint(20, self.options.most)
+                self.topology.keep_logs()
+            if boottime() > end - 5:
+                target = 20
+            self.population.keep_at(target)
+            self.weather.advance(True)
+            self.tick()
+        while self.weather.advance(False):
+            self.tick()
+
+    def drain(self):
+        self.lab.note({"healed": boottime()})
+        end = boottime() + LONGEST_DRAIN
+        while self.population.alive and boottime() < end:
+            self.tick()
+        for attempt in self.population.alive.values():
+            self.lab.note(attempt.facts())
+
+    def tick(self):
+        self.population.reap()
+        time.sleep(TICK)
+
+    def inspect(self):
+        """What is left behind, once every key was locked again and has been given back."""
+        left = sorted(marked(self.lab.folder))
+        for pid in left:
+            send(pid, signal.SIGKILL)
+        refused = [key for key in KEYS if not self.population.lock_once(key)]
+        keys = [key for key in self.topology.keys() if not key.endswith(":meta")]
+        clock = time.time() - boottime()
+        self.lab.note({"orphans": len(left), "refused": refused, "leaked": keys, "clock": clock})
+        self.topology.stop()
+        self.lab.history.close()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="single")
+    parser.add_argument("--most", type=int, default=150)
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="torture.")
+    lab = Lab(folder)
+    lab.note(vars(options))
+    run = Run(lab, options)
+    try:
+        run.load()
+        run.drain()
+        run.inspect()
+    finally:
+        for pid in marked(folder):
+            send(pid, signal.SIGKILL)
+        run.topology.stop()
+    sound = checker.report(pathlib.Path(folder))
+    if sound and not options.keep:
+        shutil.rmtree(folder)
+    else:
+        print(f"history: {folder}")
+    return 0 if sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""What the clients do: runs of rlock, of every kind, on four keys, with the witness as their command."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+
+import layout
+from processes import MARK, boottime, first_child, reap, spawn
+
+# key -> cell of the resources, number of slots; what runs of it may be
+KEYS = {
+    "ledger": dict(cell=0, kinds={"exclusive": 5, "shared": 2, "reentered": 1, "nested": 1}),
+    "catalog": dict(cell=8, kinds={"shared": 6, "exclusive": 2}),
+    "seats": dict(cell=16, kinds={"slots": 1}),
+    "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1}),
+}
+SLOTS = 3
+OPTIONS = {"shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
+PATIENT = 10**6
+
+
+@dataclasses.dataclass
+class Attempt:
+    """One `rlock run` and what is known of it. A run inside it has the number after it."""
+
+    number: int
+    key: str
+    kind: str
+    site: str
+    lease: float
+    wait: float  # seconds, or PATIENT
+    runtime: float  # 0: without limit
+    inner_key: str = ""
+    lonely: bool = True  # its command has no descendants
+    fault: str = ""  # that was aimed at it
+    born: float = 0
+    ended: float = 0
+    status: int | None = None
+    pid: int = 0
+
+    def guard(self):
+        return first_child(self.pid)
+
+    def command(self):
+        guard = self.guard()
+        return guard and first_child(guard)
+
+    def facts(self):
+        return {"attempt": self.number} | {k: v for k, v in dataclasses.asdict(self).items() if k not in ("number", "pid")}
+
+
+class Population:
+    """The runs that are under way, kept at a number."""
+
+    def __init__(self, lab, topology, rng):
+        self.lab, self.rng, self.topology = lab, rng, topology
+        self.environment = lab.environment | topology.variables | {MARK: str(lab.folder)}
+        self.alive = {}  # pid -> attempt
+        self.count = 0
+        (lab.folder / "errors").mkdir()
+        with open(lab.folder / "stamps", "wb") as stamps:
+            stamps.truncate(layout.RECORD.size * layout.MOST_ATTEMPTS)
+        with open(lab.folder / "resources", "wb") as resources:
+            resources.truncate(65536)
+        self.stamps = layout.Stamps(lab.folder)
+
+    def keep_at(self, target):
+        while len(self.alive) < target:
+            self.start_one()
+
+    def start_one(self):
+        attempt = self.invent()
+        attempt.born = boottime()
+        environment = self.environment | {"RLOCK_REDIS": self.topology.urls[attempt.site]}
+        attempt.pid = spawn(self.command_line(attempt), environment, self.errors_of(attempt))
+        self.alive[attempt.pid] = attempt
+        self.count += 2 if attempt.inner_key else 1
+
+    def invent(self):
+        rng = self.rng
+        key = rng.choice(list(KEYS))
+        kinds = KEYS[key]["kinds"]
+        kind = rng.choices(list(kinds), kinds.values())[0]
+        lease = rng.choice([1, 1.5, 2, 3])
+        wait = rng.choices([0, rng.uniform(0.1, 5), PATIENT], [15, 25, 60])[0]
+        inner_key = {"reentered": key, "nested": "report"}.get(kind, "")
+        runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.1 else 0
+        return Attempt(self.count, key, kind, rng.choice(list(self.topology.urls)), lease, wait, runtime, inner_key)
+
+    def command_line(self, attempt):
+        rng = self.rng
+        run = self.run(attempt.key, attempt.kind, attempt.lease)
+        run += {0: ["-n"], PATIENT: []}.get(attempt.wait, ["-w", f"{attempt.wait:.2f}"])
+        if attempt.runtime:
+            run += ["--max-runtime", f"{attempt.runtime:.2f}"]
+        if attempt.kind == "cooling":
+            run += ["--min-hold", f"{attempt.lease * rng.uniform(0.1, 0.8):.2f}"]
+        witness = self.witness(attempt.number, attempt.key, attempt.kind, self.hold(attempt))
+        if rng.random() < 0.3:
+            witness.append("stubborn")
+        if rng.random() < 0.3:
+            attempt.lonely = False
+            witness += rng.sample(["child", "session", "orphan"], rng.randint(1, 3))
+        if attempt.inner_key:
+            attempt.lonely = False
+            witness += ["--", *self.run(attempt.inner_key, "exclusive", attempt.lease), "-w", "5", "--"]
+            witness += self.witness(attempt.number + 1, attempt.inner_key, "exclusive", self.hold(attempt))
+        return [*run, "--", *witness]
+
+    def run(self, key, kind, lease):
+        return ["rlock", "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
+
+    def witness(self, number, key, kind, hold):
+        does = {"shared": "read", "reentered": "idle", "nested": "idle"}.get(kind, "write")
+        files = self.lab.folder
+        cell = str(KEYS[key]["cell"])
+        witness = os.environ["TORTURE_WITNESS"]
+        return [witness, str(files / "stamps"), str(number), str(files / "resources"), cell, str(round(hold)), does]
+
+    def hold(self, attempt):
+        """In ms: mostly short, so that there are many, and some longer than the lease."""
+        return 1000 * attempt.lease * self.rng.choices(
+            [0, self.rng.uniform(0, 0.02), self.rng.uniform(0, 0.5), self.rng.uniform(0.5, 2)], [40, 45, 10, 5]
+        )[0]
+
+    def errors_of(self, attempt) -> pathlib.Path:
+        return self.lab.folder / "errors" / str(attempt.number)
+
+    def holders(self):
+        """Those whose command is running now."""
+        return [a for a in self.alive.values() if self.stamps[a.number].runs]
+
+    def waiters(self):
+        return [a for a in self.alive.values() if not self.stamps[a.number].began]
+
+    def reap(self):
+        for pid, status in reap():
+            attempt = self.alive.pop(pid, None)
+            if attempt is None:
+                continue
+            attempt.ended, attempt.status = boottime(), status
+            self.lab.note(attempt.facts())
+            if status in (0, 75):
+                self.errors_of(attempt).unlink(missing_ok=True)
+
+    def lock_once(self, key):
+        """Whether it can be had, by one who goes alone."""
+        kind = next(iter(KEYS[key]["kinds"]))
+        run = ["rlock", "run", "-k", key, "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
+        environment = self.environment | {"RLOCK_REDIS": self.topology.urls["near"]}
+        return subprocess.run(run, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
