@@ -15,7 +15,7 @@ Error complaint_of(const Answered& answer) {
     return {ExitCode::unavailable,
             fmt::format("{}: up for {}", young.server(), format_duration(Milliseconds{young.number()}))};
   }
-  return {ExitCode::unavailable, "no answer in time"};
+  return {ExitCode::unavailable, "no answer yet"};
 }
 
 }  // namespace

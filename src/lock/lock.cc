@@ -10,8 +10,9 @@
 namespace rlock::lock {
 namespace {
 
-constexpr Milliseconds split_grace{50};     // for servers that might still tip a vote
-constexpr Milliseconds renewal_grace{100};  // nobody waits for a renewal, and who misses one is no help later
+constexpr Milliseconds split_grace{50};  // for servers that might still tip a vote
+constexpr Milliseconds prompt_grace{3};
+constexpr Milliseconds patient_grace{100};  // a server that misses a renewal is no help later
 constexpr Milliseconds withdrawal{500};
 
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
@@ -43,6 +44,7 @@ Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lea
     : servers_(servers),
       name_(std::move(name)),
       max_lease_(servers.size() > 1 ? max_lease : Milliseconds{0}),
+      lagged_(servers.size()),
       settled_(servers.size()) {}
 
 bool Lock::was_reached() const {
@@ -55,16 +57,28 @@ bool Lock::was_asked() const {
 }
 
 /// All servers' answers are kept for whoever wants more than the result.
-Ballot Lock::ask(
-    Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Milliseconds grace) {
+Ballot Lock::ask(Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Pace pace) {
   const auto still = [&](std::span<const Answered> answers) -> std::optional<Milliseconds> {
     const Ballot ballot{answers, in_favour};
     if (ballot.passed() || ballot.rejected())
-      return grace;
+      return grace(answers, pace);
     return ballot.is_quorate() ? std::optional{split_grace} : std::nullopt;
   };
   answers_ = call_everywhere(loop, servers_, request, deadline, still);
+  for (std::size_t i = 0; i < answers_.size(); ++i) lagged_[i] = std::holds_alternative<Error>(answers_[i]);
   return Ballot{answers_, in_favour};
+}
+
+/// For those who have not answered yet. Who lagged the last time too is most likely dead: it has as long again as the
+/// majority needed, and no more.
+Milliseconds Lock::grace(std::span<const Answered> answers, Pace pace) const {
+  if (pace == Pace::patient)
+    return patient_grace;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(answers[i]) && !lagged_[i])
+      return prompt_grace;
+  }
+  return Milliseconds{0};
 }
 
 /// True when a majority is in favour, false when none can be any more; throws when too many failed to tell.
@@ -178,7 +192,7 @@ Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadli
 
 Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline) {
   const Request request = script_request(scripts::renew, {.keys = {name_.key()}, .values = {token.text(), text(ttl)}});
-  const bool extended = decide(ask(loop, request, deadline, outcome_is("extended"), renewal_grace));
+  const bool extended = decide(ask(loop, request, deadline, outcome_is("extended"), Pace::patient));
   return extended ? Renewal::extended : Renewal::lost;
 }
 
@@ -242,7 +256,7 @@ Forced Lock::force(Loop& loop, std::optional<Fence> fence, Deadline deadline) {
   const Request request =
       script_request(scripts::force, {.keys = name_.keys(), .values = {fence ? std::to_string(fence->value) : ""}});
   (void)decide(ask(
-      loop, request, deadline, [](const Fields&) { return true; }, renewal_grace));
+      loop, request, deadline, [](const Fields&) { return true; }, Pace::patient));
   std::vector<Owner> evicted;
   for (Answered& answer : answers_) {
     auto* fields = std::get_if<Fields>(&answer);

@@ -93,12 +93,14 @@ class Lock {
 
  private:
   using Answers = std::vector<Answered>;
+  enum class Pace { prompt, patient };  // patient: nobody waits for the result
 
   Ballot ask(Loop& loop,
              const Request& request,
              Deadline deadline,
              const Ballot::Predicate& in_favour,
-             Milliseconds grace = Milliseconds{3});
+             Pace pace = Pace::prompt);
+  Milliseconds grace(std::span<const Answered> answers, Pace pace) const;
   bool decide(const Ballot& ballot) const;
   Request acquire_request(const Claim& claim, const Place& place) const;
   Request settle_request(const Token& token, Fence fence) const;
@@ -116,6 +118,7 @@ class Lock {
   LockName name_;
   Milliseconds max_lease_;
   Answers answers_;            // to the last question
+  std::vector<bool> lagged_;   // servers that did not answer it
   std::vector<bool> settled_;  // servers that are known to have the fence
 };
 

@@ -28,18 +28,21 @@ class Round {
 
   std::vector<Answered> finish(Loop& loop, const Grace& grace) {
     const auto start = BootClock::now();
-    std::optional<Deadline> cut;
+    std::optional<BootClock::time_point> enough;  // since when the answers will do
     while (advance()) {
       const auto now = BootClock::now();
-      if (const auto least = grace(answers_); least && !cut)
-        cut = std::min(deadline_, now + std::max<BootClock::duration>(now - start, *least));
-      if (cut && now >= *cut)
+      Deadline cut = deadline_;
+      if (const auto least = grace(answers_)) {
+        enough = enough.value_or(now);
+        cut = std::min(deadline_, *enough + std::max<BootClock::duration>(*enough - start, *least));
+      }
+      if (now >= cut)
         break;
-      wait(loop, cut.value_or(deadline_));
+      wait(loop, cut);
     }
     for (std::size_t i = 0; i < servers_.size(); ++i) {
       if (is_open(i))
-        servers_[i].abandon();
+        abandon(i);
     }
     return std::move(answers_);
   }
@@ -76,6 +79,11 @@ class Round {
     }
     check_reply(server.address(), replies[0]);
     answers_[i] = Fields{server.address(), std::move(replies[0])};
+  }
+
+  void abandon(std::size_t i) {
+    servers_[i].abandon();
+    answers_[i] = Error{ExitCode::unavailable, servers_[i].address().url + ": no answer in time"};
   }
 
   void wait(Loop& loop, Deadline cut) {
