@@ -14,10 +14,10 @@ measure() { # WAITERS TRIALS: sets P50 and CALLS, both of this WAITERS, and prin
   done
   P50=$(quantile 0.5 <"$T/latencies.rlock.$1")
   CALLS=$(calc %.2f "($(script_calls) - 2 * $2) / $(($1 * $2))") # the holder's two do not count
-  row "$1" "$(calc %.2f "$P50")" "$(calc %.2f "$(quantile 0.99 <"$T/latencies.rlock.$1")")" "$CALLS" "$stray"
+  row "$1 waiters" "$(calc %.2f "$P50")" "$(calc %.2f "$(quantile 0.99 <"$T/latencies.rlock.$1")")" "$CALLS" "$stray"
 }
 
-heading 'A crowd: many waiters on one key' waiters 'hand-off p50, ms' p99 'script calls per waiter' 'out of order'
+heading 'A crowd: many waiters on one key' queue 'hand-off p50, ms' p99 'script calls per waiter' 'out of order'
 rlock run --key queue -- true # the server learns the scripts
 measure 5 10
 few_calls=$CALLS

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 STOCK=1000000 # of each item: never sold out
 
 trader() { # sell|buy WAY END(us)
-  local item under trust=locked
+  local item trust=locked
   while ((${EPOCHREALTIME/./} < $3)); do
     item=$((RANDOM % 20))
     case $2 in
@@ -36,11 +36,11 @@ balance() {
 
 # trade SELLERS BUYERS WAY: for two seconds; sets SOLD, BOUGHT (a second), RETRIES (per purchase) and WAIT (median, ms)
 trade() {
-  local number pids=() end
+  local number pids=() end sides=(sell buy)
   open_market
   end=$((${EPOCHREALTIME/./} + 2000000))
   for ((number = 0; number < $1 + $2; ++number)); do
-    trader "$( ((number < $1)) && echo sell || echo buy)" "$3" $end &
+    trader "${sides[number >= $1]}" "$3" $end &
     pids+=($!)
   done
   wait "${pids[@]}"
@@ -63,5 +63,10 @@ for crowd in '1 1' '5 1' '5 5'; do
     row "${crowd/ / + }" "$way" "$SOLD" "$BOUGHT" "$RETRIES" "$(calc %.1f "$WAIT")"
   done
 done
+cat <<'END'
+
+With WATCH every offer makes all purchases begin again, so that sellers crowd out buyers. With locks both get their turns:
+one sixth of 5 + 1 is the buyer's, half of 5 + 5 is theirs; and what shares no item is not in each other's way.
+END
 target 'market of 5 + 5: purchases with a lock per item, against WATCH' \
   least 1 "$(calc %.1f "${bought['a lock per item']} / ${bought[WATCH]}")" x

@@ -18,6 +18,7 @@ hand_offs() {
   sleep "0.0$((20 + RANDOM % 80))" # all are idle now, and one that polls is met anywhere between two looks
   exec {gate}>&-
   wait "${pids[@]}"
+  [[ $(wc -l <"$T/log") == $(($2 + 1)) ]] || fail "$1: somebody did not get the lock"
   sort -nk 2 "$T/log" | awk 'NR > 1 {print ($2 - end) / 1e6} {end = $3}' >>"$T/latencies.$1.$2"
   STRAY=$(sort -nk 2 "$T/log" | awk '$1 != NR - 1 {++stray} END {print stray + 0}')
 }

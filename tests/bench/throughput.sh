@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 loop() { # PEER KEY END(us): prints how many sections ended in time
   local sections=0
   under "$1" "$2"
-  until "${UNDER[@]}" "$TRUE" 2>/dev/null && ((${EPOCHREALTIME/./} > $3)); do ((++sections)); done
+  while "${UNDER[@]}" "$TRUE" 2>/dev/null && ((${EPOCHREALTIME/./} <= $3)); do ((++sections)); done
   echo $sections
 }
 
