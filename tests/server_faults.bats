@@ -8,14 +8,6 @@ held_on() { # [RUN-OPTION...]: a lock whose renewals are counted
   wait_until "$PATIENCE" renewed_more_than 1
 }
 
-renewed_more_than() { (($(grep -c 'renewed job' "$T/holder.err") > $1)); }
-
-still_renewed() { # twice more, since now
-  local count
-  count=$(grep -c 'renewed job' "$T/holder.err") || true
-  wait_until "$PATIENCE" renewed_more_than $((count + 1))
-}
-
 ends_well() {
   kill -TERM "$HOLDER"
   finish "$HOLDER"

@@ -7,6 +7,49 @@ cli_at() { REDISCLI_AUTH=${SERVER_PASSWORD-} "$REDIS_CLI" --no-auth-warning -p "
 
 info_says() { cli_at "$1" INFO | grep -q "^$2"; } # PORT REGEX
 
+# ---- renewals, as `hold job -v` tells them
+
+renewed_more_than() { (($(grep -c 'renewed job' "$T/holder.err") > $1)); }
+
+still_renewed() { # twice more, since now
+  local count
+  count=$(grep -c 'renewed job' "$T/holder.err") || true
+  wait_until "$PATIENCE" renewed_more_than $((count + 1))
+}
+
+# ---- users
+
+# become_least PORT...: from here on rlock is a user who may do, at each of those servers, what check says and no more
+become_least() {
+  local port
+  try check
+  grep '^ACL SETUSER ' "$T/out" >"$T/acl"
+  for port; do same "$(cli_at "$port" <"$T/acl")" OK; done
+  echo PASSWORD >"$T/password"
+  chmod 600 "$T/password"
+  export RLOCK_USERNAME=rlock RLOCK_PASSWORD_FILE=$T/password
+}
+
+# What a lock can go through: taken, waited for, shown, renewed, forced, replicated.
+live() {
+  hold job --renew-every 1s
+  start waiter rlock run --key job -- rlock renew
+  wait_for_text "waiting for job" "$T/waiter.err"
+  try status
+  exits 0
+  matches "$OUT" "job +held .* 1\$"
+  try release job --force
+  exits 0
+  finish "$HOLDER"
+  exits 76
+  finish "$PID"
+  exits 0
+  try run --key job --replicas 1 -- true
+  exits 0
+  try check
+  exits 0
+}
+
 # ---- TLS
 
 # make_certificates: in $T, ca.crt and, signed by it, NAME.crt with NAME.key for localhost, elsewhere, expired, client
@@ -50,11 +93,11 @@ listen_with_tls() {
 # ---- Sentinel
 
 # start_sentinel: a primary, a replica and three sentinels who know of each other from the start; sets PRIMARY, REPLICA
-# (ports) and SENTINELS (ports), PRIMARY_PID
+# (ports) and SENTINELS (ports), PRIMARY_PID, PRIMARY_SOCK
 start_sentinel() {
   local n ids=()
   start_redis --repl-diskless-sync-delay 0 "$@"
-  PRIMARY=$REDIS_PORT PRIMARY_PID=$REDIS_PID
+  PRIMARY=$REDIS_PORT PRIMARY_PID=$REDIS_PID PRIMARY_SOCK=$REDIS_SOCK
   start_redis --replicaof 127.0.0.1 "$PRIMARY" "$@"
   REPLICA=$REDIS_PORT
   wait_until "$PATIENCE" info_says "$REPLICA" master_link_status:up

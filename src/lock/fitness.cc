@@ -12,6 +12,7 @@
 #include "lock/rehearsal.h"
 #include "lock/retry.h"
 #include "lock/script_call.h"
+#include "lock/survey.h"
 #include "redis/exchange.h"
 
 namespace rlock::lock {
@@ -104,17 +105,15 @@ Finding judge_replicas(const Info& info) {
   return {Grade::ok, "replicas", fmt::format("{}; a lock can reach them late: see --replicas", count)};
 }
 
-/// Whether every wire can be cut: one server's examination.
+/// One server's examination.
 class Examiner {
  public:
   Examiner(Loop& loop, redis::Server& server, const Examination& how) : loop_(loop), server_(server), how_(how) {}
 
-  Fitness examine() {
+  std::vector<Finding> examine() {
     ask_time();
-    const auto refusals = rehearse(loop_, server_, how_.prefix, how_.timeout);
-    Version version{99, 0};
     if (const auto info = ask_info()) {
-      version = Version::read(info->value("redis_version"));
+      version_ = Version::read(info->value("redis_version"));
       for (auto judge : {judge_version, judge_role, judge_eviction}) add(judge(*info));
       add(judge_persistence(*info));
       add(judge_replicas(*info));
@@ -122,16 +121,13 @@ class Examiner {
       add({Grade::warn, "info", "INFO is refused: version, role, eviction, persistence and replicas are not known"});
     }
     add(judge_clock());
-    for (const std::string& refusal : refusals) add({Grade::fail, "permissions", refusal});
-    if (refusals.empty())
-      add({Grade::ok, "permissions", "every script works on a scratch key"});
-    if (version >= first_with_users)
-      fitness_.acl_line = make_acl_line(version);
-    return std::move(fitness_);
+    return std::move(findings_);
   }
 
+  Version version() const { return version_; }
+
  private:
-  void add(Finding finding) { fitness_.findings.push_back(std::move(finding)); }
+  void add(Finding finding) { findings_.push_back(std::move(finding)); }
 
   redis::Reply ask(const redis::Command& command) {
     return persist(loop_, server_, how_.timeout, BootClock::now() + how_.timeout, [&](Deadline deadline) {
@@ -197,30 +193,89 @@ class Examiner {
     return {Grade::warn, "persistence", save ? "off: a restart frees every lock" : "no append-only file"};
   }
 
-  /// The user that we are, else a new one.
-  std::string make_acl_line(Version version) const {
-    const redis::Address& address = server_.address();
-    const std::string& user = address.credentials.user;
-    const bool ours = !user.empty() && user != "default";
-    const Use use{.channels = version >= first_with_channel_rules,
-                  .database = address.database != 0,
-                  .sentinel = address.kind == redis::Address::Kind::sentinel,
-                  .cluster = address.kind == redis::Address::Kind::cluster};
-    return fmt::format("ACL SETUSER {} {}", ours ? user : "rlock on >PASSWORD", needed_permissions(how_.prefix, use));
-  }
-
   Loop& loop_;
   redis::Server& server_;
   const Examination& how_;
-  Fitness fitness_;
+  std::vector<Finding> findings_;
+  Version version_{99, 0};
   BootClock::duration fastest_{};
   std::chrono::system_clock::duration skew_{};
 };
 
+/// The findings of all nodes of a cluster: what is the same of all is said once, else of which it is true.
+class Summary {
+ public:
+  void add(std::string_view node, const std::vector<Finding>& findings) {
+    ++nodes_;
+    for (const Finding& finding : findings) line_for(finding).nodes.emplace_back(node);
+  }
+
+  std::vector<Finding> findings() const {
+    std::vector<Finding> all;
+    for (const Line& line : lines_) {
+      all.push_back(line.finding);
+      if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // which names it anyway
+        all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
+    }
+    return all;
+  }
+
+ private:
+  struct Line {
+    Finding finding;
+    std::vector<std::string> nodes;
+  };
+
+  /// Lines of one topic stand together.
+  Line& line_for(const Finding& finding) {
+    auto place = lines_.end();
+    for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+      if (line->finding == finding)
+        return *line;
+      if (line->finding.topic == finding.topic)
+        place = line + 1;
+    }
+    return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
+  }
+
+  std::vector<Line> lines_;
+  std::size_t nodes_ = 0;
+};
+
+/// The user that we are, else a new one.
+std::string make_acl_line(const redis::Address& address, const std::string& prefix, Version version) {
+  const std::string& user = address.credentials.user;
+  const bool ours = !user.empty() && user != "default";
+  const Use use{.channels = version >= first_with_channel_rules,
+                .database = address.database != 0,
+                .sentinel = address.kind == redis::Address::Kind::sentinel,
+                .cluster = address.kind == redis::Address::Kind::cluster};
+  return fmt::format("ACL SETUSER {} {}", ours ? user : "rlock on >PASSWORD", needed_permissions(prefix, use));
+}
+
 }  // namespace
 
 Fitness examine(Loop& loop, redis::Server& server, const Examination& how) {
-  return Examiner{loop, server, how}.examine();
+  Summary summary;
+  Version oldest_met{99, 0};
+  const auto examine_node = [&](redis::Server& node) {
+    Examiner examiner{loop, node, how};
+    summary.add(redis::to_string(node.address().endpoints[0]), examiner.examine());
+    oldest_met = std::min(oldest_met, examiner.version());
+  };
+  if (server.address().kind == redis::Address::Kind::cluster) {
+    for (redis::Server& master : find_masters(loop, server, how.timeout)) examine_node(master);
+  } else {
+    examine_node(server);
+  }
+  Fitness fitness{.findings = summary.findings(), .acl_line = {}};
+  const auto refusals = rehearse(loop, server, how.prefix, how.timeout);
+  for (const std::string& refusal : refusals) fitness.findings.push_back({Grade::fail, "permissions", refusal});
+  if (refusals.empty())
+    fitness.findings.push_back({Grade::ok, "permissions", "every script works on a scratch key"});
+  if (oldest_met >= first_with_users)
+    fitness.acl_line = make_acl_line(server.address(), how.prefix, oldest_met);
+  return fitness;
 }
 
 }  // namespace rlock::lock

@@ -16,6 +16,8 @@ struct Finding {
   Grade grade = Grade::ok;
   std::string_view topic;
   std::string text;
+
+  friend bool operator==(const Finding&, const Finding&) = default;
 };
 
 struct Fitness {
@@ -30,8 +32,8 @@ struct Examination {
   bool quorum = false;  // the server is one of several: it may forget
 };
 
-/// Whether one server can be trusted with locks: its version, role, eviction, persistence, replicas, clock, and what it
-/// permits us. Throws Error when it cannot be reached or refuses who we are.
+/// Whether what one URL names can be trusted with locks, of a cluster all its masters: version, role, eviction,
+/// persistence, replicas, clock, and what it permits us. Throws Error when it cannot be reached or refuses who we are.
 Fitness examine(Loop& loop, redis::Server& server, const Examination& how);
 
 }  // namespace rlock::lock

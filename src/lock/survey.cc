@@ -16,21 +16,9 @@ namespace {
 
 constexpr Milliseconds grace{250};  // for the servers of a quorum that answer after a majority has
 
-std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Deadline deadline) {
-  const auto replies = redis::call(loop, cluster, {{"CLUSTER", "NODES"}}, deadline);
-  check_reply(cluster.address(), replies[0]);
-  const redis::Endpoint& asked = cluster.node()->endpoints[0];
-  std::vector<redis::Server> masters;
-  for (const auto& node : redis::parse_cluster_nodes(replies[0].text, asked, cluster.address().tls.has_value())) {
-    if (node.is_master)
-      masters.emplace_back(cluster.address().at(node.endpoint), listing_limits);
-  }
-  return masters;
-}
-
 std::vector<LockFacts> survey_cluster(Loop& loop, redis::Server& cluster, const Scope& scope, Milliseconds timeout) {
   std::map<std::string, LockFacts> found;  // a key that moves meanwhile may be met twice
-  for (redis::Server& master : find_masters(loop, cluster, BootClock::now() + timeout)) {
+  for (redis::Server& master : find_masters(loop, cluster, timeout)) {
     const auto names = list_locks(loop, master, scope.prefix, timeout);
     for (LockFacts& facts : inspect(loop, master, names, timeout, cluster)) found[facts.name] = std::move(facts);
   }
@@ -113,6 +101,18 @@ std::vector<LockFacts> survey_quorum(Loop& loop, std::span<redis::Server> server
 std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout) {
   return servers.size() > 1 ? survey_quorum(loop, servers, scope, timeout)
                             : survey_one(loop, servers.front(), scope, timeout);
+}
+
+std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout) {
+  const auto replies = redis::call(loop, cluster, {{"CLUSTER", "NODES"}}, BootClock::now() + timeout);
+  check_reply(cluster.address(), replies[0]);
+  const redis::Endpoint& asked = cluster.node()->endpoints[0];
+  std::vector<redis::Server> masters;
+  for (const auto& node : redis::parse_cluster_nodes(replies[0].text, asked, cluster.address().tls.has_value())) {
+    if (node.is_master)
+      masters.emplace_back(cluster.address().at(node.endpoint), listing_limits);
+  }
+  return masters;
 }
 
 }  // namespace rlock::lock
