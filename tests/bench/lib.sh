@@ -59,11 +59,11 @@ done
 # What the articles on shell scripts recommend: two calls of redis-cli, and a sleep while the lock is held.
 redis_cli_loop='port=$1 key=$2 token=$$-$RANDOM-$RANDOM
 shift 2
-until [[ $(redis-cli -p "$port" SET "$key" "$token" NX PX 30000) == OK ]]; do sleep 0.1; done
+until [[ $("$0" -p "$port" SET "$key" "$token" NX PX 30000) == OK ]]; do sleep 0.1; done
 "$@"
 status=$?
 script="if redis.call(\"get\", KEYS[1]) == ARGV[1] then return redis.call(\"del\", KEYS[1]) end return 0"
-redis-cli -p "$port" EVAL "$script" 1 "$key" "$token" >/dev/null
+"$0" -p "$port" EVAL "$script" 1 "$key" "$token" >/dev/null
 exit $status'
 
 redis_py='import redis, subprocess, sys
@@ -76,7 +76,7 @@ present() {
   local peer
   for peer; do
     case $peer in
-      etcdctl) command -v etcd etcdctl >/dev/null || continue ;;
+      etcdctl) type -P etcd etcdctl >/dev/null || continue ;;
       redis-py) [[ -n $PYTHON ]] || continue ;;
     esac
     echo "$peer"
@@ -90,7 +90,7 @@ under() {
     rlock) UNDER=("$T/bin/rlock" run --redis "$RLOCK_REDIS" --key "$2" --ttl 30 --) ;;
     limit) UNDER=("$T/bin/limit" "$REDIS_PORT" "$2") ;;
     flock) UNDER=(flock "$T/lock.$2") ;;
-    redis-cli) UNDER=(bash -c "$redis_cli_loop" redis-cli "$REDIS_PORT" "$2") ;;
+    redis-cli) UNDER=(bash -c "$redis_cli_loop" "$REDIS_CLI" "$REDIS_PORT" "$2") ;;
     etcdctl) UNDER=(etcdctl --endpoints "$ETCD" lock "$2" --) ;;
     redis-py) UNDER=("$PYTHON" -c "$redis_py" "$REDIS_PORT" "$2") ;;
   esac

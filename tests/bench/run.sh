@@ -13,11 +13,11 @@ version() { "$@" 2>&1 | grep -Eo '[0-9]+(\.[0-9]+)+' | head -n 1; }
 versions() { # PROGRAM...: of those that are here
   local program
   for program; do
-    command -v "$program" >/dev/null && echo -n ", $program $(version "$program" --version)"
+    ! type -P "$program" >/dev/null || echo -n ", $program $(version "$program" --version)"
   done
 }
 
 (($#)) || set -- overhead handoff crowd throughput memory calls renewals status tls market
 echo "$(date -u +%F) on $(nproc) processors ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), Linux $(uname -r)," \
-  "rlock $(version rlock --version)$(versions redis-server flock etcd)."
+  "rlock $(version rlock --version)$(versions "$REDIS_SERVER" flock etcd)."
 for name; do SHARED_TARGETS=$TARGETS bash "$bench/$name.sh"; done
