@@ -4,7 +4,7 @@
 --       max_lease_ms(0: not in a quorum)
 -- ->    granted fence slot lease_ms
 --       lost                                                        (reenter: this token does not hold)
---       busy sleep_ms ticket held_ms lease_ms cooling_ms owner      ('' owner: others are next)
+--       busy sleep_ms ticket held_ms lease_ms cooling_ms owner now_ms  ('' owner: others are next)
 --       foreign sleep_ms ticket type value ttl_ms                   (another program's key)
 --       mismatch capacity                                           (held with another number of slots)
 --       upgrade                                                     (shared by this token, exclusive asked)
@@ -27,7 +27,7 @@ end
 local function mismatch()
   local reply = {'mismatch', num(capacity)}
   leave_queue(token)
-  wake_next()
+  serve_next()
   return reply
 end
 
@@ -38,22 +38,17 @@ local function join_queue()
     call('PEXPIRE', META, MEMORY)
   end
   call('ZADD', QUEUE, 'NX', ticket, token)
-  local before = call('HGET', WAITERS, token)
-  save_waiter(token, {capacity = cap, claim = before and parse_waiter(before).claim or 0,
-                      alive = now + LONGEST + CLAIM, ticket = ticket, channel = channel, owner = owner})
-  call('PEXPIRE', QUEUE, 2 * LONGEST)
-  call('PEXPIRE', WAITERS, 2 * LONGEST)
 end
 
--- A refused waiter counts as alive a little longer than the sleep it is told, and gives up any claim.
+-- A refused waiter counts as alive a little longer than the sleep it is told.
 local function sleep()
   local rank = wait and call('ZRANK', QUEUE, token) or 0
   local ms = patience(rank)
-  local text = wait and call('HGET', WAITERS, token)
-  if text then
-    local w = parse_waiter(text)
-    w.claim, w.alive = 0, now + ms + CLAIM
-    save_waiter(token, w)
+  if wait then
+    call('HSET', WAITERS, token, string.format('%d %.0f %.0f %s %s %s %s',
+      cap, now, now + ms + CONFIRM, ticket, level, channel, owner))
+    call('PEXPIRE', QUEUE, 2 * LONGEST)
+    call('PEXPIRE', WAITERS, 2 * LONGEST)
   end
   return num(ms)
 end
@@ -68,9 +63,9 @@ end
 
 local function busy()
   local ms, r = sleep(), first_to_leave()
-  if not r then return {'busy', ms, ticket, '0', '0', '0', ''} end
+  if not r then return {'busy', ms, ticket, '0', '0', '0', '', num(now)} end
   local cooling = r.expires <= now and r.cools - now or 0
-  return {'busy', ms, ticket, num(now - r.acquired), num(math.max(0, r.expires - now)), num(cooling), r.owner}
+  return {'busy', ms, ticket, num(now - r.acquired), num(math.max(0, r.expires - now)), num(cooling), r.owner, num(now)}
 end
 
 local function foreign()
@@ -79,26 +74,12 @@ local function foreign()
   return {'foreign', sleep(), ticket, kind, value, num(call('PTTL', LOCK))}
 end
 
-local function lowest_free_slot()
-  local used, slot = {}, 0
-  for _, r in pairs(holders) do used[r.slot] = true end
-  while used[slot] do slot = slot + 1 end
-  return slot
-end
-
-local function grant(queued)
-  local fence = num(math.max(tonumber(call('HGET', META, 'floor') or 0) + 1, now_us))
-  local slot = cap > 1 and lowest_free_slot() or 0
-  -- An HSET comes first: it is what Redis refuses when memory has run out.
-  call('HSET', META, 'floor', fence)
-  holders[token] = {expires = now + ttl, cools = now + min_hold, fence = fence, slot = slot,
-                    acquired = num(now), levels = level, owner = owner}
-  save(token, cap)
-  call('HINCRBY', META, ticket == '' and 'acquired' or 'waited', 1)
-  call('PEXPIRE', META, MEMORY)
-  count_seats(cap)
-  if queued then wake_next() end
-  return {'granted', fence, num(slot), num(ttl)}
+local function take(queued)
+  if queued then leave_queue(token) end
+  local r = {expires = now + ttl, cools = now + min_hold, levels = level, owner = owner}
+  grant(token, cap, r, ticket == '' and 'acquired' or 'waited')
+  if queued then serve_next() end
+  return {'granted', r.fence, num(r.slot), num(ttl)}
 end
 
 -- At least so long: what INFO says is the difference of two clock readings cut to seconds, up to one too many.
@@ -113,7 +94,7 @@ if capacity and cap ~= capacity and (cap > 1 or capacity > 1) then return mismat
 if mine and mine.expires > now then return reenter(mine) end
 if how == 'reenter' then return {'lost'} end
 if wait then join_queue() end
-local granted, queued = walk(token, cap, false)
+local our_turn, queued = walk(token, cap, false)
 if not ours then return foreign() end
-if not granted then return busy() end
-return grant(queued)
+if not our_turn then return busy() end
+return take(queued)

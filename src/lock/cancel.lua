@@ -1,5 +1,5 @@
--- cancel: as if it had never asked: leave the queue, give back a grant that was not used, and pass on a wake-up that
--- may have been meant for the one who leaves. What was not used does not cool.
+-- cancel: as if it had never asked: leave the queue, give back a grant that was not used, and let the next one have
+-- it. What was not used does not cool.
 -- KEYS  lock queue waiters meta
 -- ARGV  token level
 -- ->    cancelled
@@ -11,5 +11,5 @@ if r then
   r.levels = levels_without(r.levels, level)
   if r.levels == '' then remove(token) else save(token, capacity) end
 end
-wake_next()
+serve_next()
 return {'cancelled'}

@@ -3,14 +3,14 @@
 --   lock      field 'rlock' = capacity in force (0 shared, 1 exclusive, N slots);
 --             token -> "expires cools fence slot acquired levels owner"
 --   queue     token -> ticket
---   waiters   token -> "capacity claim alive ticket channel owner"
+--   waiters   token -> "capacity asked alive ticket level channel owner"
 --   meta      floor (last fence), ticket (last given), last "acquired ended held_ms exit_status owner", ended (the
 --             level that ended it), released "token:until ...", counters acquired, waited, forced
 -- Times are the server's, in ms; fences and tickets are in us. A waiter's ticket tells since when it waits.
 if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
 
 local LOCK, QUEUE, WAITERS, META = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local CLAIM = 1000             -- a woken waiter's seat is reserved for so long
+local CONFIRM = 1000           -- who is handed the lock has it for so long, unless it renews
 local LOOK = 2000              -- the head of the queue looks at least so often, rank r every (r + 1) times that
 local LONGEST = 60000          -- no waiter sleeps longer
 local FOREIGN = 100            -- how often the head looks at a lock that will not tell us when it ends
@@ -107,14 +107,9 @@ local function count_levels(levels)
 end
 
 local function parse_waiter(text)
-  local cap, claim, alive, ticket, channel, owner = text:match('^(%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
-  return {capacity = tonumber(cap), claim = tonumber(claim), alive = tonumber(alive),
-          ticket = ticket, channel = channel, owner = owner}
-end
-
-local function save_waiter(token, w)
-  call('HSET', WAITERS, token, string.format('%d %.0f %.0f %s %s %s',
-    w.capacity, w.claim, w.alive, w.ticket, w.channel, w.owner))
+  local cap, asked, alive, ticket, level, channel, owner = text:match('^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
+  return {capacity = tonumber(cap), asked = tonumber(asked), alive = tonumber(alive),
+          ticket = ticket, level = level, channel = channel, owner = owner}
 end
 
 local function leave_queue(token)
@@ -129,51 +124,63 @@ local function listens(w)
   return reply[2] ~= 0
 end
 
--- Tells a waiter to call again in `ms`.
-local function tell(w, ms) redis.pcall('PUBLISH', w.channel, num(ms)) end
+local function tell(w, text) redis.pcall('PUBLISH', w.channel, text) end
 
-local function dead(w)
-  return w.alive < now or (w.claim > 0 and w.claim <= now)
+local function lowest_free_slot()
+  local used, slot = {}, 0
+  for _, r in pairs(holders) do used[r.slot] = true end
+  while used[slot] do slot = slot + 1 end
+  return slot
 end
 
--- Walks the queue from its head: wakes each waiter that fits and reserves its seat, drops the dead and
--- stops at the first that does not fit, telling it (with `arm`) when the next seat falls free.
--- Returns whether `me`, wanting `cap`, was reached and fits, and whether anybody is queued.
+-- A new acquisition: r has its expires, cools, levels and owner.
+local function grant(token, cap, r, counter)
+  r.fence = num(math.max(tonumber(call('HGET', META, 'floor') or 0) + 1, now_us))
+  r.slot = cap > 1 and lowest_free_slot() or 0
+  r.acquired = num(now)
+  -- An HSET comes first: it is what Redis refuses when memory has run out.
+  call('HSET', META, 'floor', r.fence)
+  holders[token] = r
+  save(token, cap)
+  call('HINCRBY', META, counter, 1)
+  call('PEXPIRE', META, MEMORY)
+  take_seat(cap, until_when(r))
+end
+
+-- Gives a waiter the lock before it asks again. It is told how long after its last question that happened: from the
+-- time at which it sent that, it knows what is left of the lease without asking.
+local function hand_over(token, w)
+  local r = {expires = now + CONFIRM, cools = now, levels = w.level, owner = w.owner}
+  leave_queue(token)
+  grant(token, w.capacity, r, 'waited')
+  tell(w, string.format('granted %s %d %d %.0f %.0f', r.fence, r.slot, CONFIRM, w.asked, now - w.asked))
+end
+
+-- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first
+-- that does not fit, telling it (with `arm`) when the next seat falls free.
+-- Returns whether the turn of `me`, wanting `cap`, has come, and whether anybody is queued.
 local function walk(me, cap, arm)
-  local granted, rank = false, 0
   while true do
-    local token = call('ZRANGE', QUEUE, rank, rank)[1]
-    if not token then break end
+    local token = call('ZRANGE', QUEUE, 0, 0)[1]
+    if not token or token == me then return me ~= nil and fits(cap), token ~= nil end
     local text = call('HGET', WAITERS, token)
     local w = text and parse_waiter(text)
-    if token == me then
-      if not fits(cap) then return granted, true end
-      leave_queue(me)
-      take_seat(cap, now + CLAIM)
-      granted = true
-    elseif not w or dead(w) or (w.claim == 0 and not listens(w)) then
+    if not w or w.alive < now or not listens(w) then
       leave_queue(token)
     elseif fits(w.capacity) then
-      if w.claim == 0 then
-        tell(w, 0)
-        w.claim = now + CLAIM
-        save_waiter(token, w)
-      end
-      take_seat(w.capacity, w.claim)
-      rank = rank + 1
+      hand_over(token, w)
     else
-      if arm then tell(w, math.max(1, math.min(next_free - now + 1, LOOK))) end
-      return granted, true
+      if arm then tell(w, num(math.max(1, math.min(next_free - now + 1, LOOK)))) end
+      return false, true
     end
   end
-  return granted or (me ~= nil and fits(cap)), rank > 0
 end
 
--- Wakes whoever can go on now that the lock has changed.
-local function wake_next() walk(nil, nil, true) end
+-- Lets go on whoever can, now that the lock has changed.
+local function serve_next() walk(nil, nil, true) end
 
 -- How long a waiter may sleep: until a seat is free, later the further back it stands.
 local function patience(rank)
   local free = next_free or now
-  return math.max(1, math.min(free - now + 1 + rank * CLAIM, LOOK * (rank + 1), LONGEST))
+  return math.max(1, math.min(free - now + 1 + rank * CONFIRM, LOOK * (rank + 1), LONGEST))
 end

@@ -11,7 +11,7 @@ if not load_lock() then
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
   call('DEL', LOCK)
   count_seats()
-  wake_next()
+  serve_next()
   return {'foreign', kind, value}
 end
 
@@ -26,5 +26,5 @@ if #doomed == 0 then return {'free'} end
 for _, token in ipairs(doomed) do remove(token) end
 call('HINCRBY', META, 'forced', #doomed)
 call('PEXPIRE', META, MEMORY)
-wake_next()
+serve_next()
 return reply

@@ -34,6 +34,14 @@ void check_fit(const LeaseTerms& terms) {
 
 }  // namespace
 
+LeaseTerms unconfirmed_terms(milliseconds ttl) {
+  return {.ttl = ttl,
+          .renew_every = milliseconds{0},
+          .attempt = ttl / 3,
+          .kill_after = milliseconds{0},
+          .margin = margin_of(ttl)};
+}
+
 LeaseTerms plan_lease(const LeaseOptions& options) {
   const milliseconds ttl = options.ttl;
   const LeaseTerms terms{

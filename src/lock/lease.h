@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "base/clock.h"
@@ -29,17 +30,26 @@ struct LeaseOptions {
   Milliseconds timeout{2'000};              // for one answer of the server
 };
 
+/// The terms of a lock that was handed over, until the first renewal: that is due at once, and there is no room for a
+/// notice before KILL.
+LeaseTerms unconfirmed_terms(Milliseconds ttl);
+
 /// Throws Error{usage} that shows the sum where a renewal, two attempts, kill_after and margin do not fit.
 LeaseTerms plan_lease(const LeaseOptions& options);
 
 /// How long we may believe that we hold, from the moment at which the request was sent that the server granted.
 class Lease {
  public:
-  Lease(const LeaseTerms& terms, BootClock::time_point sent) : terms_(terms), sent_(sent) {}
+  /// `unconfirmed`: the length of the lease until it is extended, of a lock that was handed over.
+  Lease(const LeaseTerms& terms, BootClock::time_point sent, std::optional<Milliseconds> unconfirmed = {})
+      : full_terms_(terms), terms_(unconfirmed ? unconfirmed_terms(std::min(*unconfirmed, terms.ttl)) : terms), sent_(sent) {}
 
   const LeaseTerms& terms() const { return terms_; }
   /// Only a reply that says "extended" moves the lease, and from its own request's time.
-  void extended(BootClock::time_point sent) { sent_ = sent; }
+  void extended(BootClock::time_point sent) {
+    terms_ = full_terms_;
+    sent_ = sent;
+  }
 
   Deadline renew_at() const { return sent_ + terms_.renew_every; }
   Deadline term_at() const { return kill_at() - terms_.kill_after; }
@@ -47,7 +57,8 @@ class Lease {
   Deadline end() const { return sent_ + terms_.usable(); }
 
  private:
-  LeaseTerms terms_;
+  LeaseTerms full_terms_;
+  LeaseTerms terms_;  // in force
   BootClock::time_point sent_;
 };
 

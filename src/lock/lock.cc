@@ -111,7 +111,7 @@ Request Lock::settle_request(const Token& token, Fence fence) const {
 Request Lock::cancel_request(const Claim& claim) const {
   Request request =
       script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
-  request.command = request.after_noscript;
+  request.command = with_source(request);
   return request;
 }
 
@@ -284,7 +284,7 @@ bool Lock::was_released(Loop& loop, const Token& token, Deadline deadline) {
   const auto names_it = [&token](const Fields& fields) {
     return fields.outcome().find(token.text() + ":") != std::string::npos;
   };
-  (void)ask(loop, {.command = {"HMGET", name_.meta_key(), "released"}, .after_noscript = {}}, deadline, names_it);
+  (void)ask(loop, {.command = {"HMGET", name_.meta_key(), "released"}}, deadline, names_it);
   return std::any_of(answers_.begin(), answers_.end(), [&](const Answered& answer) {
     const Fields* fields = vote_of(answer);
     return fields != nullptr && names_it(*fields);

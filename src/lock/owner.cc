@@ -1,7 +1,6 @@
 #include "lock/owner.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,17 +21,14 @@ std::string host_name() {
   return name.data();
 }
 
-/// From the environment where it says: the user database may be a network service.
+/// The user database is not asked: it may be a network service.
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
     const char* value = std::getenv(variable);
     if (value != nullptr && *value != '\0')
       return std::string{value}.substr(0, 64);
   }
-  if (::geteuid() == 0)
-    return "root";  // cron and containers: known without opening four files
-  const passwd* entry = ::getpwuid(::geteuid());
-  return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
+  return ::geteuid() == 0 ? "root" : std::to_string(::geteuid());  // cron and containers
 }
 
 std::string join(const std::vector<std::string>& words) {

@@ -20,13 +20,10 @@ constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
 constexpr long long longest_sleep{60'000};
 
-/// What a message says; zero, ask at once, for one that is not understood.
-Milliseconds read_sleep(const redis::Reply& message) {
+/// How long a message says to sleep; zero, ask at once, for one that is not understood.
+Milliseconds read_sleep(std::string_view text) {
   long long ms = 0;
-  if (message.elements.size() == 3) {
-    const std::string& text = message.elements[2].text;
-    std::from_chars(text.data(), text.data() + text.size(), ms);
-  }
+  std::from_chars(text.data(), text.data() + text.size(), ms);
   return Milliseconds{std::min(ms, longest_sleep)};
 }
 
@@ -39,7 +36,8 @@ Queue::Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patienc
       claim_(&claim),
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
-      may_subscribe_(lock.can_queue()) {}
+      may_subscribe_(lock.can_queue()),
+      takes_hand_overs_(patience.renews_at_once && claim.min_hold == Milliseconds{0} && !patience.replicas) {}
 
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;
@@ -90,6 +88,8 @@ std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
 
 std::variant<Granted, Conflict> Queue::wait_for_turn() {
   for (;;) {
+    if (auto granted = accept_hand_over())
+      return *granted;
     if (auto granted = examine(ask(Place::How::queue)))
       return *granted;
     if (BootClock::now() >= give_up_) {
@@ -140,6 +140,7 @@ std::optional<Granted> Queue::examine(const Answer& answer) {
     give_back_late_grant();
   } else if (const auto* busy = std::get_if<Busy>(&answer)) {
     ticket_ = busy->ticket;
+    asked_ = busy->asked;
     told_sleep_ = busy->sleep;
     obstacle_ = describe(*busy);
   } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
@@ -152,6 +153,14 @@ std::optional<Granted> Queue::examine(const Answer& answer) {
     refuse(lock_->name(), Upgrade{});
   }
   return std::nullopt;
+}
+
+/// Half of so short a lease must be left: the rest is for confirming it. Otherwise we ask, as after any message.
+std::optional<Granted> Queue::accept_hand_over() {
+  const auto granted = std::exchange(handed_over_, std::nullopt);
+  if (!granted || !takes_hand_overs_ || BootClock::now() >= granted->sent + *granted->unconfirmed / 2)
+    return std::nullopt;
+  return granted;
 }
 
 void Queue::give_back_late_grant() {
@@ -208,9 +217,12 @@ void Queue::sleep(Deadline until) {
 bool Queue::read_messages(Deadline& until) {
   try {
     while (subscriber_->advance()) {
-      const Milliseconds told = read_sleep(subscriber_->take_replies()[0]);
+      const redis::Reply message = std::move(subscriber_->take_replies()[0]);
       subscriber_->listen();
-      if (told <= Milliseconds{0})
+      const std::string_view text = message.elements.size() == 3 ? message.elements[2].text : std::string_view{};
+      handed_over_ = read_hand_over(text, asked_);
+      const Milliseconds told = read_sleep(text);
+      if (handed_over_ || told <= Milliseconds{0})
         return false;
       until = std::min(until, BootClock::now() + told);
     }

@@ -27,11 +27,12 @@ struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
   std::optional<Replicas> replicas;
+  bool renews_at_once = false;  // the taker does, so that a lock will do that is handed over for a moment
 };
 
 /// Takes a lock, first come, first served. Asks once; if the lock is held, subscribes to a channel of its own on a
 /// second connection, joins the queue, and sleeps until it is woken or until the server said to look again. Where
-/// subscribing is forbidden it polls.
+/// subscribing is forbidden it polls. The message that wakes it may hand it the lock, which saves asking.
 ///
 /// However it ends, also by an exception of a handler of `loop`, nothing of it stays behind on the server but the lock
 /// that it returned.
@@ -53,6 +54,7 @@ class Queue {
   std::variant<Granted, Conflict> wait_for_turn();
   std::variant<Granted, Conflict> replicate(const Granted& granted);
   std::optional<Granted> examine(const Answer& answer);
+  std::optional<Granted> accept_hand_over();
   void give_back_late_grant();
   Answer ask(Place::How how);
   void note_failure(const Error& error);
@@ -71,8 +73,11 @@ class Queue {
   Milliseconds usable_until_{0};
   std::optional<redis::Connection> subscriber_;
   bool may_subscribe_;
+  bool takes_hand_overs_;
   bool complained_ = false;
   std::string ticket_;
+  Asked asked_;                       // last, and told to wait
+  std::optional<Granted> handed_over_;
   Milliseconds told_sleep_{0};  // by the last answer
   std::string obstacle_;        // who stood in the way then
 };

@@ -43,5 +43,5 @@ call('HSET', META, 'ended', level,
   'last', string.format('%s %.0f %.0f %s %s', r.acquired, now, now - r.acquired, status, r.owner))
 if level == '*' then mark_released(till) end
 call('PEXPIRE', META, MEMORY)
-wake_next()
+serve_next()
 return reply

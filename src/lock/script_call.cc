@@ -11,13 +11,6 @@
 namespace rlock::lock {
 namespace {
 
-redis::Command command_with(std::string_view verb, std::string_view script, const ScriptArguments& arguments) {
-  redis::Command command{std::string{verb}, std::string{script}, std::to_string(arguments.keys.size())};
-  command.insert(command.end(), arguments.keys.begin(), arguments.keys.end());
-  command.insert(command.end(), arguments.values.begin(), arguments.values.end());
-  return command;
-}
-
 /// One question to several servers.
 class Round {
  public:
@@ -71,8 +64,8 @@ class Round {
     if (!server.advance())
       return;
     auto replies = server.take_replies();
-    if (replies[0].is_error("NOSCRIPT")) {
-      server.begin({request_.after_noscript}, deadline_);
+    if (request_.script != nullptr && replies[0].is_error("NOSCRIPT")) {
+      server.begin({with_source(request_)}, deadline_);
       if (!server.advance())
         return;
       replies = server.take_replies();
@@ -132,8 +125,17 @@ void Fields::unexpected() const {
 }
 
 Request script_request(const Script& script, const ScriptArguments& arguments) {
-  return {.command = command_with("EVALSHA", script.sha1, arguments),
-          .after_noscript = command_with("EVAL", script.source, arguments)};
+  redis::Command command{"EVALSHA", std::string{script.sha1}, std::to_string(arguments.keys.size())};
+  command.insert(command.end(), arguments.keys.begin(), arguments.keys.end());
+  command.insert(command.end(), arguments.values.begin(), arguments.values.end());
+  return {.command = std::move(command), .script = &script};
+}
+
+redis::Command with_source(const Request& request) {
+  redis::Command command = request.command;
+  command[0] = "EVAL";
+  command[1] = request.script->source;
+  return command;
 }
 
 void check_reply(const redis::Address& from, const redis::Reply& reply) {

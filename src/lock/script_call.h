@@ -43,13 +43,16 @@ struct ScriptArguments {
   std::vector<std::string> values;
 };
 
-/// What is sent: a plain command, or a script by its digest and, to a server that does not know it, by its text.
+/// What is sent: a plain command, or a call of a script by its digest.
 struct Request {
   redis::Command command;
-  redis::Command after_noscript;
+  const Script* script = nullptr;
 };
 
 Request script_request(const Script& script, const ScriptArguments& arguments);
+
+/// The same call by the script's text, for a server that does not know it.
+redis::Command with_source(const Request& request);
 
 /// What one server made of a call: nothing yet, its answer, or why it failed (no_permission where Redis refuses who we
 /// are, else unavailable with the server's words).

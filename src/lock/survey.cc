@@ -54,7 +54,7 @@ std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> se
   const auto still = [&](std::span<const Answered> answers) {
     return Ballot{answers, any}.passed() ? std::optional{grace} : std::nullopt;
   };
-  const Request time{.command = {"TIME"}, .after_noscript = {}};
+  const Request time{.command = {"TIME"}};
   const auto answers = call_everywhere(loop, servers, time, BootClock::now() + timeout, still);
   const Ballot ballot{answers, any};
   if (!ballot.passed())

@@ -2,6 +2,9 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -11,7 +14,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "redis/openssl.h"
 
 namespace rlock::redis {
 namespace {
@@ -54,92 +56,85 @@ std::string reason_of(unsigned long error, const std::string& what) {
     default:
       break;
   }
-  const char* reason = error != 0 ? OpenSsl::load().reason_string(error) : nullptr;
+  const char* reason = error != 0 ? ::ERR_reason_error_string(error) : nullptr;
   return reason != nullptr ? reason : what;
 }
 
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
-  const auto& ssl = OpenSsl::load();
-  const char* reason = ssl.reason_string(ssl.last_error());
+  const char* reason = ::ERR_reason_error_string(::ERR_peek_last_error());
   throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};
 }
 
 }  // namespace
 
-void Tls::FreeContext::operator()(ssl_ctx_st* context) const { OpenSsl::load().context_free(context); }
-void Tls::FreeSession::operator()(ssl_st* session) const { OpenSsl::load().session_free(session); }
+void Tls::FreeContext::operator()(ssl_ctx_st* context) const { ::SSL_CTX_free(context); }
+void Tls::FreeSession::operator()(ssl_st* session) const { ::SSL_free(session); }
 
 Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
     : name_(options.server_name.empty() ? host : options.server_name),
       verifies_(!options.insecure),
       may_lack_certificate_(options.certificate.empty()) {
-  const auto& ssl = OpenSsl::load();
   block_sigpipe();
-  context_.reset(ssl.context_new(ssl.client_method()));
+  context_.reset(::SSL_CTX_new(::TLS_client_method()));
   if (!context_)
     fail("cannot be set up");
-  ssl.context_control(context_.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
   load_certificate(options);
   if (verifies_)
     load_authorities(options);
-  session_.reset(ssl.session_new(context_.get()));
-  if (!session_ || ssl.set_fd(session_.get(), socket) != 1)
+  session_.reset(::SSL_new(context_.get()));
+  if (!session_ || ::SSL_set_fd(session_.get(), socket) != 1)
     fail("cannot be set up");
   if (verifies_)
     expect_name();
   if (!is_ip_address(name_)) {  // SNI is for names only
-    ssl.session_control(session_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name_.data());
+    SSL_set_tlsext_host_name(session_.get(), name_.c_str());
   }
 }
 
 void Tls::load_certificate(const TlsOptions& options) {
-  const auto& ssl = OpenSsl::load();
-  if (!options.certificate.empty() && ssl.use_certificate(context_.get(), options.certificate.c_str()) != 1) {
+  if (!options.certificate.empty() && ::SSL_CTX_use_certificate_chain_file(context_.get(), options.certificate.c_str()) != 1) {
     refuse_file("--cert", options.certificate);
   }
   const std::string& key = options.key.empty() ? options.certificate : options.key;  // one file may hold both
   if (key.empty())
     return;
-  if (ssl.use_private_key(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      ssl.check_private_key(context_.get()) != 1) {
+  if (::SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      ::SSL_CTX_check_private_key(context_.get()) != 1) {
     refuse_file("--tls-key", key);
   }
 }
 
 void Tls::load_authorities(const TlsOptions& options) {
-  const auto& ssl = OpenSsl::load();
-  ssl.set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+  ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
   if (!options.ca.empty()) {
-    const auto load = is_directory(options.ca) ? ssl.load_verify_dir : ssl.load_verify_file;
+    const auto load = is_directory(options.ca) ? ::SSL_CTX_load_verify_dir : ::SSL_CTX_load_verify_file;
     if (load(context_.get(), options.ca.c_str()) != 1)
       refuse_file("--cacert", options.ca);
-  } else if (std::getenv("SSL_CERT_FILE") == nullptr && is_directory(ssl.default_cert_dir())) {
-    ssl.default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
+  } else if (std::getenv("SSL_CERT_FILE") == nullptr && is_directory(::X509_get_default_cert_dir())) {
+    ::SSL_CTX_set_default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
   } else {
-    ssl.default_verify_file(context_.get());
+    ::SSL_CTX_set_default_verify_file(context_.get());
   }
 }
 
 void Tls::expect_name() {
-  const auto& ssl = OpenSsl::load();
-  X509_VERIFY_PARAM* expected = ssl.parameters(session_.get());
-  const int accepted = is_ip_address(name_) ? ssl.expect_ip(expected, name_.c_str())
-                                            : ssl.expect_host(expected, name_.c_str(), name_.size());
+  X509_VERIFY_PARAM* expected = ::SSL_get0_param(session_.get());
+  const int accepted = is_ip_address(name_) ? ::X509_VERIFY_PARAM_set1_ip_asc(expected, name_.c_str())
+                                            : ::X509_VERIFY_PARAM_set1_host(expected, name_.c_str(), name_.size());
   if (accepted != 1)
     fail("cannot expect the name " + name_);
 }
 
 bool Tls::handshake() {
-  const auto& ssl = OpenSsl::load();
-  ssl.clear_errors();
-  const int result = ssl.connect(session_.get());
+  ::ERR_clear_error();
+  const int result = ::SSL_connect(session_.get());
   return result == 1 || !must_wait(result);
 }
 
 std::size_t Tls::write(std::string_view bytes) {
-  const auto& ssl = OpenSsl::load();
-  ssl.clear_errors();
-  const int count = ssl.write(session_.get(), bytes.data(), static_cast<int>(bytes.size()));
+  ::ERR_clear_error();
+  const int count = ::SSL_write(session_.get(), bytes.data(), static_cast<int>(bytes.size()));
   if (count > 0)
     return static_cast<std::size_t>(count);
   must_wait(count);
@@ -147,9 +142,8 @@ std::size_t Tls::write(std::string_view bytes) {
 }
 
 std::size_t Tls::read(std::span<char> into) {
-  const auto& ssl = OpenSsl::load();
-  ssl.clear_errors();
-  const int count = ssl.read(session_.get(), into.data(), static_cast<int>(into.size()));
+  ::ERR_clear_error();
+  const int count = ::SSL_read(session_.get(), into.data(), static_cast<int>(into.size()));
   if (count > 0) {
     may_lack_certificate_ = false;
     return static_cast<std::size_t>(count);
@@ -160,9 +154,8 @@ std::size_t Tls::read(std::span<char> into) {
 
 /// Throws for all but "not yet".
 bool Tls::must_wait(int result) {
-  const auto& ssl = OpenSsl::load();
   const int error_number = errno;
-  switch (ssl.get_error(session_.get(), result)) {
+  switch (::SSL_get_error(session_.get(), result)) {
     case SSL_ERROR_WANT_READ:
       wants_to_write_ = false;
       return true;
@@ -179,15 +172,14 @@ bool Tls::must_wait(int result) {
 }
 
 void Tls::fail(const std::string& what) const {
-  const auto& ssl = OpenSsl::load();
-  const long verified = verifies_ && session_ ? ssl.verify_result(session_.get()) : X509_V_OK;
+  const long verified = verifies_ && session_ ? ::SSL_get_verify_result(session_.get()) : X509_V_OK;
   if (verified != X509_V_OK) {
     throw Error{ExitCode::unavailable,
-                fmt::format("TLS: the certificate of {} is refused: {}", name_, ssl.verify_error_string(verified)),
+                fmt::format("TLS: the certificate of {} is refused: {}", name_, ::X509_verify_cert_error_string(verified)),
                 true};
   }
   // Its alert may be lost with a connection that is reset: then OpenSSL knows nothing, or a failed system call.
-  const unsigned long error = ssl.last_error();
+  const unsigned long error = ::ERR_peek_last_error();
   const bool hint = may_lack_certificate_ && (error == 0 || ERR_GET_LIB(error) == ERR_LIB_SYS);
   throw Error{ExitCode::unavailable,
               fmt::format("TLS: {}{}",

@@ -93,7 +93,7 @@ std::optional<lock::Granted> Keeper::reenter(Milliseconds usable) {
 
 void Keeper::warn_of_slow_network() const {
   const Milliseconds took = since(result_.grant->sent);
-  if (took <= plan_.lease.ttl / 10)
+  if (took <= plan_.lease.ttl / 10 || result_.grant->unconfirmed)
     return;
   log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network",
                            plan_.name.text(),

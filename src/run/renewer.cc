@@ -21,7 +21,7 @@ Renewer::Renewer(Loop& loop,
       lock_(&lock),
       claim_(&claim),
       fence_(grant.fence),
-      lease_(terms, grant.sent),
+      lease_(terms, grant.sent, grant.unconfirmed),
       next_(lease_.renew_at()) {}
 
 bool Renewer::attempt(Deadline give_up) {

@@ -10,8 +10,6 @@ PREFIX = "rlock:"
 class Lease:
     """Of one token, as one server had it; times in ms of that server's wall clock."""
 
-    key: str
-    fence: int
     expires: int = 0
     cools: int = 0
 
@@ -41,6 +39,7 @@ class Log:
     """One append-only file."""
 
     def __init__(self, path):
+        self.server = path.name.split(".")[0]
         self.leases = {}  # (key, token) -> Lease
         self.order = collections.defaultdict(list)  # key -> fences as they were granted
         self.queued_grants = 0
@@ -49,15 +48,18 @@ class Log:
         self.tickets = {}  # token -> ticket, also of those who have left the queue
         self.capacity = {}  # token -> number
         self.in_force = None
+        self.new_fences = set()  # that this transaction gives
         for words in commands(path.read_bytes()):
             name, *rest = [word.decode(errors="replace") for word in words]
             verb = self.VERBS.get(name.upper())
             if verb:
                 verb(self, *rest)
 
+    def multi(self):
+        self.new_fences.clear()
+
     def zadd(self, queue, *words):
-        ticket, token = words[-2:]
-        self.tickets[token] = int(ticket)
+        ticket, token = words[-2:]  # before them NX
         self.queues[queue].setdefault(token, int(ticket))
 
     def zrem(self, queue, *tokens):
@@ -68,15 +70,15 @@ class Log:
         for key in keys:
             self.queues.pop(key, None)
 
-    def flushall(self, *_):
-        self.queues.clear()
-
     def hset(self, key, *fields):
         pairs = list(zip(fields[::2], fields[1::2]))
         if key.endswith("}:waiters"):
             for token, text in pairs:
-                self.capacity[token] = int(text.split()[0])
-        elif not key.endswith(("}:meta", "}:queue")):
+                capacity, _, _, ticket, *_ = text.split(" ")
+                self.capacity[token], self.tickets[token] = int(capacity), int(ticket)
+        elif key.endswith("}:meta"):
+            self.new_fences |= {int(text) for name, text in pairs if name == "floor"}
+        else:
             for token, text in pairs:
                 if token == "rlock":
                     self.in_force = int(text)
@@ -86,12 +88,11 @@ class Log:
     def record(self, key, token, text):
         expires, cools, fence, *_ = map(int, text.split()[:4])
         name = key.removeprefix(PREFIX)
-        known = self.leases.get((name, token))
-        if known is None or known.fence != fence:
+        if fence in self.new_fences:
             self.grant(name, key, token, fence)
-            known = self.leases[name, token] = Lease(name, fence)
-        known.expires = max(known.expires, expires)
-        known.cools = max(known.cools, cools)
+        lease = self.leases.setdefault((name, token), Lease())
+        lease.expires = max(lease.expires, expires)
+        lease.cools = max(lease.cools, cools)
 
     def grant(self, name, key, token, fence):
         """Nobody who stands in the queue may be passed, but by one who fits beside it."""
@@ -104,4 +105,6 @@ class Log:
             if other != token and ticket < mine and not beside:
                 self.passed.append((name, token, other))
 
-    VERBS = {"ZADD": zadd, "ZREM": zrem, "HSET": hset, "HMSET": hset, "DEL": delete, "UNLINK": delete, "FLUSHALL": flushall}
+    VERBS = {
+        "MULTI": multi, "ZADD": zadd, "ZREM": zrem, "HSET": hset, "HMSET": hset, "DEL": delete, "UNLINK": delete,
+    }  # fmt: skip

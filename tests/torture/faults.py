@@ -5,13 +5,14 @@ import random
 import signal
 
 from processes import boottime, send
+from workload import KEYS
 
 STORM, CALM = 10, 3  # seconds: nobody can show how fast it recovers if it never rains less
 
 
 # ---- aimed at one run, mostly at a holder. One fault each: if both of rlock's processes fail it promises nothing.
 
-PROCESS_FAULTS = {
+OF_A_PROCESS = {
     "keeper killed": 3, "keeper frozen": 3, "guard killed": 2, "guard frozen": 2, "command killed": 1,
     "command frozen": 1, "run terminated": 1, "waiter killed": 2, "waiter frozen": 2,
 }  # fmt: skip
@@ -37,52 +38,87 @@ def strike(population, rng, name):
     send(pid, signal.SIGCONT)
 
 
-# ---- of a server that keeps what it was told
+# ---- of a server, which keeps what it was told
 
 
-def freeze(server, rng):
+def freeze(topology, rng):
+    yield from freeze_for(topology.victim(rng), outage(rng))
+
+
+def freeze_shortly(topology, rng):
+    """Not so long that another takes its place."""
+    yield from freeze_for(topology.victim(rng), rng.uniform(0.05, 0.4))
+
+
+def freeze_for(server, seconds):
     server.freeze()
-    yield outage(rng)
+    yield seconds
     server.thaw()
 
 
-def restart(server, rng):
+def restart(topology, rng):
+    server = topology.victim(rng)
     server.kill()
     yield outage(rng)
     server.start()
     yield 0.1
 
 
-def pause_clients(server, rng):
-    seconds = outage(rng)
+def pause_clients(topology, rng):
+    yield from pause_for(topology.victim(rng), outage(rng), rng)
+
+
+def pause_shortly(topology, rng):
+    yield from pause_for(topology.victim(rng), rng.uniform(0.05, 0.4), rng)
+
+
+def pause_for(server, seconds, rng):
     server.tell("CLIENT", "PAUSE", round(seconds * 1000), rng.choice(["ALL", "WRITE"]))
     yield seconds
 
 
-def kill_clients(server, rng):
-    server.tell("CLIENT", "KILL", "TYPE", rng.choice(["normal", "pubsub"]))
+def kill_clients(topology, rng):
+    topology.victim(rng).tell("CLIENT", "KILL", "TYPE", rng.choice(["normal", "pubsub"]))
     yield 0.05
 
 
-def flush_scripts(server, _rng):
-    server.tell("SCRIPT", "FLUSH")
+def flush_scripts(topology, rng):
+    topology.victim(rng).tell("SCRIPT", "FLUSH")
     yield 0.05
 
 
-SERVER_FAULTS = {freeze: 3, restart: 3, pause_clients: 2, kill_clients: 2, flush_scripts: 1}
+OF_A_SERVER = {freeze: 3, restart: 3, pause_clients: 2, kill_clients: 2, flush_scripts: 1}
+
+
+# ---- of a server, which forgets
+
+
+def delete_lock(topology, rng):
+    key = f"rlock:{rng.choice(list(KEYS))}"
+    for server in topology.servers:
+        server.tell("DEL", key)
+    yield 0.1
+
+
+def step_clock(topology, rng):
+    server = topology.victim(rng)
+    server.set_clock(server.clock_error + rng.uniform(-3, 3))
+    yield 0.1
 
 
 # ---- of the network between the far clients and a server
 
 
-def slow(link, rng):
+def slow(topology, rng):
+    link = rng.choice(topology.links)
     link.obey("delay", round(rng.uniform(0.02, 1.5), 3))
     yield rng.uniform(0.5, 3)
     link.obey("pass")
 
 
-def late_then_dark(link, rng):
+def late_then_dark(topology, rng):
     """Who takes the answer's time for the lease's beginning believes too long in it."""
+    link = rng.choice(topology.links)
     delay = rng.uniform(0.3, 0.9)
     link.obey("delay", round(delay, 3))
     yield delay + rng.uniform(0.1, 0.6)
@@ -92,7 +128,8 @@ def late_then_dark(link, rng):
 
 
 def silence(mode):
-    def fault(link, rng):
+    def fault(topology, rng):
+        link = rng.choice(topology.links)
         link.obey(mode)
         yield outage(rng)
         link.obey("pass")
@@ -102,7 +139,8 @@ def silence(mode):
 
 
 def once(mode):
-    def fault(link, _rng):
+    def fault(topology, rng):
+        link = rng.choice(topology.links)
         link.obey(mode)
         yield 0.05
 
@@ -110,7 +148,7 @@ def once(mode):
     return fault
 
 
-NETWORK_FAULTS = {
+OF_THE_NETWORK = {
     slow: 2, late_then_dark: 3, silence("drop"): 2, silence("deaf"): 2, silence("dark"): 2,
     once("cut"): 2, once("strand"): 1,
 }  # fmt: skip
@@ -154,23 +192,23 @@ class Lane:
         self.next_at = now + self.rng.expovariate(1 / self.gap)
 
 
-def lanes(lab, topology, population, seed):
+def lanes(lab, topology, population, options):
     def process(rng):
-        name = rng.choices(list(PROCESS_FAULTS), PROCESS_FAULTS.values())[0]
+        name = rng.choices(list(OF_A_PROCESS), OF_A_PROCESS.values())[0]
         return name, strike(population, rng, name)
 
-    def one_of(faults, victims):
+    def one_of(faults):
         def begin(rng):
             fault = rng.choices(list(faults), faults.values())[0]
-            return fault.__name__, fault(rng.choice(victims), rng)
+            return fault.__name__, fault(topology, rng)
 
         return begin
 
     for number in range(3):
-        yield Lane(lab, "process", f"{seed} {number}", 1, process)
-    yield Lane(lab, "server", seed, 1.5, one_of(SERVER_FAULTS, topology.servers))
+        yield Lane(lab, "process", f"{options.seed} {number}", 1, process)
+    yield Lane(lab, "server", options.seed, 1.5, one_of(topology.safe | (topology.lossy if options.lossy else {})))
     if topology.links:
-        yield Lane(lab, "network", seed, 1.5, one_of(NETWORK_FAULTS, topology.links))
+        yield Lane(lab, "network", options.seed, 1.5, one_of(OF_THE_NETWORK))
 
 
 class Weather:

@@ -1,4 +1,4 @@
-"""Redis servers that fail on demand, and the ways that lead to them."""
+"""Redis servers, and the ways that lead to them, that fail on demand."""
 
 import os
 import pathlib
@@ -46,7 +46,7 @@ class Redis:
         self.folder.mkdir()
         self.name, self.lab, self.port = name, lab, free_port()
         self.environment = lab.environment
-        self.pid = None
+        self.pid, self.node, self.clock_error = None, "", 0  # node: its name in a cluster
         self.argv = [
             SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", str(self.socket),
             "--dir", str(self.folder), "--save", "", "--appendonly", "yes", "--appendfsync", "no",
@@ -69,12 +69,13 @@ class Redis:
 
     def set_clock(self, seconds):
         """How far its wall clock is ahead."""
+        self.clock_error = seconds
         file = self.folder / "clock"
         with open(file, "r+b" if file.exists() else "wb") as clock:
             clock.write(struct.pack("q", round(seconds * 1e6)))
 
-    def start(self):
-        self.pid = spawn(self.argv, self.environment, self.folder / "log")
+    def start(self, *options):
+        self.pid = spawn([*self.argv, *options], self.environment, self.folder / "log")
 
     def is_ready(self):
         return self.ask("PING") == "PONG"
@@ -94,7 +95,7 @@ class Redis:
 
     def forget(self):
         """To be done between kill and start."""
-        for file in self.folder.glob("appendonlydir/*"):
+        for file in self.folder.glob("appendonly*/*"):
             file.unlink()
 
     def ask(self, *words):
@@ -110,12 +111,47 @@ class Redis:
         """Without waiting for an answer."""
         spawn([CLI, "-s", str(self.socket), *map(str, words)], self.environment, self.folder / "cli.log")
 
+    def uptime(self):
+        return int(self.info("server").get("uptime_in_seconds", 0))
+
+    def info(self, section):
+        pairs = (line.split(":", 1) for line in self.ask("INFO", section).splitlines() if ":" in line)
+        return {name: value.strip() for name, value in pairs}
+
+    def follow(self, primary):
+        self.ask("REPLICAOF", "127.0.0.1", primary.port)
+
+    def owns(self, slot):
+        """Of a cluster's 16384."""
+        myself = next(row.split() for row in self.ask("--raw", "CLUSTER", "NODES").splitlines() if "myself" in row)
+        ranges = [words.partition("-") for words in myself[8:] if not words.startswith("[")]
+        return any(int(first) <= slot <= int(last or first) for first, _, last in ranges)
+
     def keep_log(self):
         """A second name for what it has written, which it deletes when it becomes another's replica."""
-        for file in self.folder.glob("appendonlydir/*.aof"):
-            kept = self.lab.folder / f"{self.name}.{file.stat().st_ino}.aof"
+        for file in self.folder.rglob("*.aof"):
+            kept = self.lab.folder / f"{self.name}.{file.stat().st_ino}.{file.name}"
             if not kept.exists():
                 os.link(file, kept)
+
+
+class Sentinel(Redis):
+    """It keeps what it learns in its configuration."""
+
+    def __init__(self, lab, name, primary):
+        super().__init__(lab, name)
+        config = self.folder / "config"
+        config.write_text(
+            f"port {self.port}\nbind 127.0.0.1\nunixsocket {self.socket}\ndir {self.folder}\n"
+            f"sentinel monitor main 127.0.0.1 {primary.port} 2\n"
+            "sentinel down-after-milliseconds main 800\nsentinel failover-timeout main 3000\n",
+            encoding="ascii",
+        )
+        self.argv = [SERVER, str(config), "--sentinel"]
+
+    def primary_port(self):
+        address = self.ask("--raw", "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").splitlines()
+        return int(address[1]) if len(address) == 2 else None
 
 
 class Link:
@@ -137,52 +173,3 @@ class Link:
 
     def obey(self, *words):
         os.write(self.orders, (" ".join(map(str, words)) + "\n").encode())
-
-
-class Topology:
-    """What the clients talk to. `urls` is RLOCK_REDIS for each site from which they do: near, and far behind links."""
-
-    queues = True  # waiters are served in turn
-    variables = {}  # that rlock is to see besides
-
-    def __init__(self, lab):
-        self.lab = lab
-        self.servers = []
-        self.links = []
-        self.urls = {}
-
-    def start(self):
-        for server in self.servers:
-            server.start()
-        for server in self.servers:
-            server.wait_ready()
-        self.arrange()
-
-    def arrange(self):
-        """Whatever must be done once the servers answer."""
-
-    def stop(self):
-        self.keep_logs()
-        for pid in [server.pid for server in self.servers] + [link.pid for link in self.links]:
-            send(pid, signal.SIGKILL)
-
-    def keep_logs(self):
-        for server in self.servers:
-            server.keep_log()
-
-    def keys(self):
-        """All that is stored, anywhere."""
-        return sorted({key for server in self.servers for key in server.ask("--raw", "KEYS", "*").splitlines()})
-
-
-class Single(Topology):
-    def __init__(self, lab):
-        super().__init__(lab)
-        self.servers = [Redis(lab, "server")]
-
-    def arrange(self):
-        self.links = [Link(self.lab, self.servers[0])]
-        self.urls = {"near": self.servers[0].url, "far": self.links[0].url}
-
-
-TOPOLOGIES = {"single": Single}

@@ -15,7 +15,7 @@ import time
 import checker
 from faults import Weather, lanes
 from processes import MARK, boottime, marked, send, spawn
-from servers import TOPOLOGIES
+from topologies import TOPOLOGIES
 from workload import KEYS, Population
 
 TICK = 0.005
@@ -38,11 +38,11 @@ class Lab:
 class Run:
     def __init__(self, lab, options):
         self.lab, self.options = lab, options
-        self.topology = TOPOLOGIES[options.topology](lab)
+        self.topology = TOPOLOGIES[options.topology](lab, options.lossy)
         self.topology.start()
         self.rng = random.Random(options.seed)
         self.population = Population(lab, self.topology, self.rng)
-        self.weather = Weather(lanes(lab, self.topology, self.population, options.seed))
+        self.weather = Weather(lanes(lab, self.topology, self.population, options))
 
     def load(self):
         """Faults and fresh runs until the time is over, then what has begun comes to its end."""
@@ -51,7 +51,7 @@ class Run:
         while boottime() < end:
             if boottime() > change:
                 change = boottime() + 3
-                target = self.rng.randint(20, self.options.most)
+                target = self.rng.randint(20, min(self.options.most, self.topology.most_clients))
                 self.topology.keep_logs()
             if boottime() > end - 5:
                 target = 20
@@ -81,7 +81,8 @@ class Run:
         refused = [key for key in KEYS if not self.population.lock_once(key)]
         keys = [key for key in self.topology.keys() if not key.endswith(":meta")]
         clock = time.time() - boottime()
-        self.lab.note({"orphans": len(left), "refused": refused, "leaked": keys, "clock": clock})
+        self.lab.note({"orphans": len(left), "refused": refused, "leaked": keys})
+        self.lab.note({"clocks": {server.name: clock + server.clock_error for server in self.topology.servers}})
         self.topology.stop()
         self.lab.history.close()
 
@@ -91,6 +92,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--topology", choices=TOPOLOGIES, default="single")
+    parser.add_argument("--lossy", action="store_true")
     parser.add_argument("--most", type=int, default=150)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()

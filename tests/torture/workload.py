@@ -147,6 +147,6 @@ class Population:
     def lock_once(self, key):
         """Whether it can be had, by one who goes alone."""
         kind = next(iter(KEYS[key]["kinds"]))
-        run = ["rlock", "run", "-k", key, "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
+        run = ["rlock", "run", "-k", key, "--ttl", "2", "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
         environment = self.environment | {"RLOCK_REDIS": self.topology.urls["near"]}
         return subprocess.run(run, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0

@@ -19,7 +19,7 @@
 // for which the real lease ends 1 % earlier. The quorum has a model of its own.
 //
 // With a MUTANT (server.h says which there are) one thing is broken, and something of that must not hold. Then, or if
-// the real thing is broken, the shortest story that leads there is told, and the status is 1.
+// the real thing is broken, a story that leads there is told, and the status is 1.
 #include <array>
 #include <charconv>
 #include <cstdio>

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Negative controls: rlock with one thing broken must be caught by the standard run, else that run proves nothing.
+#   tests/torture/controls.sh [MUTANT...]
+#
+# Each of mutants/*.patch is applied to a copy of the sources, so that none of it is in the program.
+set -euo pipefail
+
+here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+root=$(realpath "$here/../..")
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+
+# mutant, topology, the rule that it breaks: the beginning of what the judge calls it
+controls() {
+  cat <<END
+credit_at_reply          single two holders at once
+release_before_reaping   single two holders at once
+wake_without_reservation single waiters passed by others
+unconditional_settle     quorum fences out of order
+END
+}
+
+build() { # MUTANT: builds it, and leaves the sources as they were
+  patch --quiet --strip 1 --directory "$work/tree" <"$here/mutants/$1.patch"
+  cmake --build "$work/build" --parallel "$(nproc)" --target rlock >"$work/build.log" 2>&1 || cat "$work/build.log"
+  patch --quiet --strip 1 --directory "$work/tree" --reverse <"$here/mutants/$1.patch"
+}
+
+is_caught() { # TOPOLOGY RULE
+  ! TMPDIR=$work RLOCK=$work/build/rlock bash "$here/run.sh" --topology "$1" --seed 1 >"$work/out" &&
+    grep -q "^$2.* [1-9]" "$work/out"
+}
+
+mkdir "$work/tree"
+cp -r "$root"/{src,tests,man,completions,CMakeLists.txt,LICENSE} "$work/tree"
+cmake -S "$work/tree" -B "$work/build" -DCMAKE_BUILD_TYPE=Release >"$work/build.log"
+
+missed=0
+while read -r mutant topology rule <&3; do
+  (($# == 0)) || [[ " $* " == *" $mutant "* ]] || continue
+  build "$mutant"
+  if is_caught "$topology" "$rule"; then
+    grep "^$rule" "$work/out" | sed "s/^/caught $mutant: /"
+  else
+    cat "$work/out"
+    echo "missed $mutant"
+    missed=1
+  fi
+done 3< <(controls)
+exit "$missed"
