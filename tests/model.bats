@@ -37,11 +37,15 @@ fails() { # WHAT MODEL OPTION: with the mutant that OPTION names
   fails 'two commands run at once' queue_lease --reuse-token
 }
 
-@test "mutant: without a seat reserved for it, who is woken is passed" {
+@test "mutant: a lock that was handed over, with a lease that counts from when the message was read" {
+  fails 'two commands run at once' queue_lease --credit-at-message
+}
+
+@test "mutant: when nothing is kept for who is woken, it is passed" {
   fails 'which came before it' queue_lease --wake-without-reservation
 }
 
-@test "mutant: who leaves without a walk keeps a wake-up to itself" {
+@test "mutant: who leaves the queue with a lock that it was handed, without a walk, leaves the others asleep" {
   fails 'the lock lies free while' queue_lease --cancel-without-walk
 }
 
@@ -49,8 +53,8 @@ fails() { # WHAT MODEL OPTION: with the mutant that OPTION names
   fails 'the lock lies free while' queue_lease --sleep-until-woken
 }
 
-@test "mutant: who believes that all who listen are alive may wait for ever" {
-  fails 'may wait for ever' queue_lease --believe-the-dead
+@test "mutant: a lock handed to the dead for good lets others wait for ever" {
+  fails 'may wait for ever' queue_lease --hand-over-for-good
 }
 
 @test "no fence is used twice, none inverted, none held at once, whatever is lost, late or restarted" {

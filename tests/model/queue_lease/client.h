@@ -34,7 +34,7 @@ class Step {
   }
 
   bool ask() {
-    const bool awake = c_.phase == Phase::sleeping && c_.message == 0 && (c_.sleep == 0 || !c_.subscribed);
+    const bool awake = c_.phase == Phase::sleeping && (c_.sleep == 0 || !c_.subscribed);
     if (!awake && !has_to(Phase::asking))
       return false;
     c_.phase = Phase::asking;
@@ -43,10 +43,20 @@ class Step {
     return send(c_.once ? Verb::ask_once : Verb::ask);
   }
 
+  /// A lock that it was handed it uses if it knows how long it has it: from when the question was sent after which
+  /// the server counts, which must be the last that was answered.
   bool read_message() {
-    if (c_.phase != Phase::sleeping || c_.message == 0)
+    if (c_.phase != Phase::sleeping || c_.message.kind == Message::Kind::none)
       return false;
-    c_.sleep = std::min<Byte>(c_.sleep, std::exchange(c_.message, 0) - 1);
+    const Message message = std::exchange(c_.message, {});
+    const Byte left = mutant_ == Mutant::credit_at_message ? confirm : message.ticks;
+    if (message.kind == Message::Kind::wait) {
+      c_.sleep = std::min(c_.sleep, message.ticks);
+    } else if (message.unknown || left <= c_.lag) {
+      c_.sleep = 0;
+    } else {
+      run_command(left - c_.lag);
+    }
     return true;
   }
 
@@ -119,9 +129,16 @@ class Step {
   // ---- faults
 
   bool miss_message() {
-    if (c_.message == 0 || !suffer())
+    if (c_.message.kind == Message::Kind::none || !suffer())
       return false;
-    c_.message = 0;
+    c_.message = {};
+    return true;
+  }
+
+  bool get_message_late() {
+    if (c_.message.kind == Message::Kind::none || c_.message.late || !suffer())
+      return false;
+    c_.message.late = true;
     return true;
   }
 
@@ -129,7 +146,7 @@ class Step {
     if (!c_.subscribed || c_.phase == Phase::dead || !suffer())
       return false;
     c_.subscribed = false;
-    c_.message = 0;
+    c_.message = {};
     return true;
   }
 
@@ -156,7 +173,8 @@ class Step {
   bool is_busy() const {
     if (c_.exchange.verb != Verb::none)
       return c_.exchange.age == longest_request;
-    const bool awake = c_.sleep == 0 || c_.message != 0 || !c_.subscribed;
+    const bool told = c_.message.kind != Message::Kind::none && !c_.message.late;
+    const bool awake = c_.sleep == 0 || told || !c_.subscribed;
     return (c_.phase == Phase::sleeping && awake) || (c_.phase == Phase::running && c_.work_left == 0) ||
            renewal_is_due() || has_to(Phase::asking) || has_to(Phase::withdrawing) || has_to(Phase::releasing);
   }
@@ -168,6 +186,8 @@ class Step {
       ++c_.exchange.age;
     if (c_.phase == Phase::sleeping && c_.sleep != for_ever)
       --c_.sleep;
+    if (c_.message.kind == Message::Kind::granted && c_.message.ticks > 0)
+      --c_.message.ticks;
     if (c_.work_left > 0)
       --c_.work_left;
     if (c_.lease_left > 0 && --c_.lease_left == 0)
@@ -205,7 +225,7 @@ class Step {
   // ---- requests and replies
 
   bool send(Verb verb) {
-    c_.exchange = {verb, 0, false, {}};
+    c_.exchange = {verb, 0, false, 0, false, {}};
     if (network_ != Network::request_late)
       execute();
     if (network_ == Network::prompt)
@@ -215,7 +235,9 @@ class Step {
 
   void execute() {
     c_.exchange.executed = true;
+    c_.exchange.lag = c_.exchange.age;
     c_.exchange.reply = Server{w_, mutant_}.serve(c_.exchange.verb, present_token(number_), c_.ticket);
+    c_.exchange.recorded = c_.exchange.verb == Verb::ask && c_.exchange.reply.outcome == Outcome::busy;
   }
 
   void read_reply() {
@@ -226,7 +248,7 @@ class Step {
     } else if (e.verb == Verb::release) {
       rest(Phase::resting);
     } else if (e.reply.outcome == Outcome::busy) {
-      read_refusal(e.reply);
+      read_refusal(e);
     } else if (e.reply.outcome == Outcome::lost) {
       stop_command();
     } else if (e.verb == Verb::renew) {
@@ -238,9 +260,7 @@ class Step {
 
   void read_grant(Byte age) {
     if (age < usable) {
-      rest(Phase::running);
-      c_.lease_left = lease - age;
-      c_.work_left = longest_command;
+      run_command(lease - age);
     } else {
       c_.phase = Phase::withdrawing;
       c_.again = true;
@@ -248,14 +268,24 @@ class Step {
     }
   }
 
+  void run_command(Byte lease_left) {
+    rest(Phase::running);
+    c_.lease_left = lease_left;
+    c_.work_left = longest_command;
+  }
+
   /// Refused at once it queues; in the queue it sleeps.
-  void read_refusal(const Reply& reply) {
+  void read_refusal(const Exchange& e) {
     if (std::exchange(c_.once, false))
       return;
     c_.phase = Phase::sleeping;
-    c_.sleep = reply.sleep;
-    c_.ticket = reply.ticket;
+    c_.sleep = e.reply.sleep;
+    c_.ticket = e.reply.ticket;
+    c_.lag = e.lag;
+    c_.outdated = !e.recorded;
     c_.set_back = false;
+    if (c_.message.kind == Message::Kind::granted)
+      c_.message.unknown = !(c_.message.unknown && e.recorded);  // unless it counts from this very question
   }
 
   void after_withdrawal() {
@@ -263,6 +293,7 @@ class Step {
       rest(Phase::resting);
     } else {
       c_.phase = Phase::asking;
+      c_.message = {};  // was for another token
       c_.again = c_.once = false;
     }
   }
@@ -295,7 +326,7 @@ struct Action {
   bool sends = false;  // a request, that may be late
 };
 
-inline constexpr std::array<Action, 18> actions{{
+inline constexpr std::array<Action, 19> actions{{
     {"begins to ask", &Step::begin, true},
     {"asks", &Step::ask, true},
     {"reads a message", &Step::read_message},
@@ -311,6 +342,7 @@ inline constexpr std::array<Action, 18> actions{{
     {"is heard, of what it had given up", &Step::stray_arrives},
     {"is never heard, of what it had given up", &Step::stray_is_lost},
     {"misses a message", &Step::miss_message},
+    {"gets a message late", &Step::get_message_late},
     {"loses its subscription", &Step::lose_subscription},
     {"dies", &Step::die},
     {"dies unseen", &Step::die_unseen},

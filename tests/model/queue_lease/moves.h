@@ -23,13 +23,13 @@ inline void check_exclusion(const World& w) {
 }
 
 /// Before time passes: the lock does not lie free while the first in the queue sleeps. But if a fault has met that one,
-/// or it has become the first by a death: it was told to look a second later for each that stood before it.
+/// or it was told a time when others stood before it, a second later for each, and they have gone unnoticed since.
 inline void check_wake_up(const World& w) {
   if (w.holder != nobody || w.queued == 0)
     return;
   const Waiter& first = w.queue[0];
   const Client& c = w.client[first.token / 2];
-  if (first.claim <= 1 && is_present(first.token) && c.phase == Phase::sleeping && !c.hurt && !c.set_back)
+  if (is_present(first.token) && c.phase == Phase::sleeping && !c.hurt && !c.set_back)
     throw Violation{"the lock lies free while " + std::to_string(first.token / 2) + " sleeps"};
 }
 
@@ -40,14 +40,12 @@ inline bool tick(World& w, Mutant mutant) {
   }
   check_wake_up(w);
   for (int i = 0; i < clients; ++i) Step{w, i, mutant}.tick();
-  if (w.expires > 0 && --w.expires == 0)
+  if (w.expires > 0 && w.expires != for_ever && --w.expires == 0)
     w.holder = nobody;
   for (int i = 0; i < w.queued; ++i) {
     Waiter& waiter = w.queue[i];
-    if (waiter.alive > 0)
+    if (waiter.alive > 0 && waiter.alive != for_ever)
       --waiter.alive;
-    if (waiter.claim > 1)
-      --waiter.claim;
   }
   return true;
 }

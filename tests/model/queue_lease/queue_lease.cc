@@ -4,12 +4,12 @@
 //
 // The server (server.h) does what acquire, renew, release and cancel in src/lock/*.lua do for an exclusive lock, each
 // script in one step. The clients (client.h) do what `rlock run` does in queue.cc, renewer.cc and keeper.cc: they ask
-// once, then queue, sleep as long as they are told or until a message comes, begin a command on a grant that is not too
-// old, renew, end the command, release, and begin anew; or stop waiting, and withdraw. Time passes in ticks (world.h),
-// when nobody has anything to do any more but what a fault has delayed. The faults: a request or a reply is late, or
-// never comes; a given up request arrives all the same, at any time; a message to a waiter is lost; its subscription
-// breaks; a client dies, waiting or holding, and the server sees that, or does not. FAULTS (2) of them, of any kind, at
-// any time.
+// once, then queue, sleep as long as they are told or until a message comes that calls them or hands them the lock,
+// begin a command on a grant that is not too old, renew, end the command, release, and begin anew; or stop waiting, and
+// withdraw. Time passes in ticks (world.h), when nobody has anything to do any more but what a fault has delayed. The
+// faults: a request or a reply is late, or never comes; a given up request arrives all the same, at any time; a message
+// to a waiter is late, or lost; its subscription breaks; a client dies, waiting or holding, and the server sees that, or
+// does not. FAULTS (2) of them, of any kind, at any time.
 //
 // What must hold: no two commands run at once; the queue is served in its order; no waiter that no fault has met is
 // taken for dead; the lock does not lie free while such a waiter sleeps at the head of the queue; and, with one fault
@@ -35,13 +35,14 @@ namespace {
 
 constexpr std::array<std::string_view, 3> network_names{"", " (the request is late)", " (the reply is late)"};
 
-constexpr std::array<std::pair<std::string_view, Mutant>, 7> mutants{{
+constexpr std::array<std::pair<std::string_view, Mutant>, 8> mutants{{
     {"--credit-at-reply", Mutant::credit_at_reply},
+    {"--credit-at-message", Mutant::credit_at_message},
     {"--release-before-reaping", Mutant::release_before_reaping},
     {"--wake-without-reservation", Mutant::wake_without_reservation},
     {"--cancel-without-walk", Mutant::cancel_without_walk},
     {"--sleep-until-woken", Mutant::sleep_until_woken},
-    {"--believe-the-dead", Mutant::believe_the_dead},
+    {"--hand-over-for-good", Mutant::hand_over_for_good},
     {"--reuse-token", Mutant::reuse_token},
 }};
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <climits>
 #include <string>
 
 #include "world.h"
@@ -11,11 +12,12 @@ namespace rlock::model {
 enum class Mutant : Byte {
   none,
   credit_at_reply,           // a lease counts from when the reply came
+  credit_at_message,         // that of a lock handed over from when the message was read
   release_before_reaping,    // the lock is released while the command still runs
-  wake_without_reservation,  // who is woken has no seat reserved
-  cancel_without_walk,       // who leaves the queue does not pass a wake-up on
+  wake_without_reservation,  // who is woken must ask, and nothing is kept for it
+  cancel_without_walk,       // who leaves the queue does not let the next one go on
   sleep_until_woken,         // no waiter looks by itself
-  believe_the_dead,          // who listens is alive, however long it says nothing
+  hand_over_for_good,        // who is handed the lock has it until it releases it
   reuse_token,               // who has given a late grant back asks again with the same token
 };
 
@@ -65,17 +67,15 @@ class Server {
     if (wait)
       ticket = join_queue(token, ticket);
     const int place = find(token);
-    const int score = place < 0 ? 255 : w_.queue[place].ticket;
-    count_seats();
-    const auto [granted, queued] = walk(token, false);
-    if (!granted)
+    const int score = place < 0 ? INT_MAX : w_.queue[place].ticket;
+    const auto [our_turn, queued] = walk(token, false);
+    if (!our_turn)
       return {Outcome::busy, sleep(token, wait), ticket};
     check_order(token, score);
-    w_.holder = token;
-    w_.expires = lease;
-    count_seats();
+    leave_queue(token);
+    grant(token, lease);
     if (queued)
-      walk(nobody, true);
+      serve_next();
     return {Outcome::granted, 0, 0};
   }
 
@@ -90,7 +90,7 @@ class Server {
     if (w_.holder != token)
       return {Outcome::lost, 0, 0};
     free_lock();
-    wake_next();
+    serve_next();
     return {Outcome::done, 0, 0};
   }
 
@@ -99,8 +99,13 @@ class Server {
     if (w_.holder == token)
       free_lock();
     if (mutant_ != Mutant::cancel_without_walk)
-      wake_next();
+      serve_next();
     return {Outcome::done, 0, 0};
+  }
+
+  void grant(Token token, Byte expires) {
+    w_.holder = token;
+    w_.expires = expires;
   }
 
   void free_lock() {
@@ -134,7 +139,7 @@ class Server {
       return ticket;
     int place = w_.queued++;
     for (; place > 0 && w_.queue[place - 1].ticket > ticket; --place) w_.queue[place] = w_.queue[place - 1];
-    w_.queue[place] = {token, ticket, 0, longest_sleep + claim_time + 1};
+    w_.queue[place] = {token, ticket, longest_sleep + confirm + 1};
     return ticket;
   }
 
@@ -148,72 +153,77 @@ class Server {
 
   bool listens(Token token) const { return is_present(token) && client_of(token).subscribed; }
 
-  void tell(Token token, Byte ms) {
+  void tell(Token token, Message message) {
     Client& c = client_of(token);
-    if (listens(token) && c.phase != Phase::dead)
-      c.message = c.message == 0 ? ms + 1 : std::min<Byte>(c.message, ms + 1);
+    if (!listens(token) || c.phase == Phase::dead)
+      return;
+    if (c.message.kind == Message::Kind::wait && message.kind == Message::Kind::wait)
+      message = {message.kind, std::min(message.ticks, c.message.ticks), false, c.message.late};
+    c.message = message;
   }
 
-  // ---- seats: there is one, of the holder or reserved for who was woken
+  void hand_over(Token token) {
+    if (mutant_ == Mutant::wake_without_reservation) {
+      tell(token, {Message::Kind::wait, 0, false, false});
+      return;
+    }
+    leave_queue(token);
+    grant(token, mutant_ == Mutant::hand_over_for_good ? for_ever : confirm);
+    tell(token, {Message::Kind::granted, confirm, client_of(token).outdated, false});
+  }
 
-  void count_seats() { seat_ends_ = w_.holder == nobody ? 0 : w_.expires; }
-  bool fits() const { return seat_ends_ == 0; }
-  void take_seat(Byte until) { seat_ends_ = seat_ends_ == 0 ? until : std::min(seat_ends_, until); }
-
-  bool is_dead(const Waiter& w) const { return mutant_ != Mutant::believe_the_dead && (w.alive == 0 || w.claim == 1); }
+  /// They sleep until a time that they were told when others stood before them.
+  void set_back_all() {
+    for (int i = 0; i < w_.queued; ++i) client_of(w_.queue[i].token).set_back = true;
+  }
 
   struct Walked {
-    bool granted, queued;
+    bool our_turn, queued;
   };
 
   Walked walk(Token me, bool arm) {
-    bool granted = false;
-    int rank = 0;
-    while (rank < w_.queued) {
-      Waiter& w = w_.queue[rank];
-      if (w.token == me) {
-        if (!fits())
-          return {granted, true};
-        leave_queue(me);
-        take_seat(claim_time);
-        granted = true;
-      } else if (is_dead(w) || (w.claim == 0 && !listens(w.token))) {
-        check_death(w.token);
-        leave_queue(w.token);
-        for (int behind = rank; behind < w_.queued; ++behind) client_of(w_.queue[behind].token).set_back = true;
-      } else if (fits()) {
-        if (w.claim == 0) {
-          tell(w.token, 0);
-          w.claim = claim_time + 1;
-        }
-        if (mutant_ != Mutant::wake_without_reservation)
-          take_seat(std::max<Byte>(1, w.claim - 1));
-        ++rank;
+    while (w_.queued > 0 && w_.queue[0].token != me) {
+      const Waiter first = w_.queue[0];
+      if (first.alive == 0 || !listens(first.token)) {
+        check_death(first.token);
+        leave_queue(first.token);
+        set_back_all();
+      } else if (w_.holder == nobody) {
+        hand_over(first.token);
+        if (!arm)
+          set_back_all();
+        if (mutant_ == Mutant::wake_without_reservation)
+          return {me != nobody, true};
       } else {
         if (arm)
-          tell(w.token, std::clamp<Byte>(seat_ends_, 1, look));
-        return {granted, true};
+          tell(first.token, {Message::Kind::wait, std::min(w_.expires, look), false, false});
+        return {false, true};
       }
     }
-    return {granted || (me != nobody && fits()), rank > 0};
+    return {me != nobody && w_.holder == nobody, w_.queued > 0};
   }
 
-  void wake_next() {
-    count_seats();
-    walk(nobody, true);
-  }
+  void serve_next() { walk(nobody, true); }
 
-  /// How long who was refused may sleep. It counts as alive a little longer, and gives up any claim.
+  /// How long who was refused may sleep. It counts as alive a little longer.
   Byte sleep(Token token, bool wait) {
     const int rank = wait ? find(token) : 0;
-    int ms = std::clamp<int>(std::min(seat_ends_ + rank * claim_time, look * (rank + 1)), 1, longest_sleep);
+    int ticks = std::clamp<int>(std::min(w_.expires + rank * confirm, look * (rank + 1)), 1, longest_sleep);
     if (mutant_ == Mutant::sleep_until_woken)
-      ms = for_ever;
+      ticks = for_ever;
     if (wait) {
-      w_.queue[rank].claim = 0;
-      w_.queue[rank].alive = static_cast<Byte>(std::min<int>(ms + claim_time + 1, for_ever));
+      w_.queue[rank].alive = static_cast<Byte>(std::min<int>(ticks + confirm + 1, for_ever));
+      note_question(token);
     }
-    return static_cast<Byte>(ms);
+    return static_cast<Byte>(ticks);
+  }
+
+  void note_question(Token token) {
+    Client& c = client_of(token);
+    if (!is_present(token))
+      return;
+    c.outdated = true;
+    c.exchange.recorded = false;
   }
 
   // ---- what must hold
@@ -238,7 +248,6 @@ class Server {
 
   World& w_;
   Mutant mutant_;
-  Byte seat_ends_ = 0;  // 0: nobody has the seat
 };
 
 }  // namespace rlock::model

@@ -16,7 +16,7 @@ constexpr Byte lease = 3;
 constexpr Byte usable = 2;           // how old a grant may be when a command is started on it
 constexpr Byte longest_request = 2;  // how long an answer is awaited
 constexpr Byte longest_command = 4;  // longer than a lease
-constexpr Byte claim_time = 1;       // CLAIM of common.lua
+constexpr Byte confirm = 1;          // CONFIRM of common.lua
 constexpr Byte look = 2;             // LOOK of common.lua
 constexpr Byte longest_sleep = 15;   // LONGEST of common.lua
 constexpr Byte for_ever = 255;
@@ -34,7 +34,6 @@ constexpr bool is_present(Token token) { return token % 2 == 0; }
 struct Waiter {
   Token token;
   Byte ticket;
-  Byte claim;  // 0: none, 1: has run out, else how long it lasts, plus 1
   Byte alive;  // 0: taken for dead, else how long it is believed to live, plus 1
 };
 
@@ -47,11 +46,22 @@ struct Reply {
   Byte ticket;
 };
 
+/// To a waiter: to ask again after so long, or that it has the lock, for so long from now.
+struct Message {
+  enum class Kind : Byte { none, wait, granted };
+  Kind kind;
+  Byte ticks;
+  Byte unknown;  // counts from a question whose answer the waiter has not seen
+  Byte late;     // by a fault
+};
+
 /// A request that is late, or its reply that is. (What is not late is done in one step.)
 struct Exchange {
   Verb verb;
   Byte age;       // since it was sent
   Byte executed;  // the reply is on its way
+  Byte lag;       // its age by then
+  Byte recorded;  // the server counts from this question
   Reply reply;
 };
 
@@ -77,16 +87,18 @@ struct Client {
   Phase phase;
   Byte subscribed;  // as the server sees it
   Byte ticket;      // as the client knows it; 0: none
-  Byte message;     // 0: none has come, else the sleep that it tells, plus 1
   Byte sleep;       // left of it
+  Byte lag;         // the age at which its last question that was answered came to the server
+  Byte outdated;    // the server counts from a later one
   Byte lease_left;  // as the client believes
   Byte work_left;   // of the command, at most
   Byte dying;       // the command is not dead yet, though all is done as if it were (a mutant)
   Byte once;        // asks without queueing
   Byte again;       // withdraws only to ask anew
   Byte hurt;        // a fault has met this attempt
-  Byte set_back;    // since it fell asleep one before it has died
+  Byte set_back;    // since it fell asleep, those before it have gone, and nobody told it
   Byte watched;     // whether it starves is looked for
+  Message message;
   Exchange exchange;
   Stray stray;
 
