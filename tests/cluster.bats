@@ -44,6 +44,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   fence=$(<"$T/holder.out")
   start waiter rlock run --key job -- sh -c 'echo $RLOCK_FENCE'
   wait_for_text "waiting for job" "$T/waiter.err"
+  wait_until "$PATIENCE" info_says "${NODES[index + 3]}" db0:keys= # the replica has it
   kill -KILL "${NODE_PIDS[index]}"
   wait_until "$PATIENCE" info_says "${NODES[index + 3]}" role:master
   still_renewed

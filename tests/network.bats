@@ -2,6 +2,7 @@
 
 load helpers
 load servers
+load supervision
 
 setup() { hermetic; }
 
@@ -116,3 +117,14 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
 }
 
 is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
+
+@test "what was asked for in vain is taken back, also where a server never saw the script for that" {
+  start_redis
+  try run --key other -- true
+  start_proxy
+  network drop
+  try acquire job -n --timeout 500ms
+  exits 69
+  wait_until 5 absent rlock:job # its lease is 30 s
+  same "$(cli HGET '{rlock:job}:meta' acquired)" 1
+}

@@ -46,6 +46,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   fence=$(fence_of)
   start waiter rlock run --key job -- sh -c 'echo $RLOCK_FENCE'
   wait_for_text "waiting for job" "$T/waiter.err"
+  wait_until "$PATIENCE" replica_has_it
   kill -KILL "$PRIMARY_PID"
   wait_until "$PATIENCE" info_says "$REPLICA" role:master
   still_renewed
@@ -57,6 +58,22 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   exits 0
   (($(<"$T/waiter.out") > fence))
 }
+
+@test "a master that is demoted while the lock is held: the new one is found" {
+  start_sentinel
+  REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 60s --renew-every 300ms
+  wait_until "$PATIENCE" replica_has_it
+  same "$(cli_at "${SENTINELS[0]}" SENTINEL FAILOVER main)" OK
+  wait_until "$PATIENCE" info_says "$REPLICA" role:master
+  cli_at "$PRIMARY" REPLICAOF 127.0.0.1 "$REPLICA" # as the sentinels would in ten seconds; it still answers, READONLY
+  still_renewed
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(cli_at "$REPLICA" EXISTS rlock:job)" 0
+}
+
+replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
 
 @test "sentinels without a password, whose servers have one" {
   SERVER_PASSWORD=secret

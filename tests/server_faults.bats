@@ -154,3 +154,8 @@ reopen() {
 @test "a database that is not there: refused at once" {
   RLOCK_REDIS=$RLOCK_REDIS/99 refused "SELECT refused: ERR DB index is out of range"
 }
+
+@test "MASTERDOWN: waited for, and named" {
+  start_redis --replicaof 127.0.0.1 1 --replica-serve-stale-data no
+  refused MASTERDOWN --wait 300ms
+}
