@@ -57,7 +57,7 @@ class History:
         self.end = next(line for line in lines if "orphans" in line)
         self.clocks = next(line["clocks"] for line in lines if "clocks" in line)  # wall clock minus boot-time clock
         self.queues = TOPOLOGIES[self.options["topology"]].queues
-        self.logs = [Log(path) for path in sorted(folder.glob("*.aof")) if ".base." not in path.name]
+        self.logs = [Log(path) for path in sorted(folder.glob("*.aof"))]
         self.holds = self.read_holds(layout.Stamps(folder))
         for hold in self.holds:
             self.add_lease(hold)

@@ -128,10 +128,11 @@ class Redis:
         return any(int(first) <= slot <= int(last or first) for first, _, last in ranges)
 
     def keep_log(self):
-        """A second name for what it has written, which it deletes when it becomes another's replica."""
-        for file in self.folder.rglob("*.aof"):
-            kept = self.lab.folder / f"{self.name}.{file.stat().st_ino}.{file.name}"
-            if not kept.exists():
+        """A second name for what it has written, which it deletes when it becomes another's replica. Not for what it
+        copied from there (base)."""
+        for file in self.folder.rglob("appendonly*.aof"):
+            kept = self.lab.folder / f"{self.name}.{file.stat().st_ino}.aof"
+            if ".base." not in file.name and not kept.exists():
                 os.link(file, kept)
 
 
