@@ -138,7 +138,7 @@ script_calls() {
   same "$(awk '{print $1}' "$T/log" | xargs)" '1 2 3 4 5 6 newcomer nonblock'
 }
 
-@test "-n does not take a free lock whose next holder is on its way, and says so" {
+@test "-n does not take a lock that was handed to the next in line" {
   take
   line_up slow
   kill -STOP "${PIDS[slow]}"
@@ -146,7 +146,7 @@ script_calls() {
   try acquire job -n
   kill -CONT "${PIDS[slow]}"
   exits 75
-  contains "$ERR" 'others are waiting'
+  contains "$ERR" 'held by'
   all_served slow
 }
 

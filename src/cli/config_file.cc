@@ -140,6 +140,8 @@ void read_file(const std::string& file, bool must_exist, Subcommand subcommand, 
   const Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!fd && !must_exist && (errno == ENOENT || errno == ENOTDIR))
     return;
+  if (!fd && (errno == EMFILE || errno == ENFILE))
+    throw os_error(file, errno);
   if (!fd)
     refuse(file, ::strerror(errno));
   auto layers = parse_config(read_text(fd, file), file, subcommand);

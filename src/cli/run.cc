@@ -106,6 +106,8 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                                                    .kill_after = settings.kill_after,
                                                    .timeout = settings.timeout});
   lock::LockName name = choose_lock(settings, false);
+  lock::Patience patience = choose_patience(settings);
+  patience.renews_at_once = true;
   const std::string held = held_around(settings, urls);
   const lock::Claim claim{.token = lock::Token::random(),
                           .level = lock::Level::random(),
@@ -124,7 +126,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
           .inherited = inherited_token(held, name.text()),
           .lease = lease,
           .max_lease = settings.max_lease,
-          .patience = choose_patience(settings),
+          .patience = patience,
           .on_lost = settings.on_lost,
           .conflict = settings.conflict,
           .held_around = held};

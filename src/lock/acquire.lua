@@ -4,8 +4,8 @@
 --       max_lease_ms(0: not in a quorum)
 -- ->    granted fence slot lease_ms
 --       lost                                                        (reenter: this token does not hold)
---       busy sleep_ms ticket held_ms lease_ms cooling_ms owner now_ms  ('' owner: others are next)
---       foreign sleep_ms ticket type value ttl_ms                   (another program's key)
+--       busy sleep_ms ticket held_ms lease_ms cooling_ms owner now_ms
+--       foreign sleep_ms ticket type value ttl_ms now_ms            (another program's key)
 --       mismatch capacity                                           (held with another number of slots)
 --       upgrade                                                     (shared by this token, exclusive asked)
 --       young uptime_ms                                             (up for less than max_lease: it may have forgotten)
@@ -63,7 +63,6 @@ end
 
 local function busy()
   local ms, r = sleep(), first_to_leave()
-  if not r then return {'busy', ms, ticket, '0', '0', '0', '', num(now)} end
   local cooling = r.expires <= now and r.cools - now or 0
   return {'busy', ms, ticket, num(now - r.acquired), num(math.max(0, r.expires - now)), num(cooling), r.owner, num(now)}
 end
@@ -71,7 +70,7 @@ end
 local function foreign()
   local kind = call('TYPE', LOCK).ok
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
-  return {'foreign', sleep(), ticket, kind, value, num(call('PTTL', LOCK))}
+  return {'foreign', sleep(), ticket, kind, value, num(call('PTTL', LOCK)), num(now)}
 end
 
 local function take(queued)

@@ -26,29 +26,26 @@ std::optional<long long> take_number(std::string_view& text, long long most) {
 Milliseconds read_ms(Fields& fields) { return Milliseconds{fields.number()}; }
 
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
-  Busy busy{.sleep = read_ms(fields),
-            .ticket = fields.text(),
-            .held = read_ms(fields),
-            .lease = read_ms(fields),
-            .cooling = read_ms(fields),
-            .holder = {},
-            .asked = {}};
-  const std::string owner = fields.text();
-  if (!owner.empty())
-    busy.holder = Owner::decode(owner);
-  busy.asked = {.sent = sent, .answered = fields.text()};
-  return busy;
+  return Busy{.sleep = read_ms(fields),
+              .ticket = fields.text(),
+              .held = read_ms(fields),
+              .lease = read_ms(fields),
+              .cooling = read_ms(fields),
+              .holder = Owner::decode(fields.text()),
+              .asked = {.sent = sent, .answered = fields.text()}};
 }
 
-Answer read_foreign(Fields& fields) {
+Answer read_foreign(Fields& fields, BootClock::time_point sent) {
   Foreign foreign{.sleep = read_ms(fields),
                   .ticket = fields.text(),
                   .type = fields.text(),
                   .value = fields.text(),
-                  .expires_in = {}};
+                  .expires_in = {},
+                  .asked = {}};
   const Milliseconds ttl = read_ms(fields);
   if (ttl.count() >= 0)
     foreign.expires_in = ttl;
+  foreign.asked = {.sent = sent, .answered = fields.text()};
   return foreign;
 }
 
@@ -65,7 +62,7 @@ Answer read_answer(Fields fields, BootClock::time_point sent) {
   if (fields.outcome() == "busy")
     return read_busy(fields, sent);
   if (fields.outcome() == "foreign")
-    return read_foreign(fields);
+    return read_foreign(fields, sent);
   if (fields.outcome() == "mismatch")
     return Mismatch{{static_cast<int>(fields.number())}};
   if (fields.outcome() == "upgrade")

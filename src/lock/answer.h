@@ -31,20 +31,21 @@ struct Asked {
 struct Granted {
   Fence fence;
   int slot = 0;
-  BootClock::time_point sent;  // before the first byte of the request that was granted
+  BootClock::time_point sent;                 // before the first byte of the request that was granted
   std::optional<Milliseconds> unconfirmed{};  // handed over: the lease is so short until it is renewed
 };
 struct Busy {
   Milliseconds sleep;  // before asking again, at most
   std::string ticket;  // our place, where we queue
   Milliseconds held, lease, cooling;
-  std::optional<Owner> holder;  // none: others come first
+  Owner holder;
   Asked asked;
 };
 struct Foreign {
   Milliseconds sleep;
   std::string ticket, type, value;
   std::optional<Milliseconds> expires_in;  // none: never
+  Asked asked;
 };
 struct Mismatch {
   Capacity in_force;

@@ -108,7 +108,7 @@ end
 
 local function parse_waiter(text)
   local cap, asked, alive, ticket, level, channel, owner = text:match('^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
-  return {capacity = tonumber(cap), asked = tonumber(asked), alive = tonumber(alive),
+  return cap and {capacity = tonumber(cap), asked = tonumber(asked), alive = tonumber(alive),
           ticket = ticket, level = level, channel = channel, owner = owner}
 end
 

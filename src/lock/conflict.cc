@@ -23,13 +23,11 @@ std::string describe(const Owner& owner) {
 }
 
 std::string describe(const Busy& busy) {
-  if (!busy.holder)
-    return "others are waiting before us";
   if (busy.cooling.count() > 0) {
-    return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder->holder);
+    return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
   }
   return fmt::format("held by {} for {}, lease {} left",
-                     describe(*busy.holder),
+                     describe(busy.holder),
                      format_duration(busy.held),
                      format_duration(busy.lease));
 }

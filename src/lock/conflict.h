@@ -8,7 +8,7 @@ namespace rlock::lock {
 
 /// Who stands in the way, as it follows the lock's name in a message:
 /// `held by deploy@web3 pid 812 "backup.sh --full" for 4m12s, lease 22s left`, `cooling for 12s after deploy@web3`,
-/// `held by another program (string "value"), never expires`, `others are waiting before us`.
+/// `held by another program (string "value"), never expires`.
 std::string describe(const Busy& busy);
 std::string describe(const Foreign& foreign);
 

@@ -42,7 +42,9 @@ class Lease {
  public:
   /// `unconfirmed`: the length of the lease until it is extended, of a lock that was handed over.
   Lease(const LeaseTerms& terms, BootClock::time_point sent, std::optional<Milliseconds> unconfirmed = {})
-      : full_terms_(terms), terms_(unconfirmed ? unconfirmed_terms(std::min(*unconfirmed, terms.ttl)) : terms), sent_(sent) {}
+      : full_terms_(terms),
+        terms_(unconfirmed ? unconfirmed_terms(std::min(*unconfirmed, terms.ttl)) : terms),
+        sent_(sent) {}
 
   const LeaseTerms& terms() const { return terms_; }
   /// Only a reply that says "extended" moves the lease, and from its own request's time.

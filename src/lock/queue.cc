@@ -145,6 +145,7 @@ std::optional<Granted> Queue::examine(const Answer& answer) {
     obstacle_ = describe(*busy);
   } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
     ticket_ = foreign->ticket;
+    asked_ = foreign->asked;
     told_sleep_ = std::max(foreign->sleep, jitter(shortest_poll, longest_poll));
     obstacle_ = describe(*foreign);
   } else if (const auto* mismatch = std::get_if<Mismatch>(&answer)) {
@@ -222,7 +223,7 @@ bool Queue::read_messages(Deadline& until) {
       const std::string_view text = message.elements.size() == 3 ? message.elements[2].text : std::string_view{};
       handed_over_ = read_hand_over(text, asked_);
       const Milliseconds told = read_sleep(text);
-      if (handed_over_ || told <= Milliseconds{0})
+      if (told <= Milliseconds{0})
         return false;
       until = std::min(until, BootClock::now() + told);
     }

@@ -76,7 +76,7 @@ class Queue {
   bool takes_hand_overs_;
   bool complained_ = false;
   std::string ticket_;
-  Asked asked_;                       // last, and told to wait
+  Asked asked_;  // last, and told to wait
   std::optional<Granted> handed_over_;
   Milliseconds told_sleep_{0};  // by the last answer
   std::string obstacle_;        // who stood in the way then

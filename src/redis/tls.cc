@@ -88,12 +88,13 @@ Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
   if (verifies_)
     expect_name();
   if (!is_ip_address(name_)) {  // SNI is for names only
-    SSL_set_tlsext_host_name(session_.get(), name_.c_str());
+    ::SSL_ctrl(session_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name_.data());
   }
 }
 
 void Tls::load_certificate(const TlsOptions& options) {
-  if (!options.certificate.empty() && ::SSL_CTX_use_certificate_chain_file(context_.get(), options.certificate.c_str()) != 1) {
+  if (!options.certificate.empty() &&
+      ::SSL_CTX_use_certificate_chain_file(context_.get(), options.certificate.c_str()) != 1) {
     refuse_file("--cert", options.certificate);
   }
   const std::string& key = options.key.empty() ? options.certificate : options.key;  // one file may hold both
@@ -174,17 +175,18 @@ bool Tls::must_wait(int result) {
 void Tls::fail(const std::string& what) const {
   const long verified = verifies_ && session_ ? ::SSL_get_verify_result(session_.get()) : X509_V_OK;
   if (verified != X509_V_OK) {
-    throw Error{ExitCode::unavailable,
-                fmt::format("TLS: the certificate of {} is refused: {}", name_, ::X509_verify_cert_error_string(verified)),
-                true};
+    throw Error{
+        ExitCode::unavailable,
+        fmt::format("TLS: the certificate of {} is refused: {}", name_, ::X509_verify_cert_error_string(verified)),
+        true};
   }
   // Its alert may be lost with a connection that is reset: then OpenSSL knows nothing, or a failed system call.
   const unsigned long error = ::ERR_peek_last_error();
   const bool hint = may_lack_certificate_ && (error == 0 || ERR_GET_LIB(error) == ERR_LIB_SYS);
-  throw Error{ExitCode::unavailable,
-              fmt::format("TLS: {}{}",
-                          reason_of(error, what),
-                          hint ? "; does the server want a certificate of ours (--cert)?" : "")};
+  throw Error{
+      ExitCode::unavailable,
+      fmt::format(
+          "TLS: {}{}", reason_of(error, what), hint ? "; does the server want a certificate of ours (--cert)?" : "")};
 }
 
 }  // namespace rlock::redis
