@@ -49,8 +49,8 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
   same "$(grep -Ec ' (send|write)[a-z]*\(.*"\*[0-9]' "$T/trace")" 2
 }
 
-@test "libc is the only shared library" {
-  same "$(ldd "$T/bin/rlock" | awk '/\.so/ {print $1}' | grep -v '^linux-vdso\|/ld-linux')" libc.so.6
+@test "no library has to be found and bound" {
+  contains "$(ldd "$T/bin/rlock" 2>&1)" 'not a dynamic executable'
 }
 
 @test "an uncontended run makes two script calls" {
@@ -59,12 +59,6 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
   exits 0
   matches "$(cli INFO commandstats)" 'cmdstat_evalsha:calls=2,'
   [[ $(cli INFO commandstats) != *cmdstat_eval:* ]]
-}
-
-@test "OpenSSL is not loaded where TLS is not used" {
-  [[ $(ldd "$T/bin/rlock") != *lib@(ssl|crypto)* ]] || fail "$(ldd "$T/bin/rlock")"
-  hold job
-  [[ $(cat "/proc/$HOLDER/maps") != *lib@(ssl|crypto)* ]]
 }
 
 @test "keeper and guard together have less than 2.5 MB of memory of their own" {

@@ -17,6 +17,8 @@ build   libhiredis-dev  hiredis/hiredis.h
 build   libfmt-dev      fmt/format.h
 build   libcli11-dev    CLI/CLI.hpp
 build   libssl-dev      openssl/ssl.h
+build   zlib1g-dev      zlib.h
+build   libzstd-dev     zstd.h
 server  $(basename "$server")         $server
 server  $(basename "${server%-server}")-tools     ${server%-server}-cli
 test    bats            bats
