@@ -9,6 +9,7 @@ PATIENCE=20 # seconds that any one step may take: only a bug takes them, a busy 
 REDIS_SERVER=${REDIS_SERVER:-redis-server}
 REDIS_CLI=${REDIS_SERVER%-server}-cli
 SERVERS=() RUNNING=() # pids
+TLS_ONLY=()
 
 setup() {
   hermetic
@@ -162,11 +163,17 @@ try_port() { # PORT OPTION...: whoever binds it owns it, so nobody has to search
   REDIS_PORT=$1
   shift
   local dir=${REDIS_SOCK%/*}
-  "$REDIS_SERVER" --bind 127.0.0.1 --port "$REDIS_PORT" --unixsocket "$REDIS_SOCK" --dir "$dir" \
+  listening_at "$REDIS_PORT"
+  "$REDIS_SERVER" --bind 127.0.0.1 "${LISTENING[@]}" --unixsocket "$REDIS_SOCK" --dir "$dir" \
     --save '' --appendonly no "$@" >"$dir/log" 2>&1 3>&- 4>&- &
   REDIS_PID=$!
   wait_until "$PATIENCE" is_up_or_gone "$dir/log"
   ! gone "$REDIS_PID"
+}
+
+listening_at() { # PORT: sets LISTENING, options; TLS_ONLY, which see, may say that it is for TLS
+  LISTENING=(--port "$1")
+  ((${#TLS_ONLY[@]} == 0)) || LISTENING=(--port 0 --tls-port "$1" "${TLS_ONLY[@]}")
 }
 
 is_up_or_gone() { grep -q 'eady to accept connections' "$1" || gone "$REDIS_PID"; }

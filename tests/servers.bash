@@ -3,7 +3,11 @@
 
 HERE=$(dirname "${BASH_SOURCE[0]}")
 
-cli_at() { REDISCLI_AUTH=${SERVER_PASSWORD-} "$REDIS_CLI" --no-auth-warning -p "$@" 2>/dev/null; } # PORT COMMAND...
+cli_at() { # PORT COMMAND...
+  local tls=()
+  ((${#TLS_ONLY[@]} == 0)) || tls=(--tls --cacert "$T/ca.crt")
+  REDISCLI_AUTH=${SERVER_PASSWORD-} "$REDIS_CLI" --no-auth-warning "${tls[@]}" -p "$@" 2>/dev/null
+}
 
 info_says() { cli_at "$1" INFO | grep -q "^$2"; } # PORT REGEX
 
@@ -90,6 +94,13 @@ listen_with_tls() {
   [[ $(cli CONFIG SET tls-port "$TLS_PORT") == OK ]]
 }
 
+# tls_only: servers, nodes and sentinels started from here on speak nothing else, among themselves too
+tls_only() {
+  [[ -e $T/ca.crt ]] || make_certificates
+  TLS_ONLY=(--tls-cert-file "$T/localhost.crt" --tls-key-file "$T/localhost.key" --tls-ca-cert-file "$T/ca.crt"
+    --tls-auth-clients no --tls-replication yes --tls-cluster yes)
+}
+
 # ---- Sentinel
 
 # start_sentinel: a primary, a replica and three sentinels who know of each other from the start; sets PRIMARY, REPLICA
@@ -108,7 +119,7 @@ start_sentinel() {
     SENTINELS+=("$REDIS_PORT") SENTINEL_PIDS+=("$REDIS_PID")
   done
   introduce_sentinels
-  RLOCK_REDIS=redis-sentinel://$(printf ',127.0.0.1:%s' "${SENTINELS[@]}" | cut -c 2-)/main
+  RLOCK_REDIS=redis${TLS_ONLY:+s}-sentinel://$(printf ',127.0.0.1:%s' "${SENTINELS[@]}" | cut -c 2-)/main
 }
 
 start_one_sentinel() { # ID
@@ -121,7 +132,6 @@ try_sentinel() { # ID CONFIG PORT
   REDIS_PORT=$3
   cat >"$2" <<END
 bind 127.0.0.1
-port $3
 dir $T
 sentinel myid $1
 sentinel monitor main 127.0.0.1 $PRIMARY 2
@@ -130,7 +140,8 @@ sentinel failover-timeout main 2000
 ${SERVER_PASSWORD:+sentinel auth-pass main $SERVER_PASSWORD}
 ${SENTINEL_PASSWORD:+requirepass $SENTINEL_PASSWORD}
 END
-  "$REDIS_SERVER" "$2" --sentinel >"$2.log" 2>&1 3>&- 4>&- &
+  listening_at "$3"
+  "$REDIS_SERVER" "$2" --sentinel "${LISTENING[@]}" >"$2.log" 2>&1 3>&- 4>&- &
   REDIS_PID=$!
   wait_until "$PATIENCE" monitors_or_gone "$2.log"
   ! gone "$REDIS_PID"
@@ -164,7 +175,7 @@ start_cluster() {
   until start_nodes "$@"; do
     stop "${NODE_PIDS[@]}"
   done
-  export RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[0]}
+  export RLOCK_REDIS=redis${TLS_ONLY:+s}-cluster://127.0.0.1:${NODES[0]}
   for n in "${NODES[@]}"; do
     wait_until "$PATIENCE" info_says_cluster "$n" cluster_state:ok
   done

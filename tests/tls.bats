@@ -107,3 +107,29 @@ refused() {
   exits 0
   same "$(<"$T/waiter.out")" next
 }
+
+@test "rediss-sentinel: sentinels and servers that speak TLS alone" {
+  tls_only
+  start_sentinel
+  REDIS_SOCK=$PRIMARY_SOCK live
+  RLOCK_REDIS=redis-${RLOCK_REDIS#rediss-}
+  try run --key job -n --timeout 1s -- true
+  exits 69
+}
+
+@test "rediss-cluster: nodes that speak TLS alone" {
+  local n
+  tls_only
+  start_cluster
+  for n in {1..9}; do
+    try run --key "job$n" -- true
+    exits 0
+  done
+  try acquire job
+  exits 0
+  try status --json
+  query 'map(select(.state == "held") | .key) == ["job"]'
+  try check
+  exits 0
+  same "$(grep -c '^ok    reachable' <<<"$OUT")" 3
+}
