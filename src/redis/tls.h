@@ -13,11 +13,10 @@ struct ssl_ctx_st;
 namespace rlock::redis {
 
 /// TLS over a connected, non-blocking socket, which stays the caller's. The server's chain and name are verified
-/// (RFC 9525: DNS name or IP address) unless the options say insecure. OpenSSL is loaded with the first of these:
-/// linked in, it would cost every start that speaks no TLS as much as all the rest.
+/// (RFC 9525: DNS name or IP address) unless the options say insecure.
 class Tls {
  public:
-  /// Throws Error{config} for a certificate, key or CA that cannot be read; Error{os} where OpenSSL is not installed.
+  /// Throws Error{config} for a certificate, key or CA that cannot be read.
   Tls(const TlsOptions& options, const std::string& host, int socket);
 
   /// True when the server has proved who it is. Throws Error{unavailable} that says what was wrong.
