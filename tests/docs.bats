@@ -356,6 +356,7 @@ END
 
 @test "cpack makes a .deb that lintian accepts" {
   needs dpkg-deb
+  needs file # by which cpack knows what is a program
   find_build
   (cd "$BUILD" && umask 022 && cpack -G DEB -B "$T/packages" >"$T/out")
   dpkg-deb -x "$T"/packages/*.deb "$T/root"
