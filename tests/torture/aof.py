@@ -60,7 +60,7 @@ class Log:
 
     def zadd(self, queue, *words):
         ticket, token = words[-2:]  # before them NX
-        self.queues[queue].setdefault(token, int(ticket))
+        self.tickets[token] = self.queues[queue].setdefault(token, int(ticket))
 
     def zrem(self, queue, *tokens):
         for token in tokens:
@@ -75,7 +75,8 @@ class Log:
         if key.endswith("}:waiters"):
             for token, text in pairs:
                 capacity, _, _, ticket, *_ = text.split(" ")
-                self.capacity[token], self.tickets[token] = int(capacity), int(ticket)
+                self.capacity[token] = int(capacity)
+                self.tickets.setdefault(token, int(ticket))  # of those who queued before this file began
         elif key.endswith("}:meta"):
             self.new_fences |= {int(text) for name, text in pairs if name == "floor"}
         else:

@@ -218,6 +218,13 @@ def recoveries(history):
                 yield after[0] - fault["end"]
 
 
+def outlived(history):
+    """Those who were alive when their lease had run out, and by how many ms."""
+    for hold in history.holds:
+        if hold.expires and hold.end >= hold.expires:
+            yield hold.attempt["attempt"], round(1000 * (hold.end - hold.expires), 1)
+
+
 def lowest(values, share):
     ordered = sorted(values)
     return ordered[int(len(ordered) * share)]
@@ -230,7 +237,6 @@ def tally(names):
 def violations(history):
     """(name, what was found) of each rule."""
     records = [record for hold in history.holds for record in hold.records]
-    margins = list(kill_margins(history))
     yield "fences used twice", fences_used_twice(history)
     yield "fences not larger than one seen", [hold.attempt["attempt"] for hold in fences_not_larger(history)]
     yield "grants out of order", list(grants_out_of_order(history))
@@ -247,7 +253,7 @@ def violations(history):
     yield kept + "two holders at once", [(a.attempt["attempt"], b.attempt["attempt"]) for a, b in overlaps(history)]
     yield kept + "fences out of order", [hold.attempt["attempt"] for hold in fences_out_of_order(history)]
     yield kept + "updates lost by A, which trusts", sum(record.lost_unfenced for record in records)
-    yield kept + "alive at the lease's end", [round(margin, 1) for margin in margins if margin <= 0]
+    yield kept + "alive at the lease's end", list(outlived(history))
 
 
 def figures(history):

@@ -13,10 +13,10 @@ trap 'rm -r "$work"' EXIT
 # mutant, topology, the rule that it breaks: the beginning of what the judge calls it
 controls() {
   cat <<END
-credit_at_reply          single two holders at once
+credit_at_reply          single alive at the lease's end
 release_before_reaping   single two holders at once
 wake_without_reservation single waiters passed by others
-unconditional_settle     quorum fences out of order
+unconditional_settle     quorum two holders at once
 END
 }
 

@@ -21,7 +21,7 @@ OF_A_PROCESS = {
 def strike(population, rng, name):
     who, deed = name.split()
     candidates = population.waiters() if who == "waiter" else population.holders()
-    candidates = [a for a in candidates if not a.fault and (a.lonely or name != "command killed")]
+    candidates = [a for a in candidates if not a.fault and (a.lonely or name not in ("command killed", "run terminated"))]
     if not candidates:
         return
     attempt = rng.choice(candidates)

@@ -1,12 +1,14 @@
 // The command under the lock. It and its descendants stamp the time into their record for as long as they live, and it
 // works on two resources that trust the lock: one blindly, one that checks the fence.
 //
-//   witness STAMPS RECORD RESOURCES CELL HOLD_MS write|read|idle [stubborn] [child] [session] [orphan] [-- COMMAND...]
+//   witness STAMPS RECORD RESOURCES CELL HOLD_MS write|read|idle [stubborn] [child] [session] [orphan] [careless] [--
+//   COMMAND...]
 //
 //   STAMPS, RESOURCES   files of records and of cells, see below; RLOCK_SLOT is added to CELL
 //   write, read, idle   what it does with its cell
 //   stubborn            all ignore TERM
 //   child, session, orphan   descendants: a plain child, one in a session of its own, one that forked twice
+//   careless            the command dies of TERM and leaves its descendants to rlock
 //   COMMAND             runs inside, and is waited for instead of HOLD_MS
 #include <fcntl.h>
 #include <sys/file.h>
@@ -192,7 +194,7 @@ int main(int argc, char** argv) {
   const std::int64_t end = boottime() + std::strtol(argv[5], nullptr, 10) * 1'000'000;
   const std::string_view kind = argv[6];
 
-  std::signal(SIGTERM, [](int) { asked_to_end = 1; });
+  std::signal(SIGTERM, [](int) { asked_to_end = 1; });  // descendants go on
   pid_t inside = 0;
   for (int i = 7; i < argc && inside == 0; ++i) {
     const std::string_view word = argv[i];
@@ -206,6 +208,8 @@ int main(int argc, char** argv) {
       start_descendant(record, 3, true, true);
     else if (word == "--")
       inside = run_inside(argv + i + 1);
+    else if (word == "careless")
+      std::signal(SIGTERM, SIG_DFL);
   }
 
   const auto goes_on = [&] {

@@ -85,7 +85,7 @@ class Population:
         lease = rng.choice([1, 1.5, 2, 3])
         wait = rng.choices([0, rng.uniform(0.1, 5), PATIENT], [15, 25, 60])[0]
         inner_key = {"reentered": key, "nested": "report"}.get(kind, "")
-        runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.1 else 0
+        runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
         return Attempt(self.count, key, kind, rng.choice(list(self.topology.urls)), lease, wait, runtime, inner_key)
 
     def command_line(self, attempt):
@@ -99,9 +99,10 @@ class Population:
         witness = self.witness(attempt.number, attempt.key, attempt.kind, self.hold(attempt))
         if rng.random() < 0.3:
             witness.append("stubborn")
-        if rng.random() < 0.3:
+        if rng.random() < (0.8 if attempt.runtime else 0.3):
             attempt.lonely = False
             witness += rng.sample(["child", "session", "orphan"], rng.randint(1, 3))
+            witness += rng.choice([["careless"], []])
         if attempt.inner_key:
             attempt.lonely = False
             witness += ["--", *self.run(attempt.inner_key, "exclusive", attempt.lease), "-w", "5", "--"]
@@ -119,7 +120,9 @@ class Population:
         return [witness, str(files / "stamps"), str(number), str(files / "resources"), cell, str(round(hold)), does]
 
     def hold(self, attempt):
-        """In ms: mostly short, so that there are many, and some longer than the lease."""
+        """In ms: mostly short, so that there are many, some longer than the lease, and than --max-runtime."""
+        if attempt.runtime:
+            return 2000 * attempt.lease
         return 1000 * attempt.lease * self.rng.choices(
             [0, self.rng.uniform(0, 0.02), self.rng.uniform(0, 0.5), self.rng.uniform(0.5, 2)], [40, 45, 10, 5]
         )[0]
