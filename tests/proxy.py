@@ -13,6 +13,7 @@ FIFO, each acknowledged by printing it:
     dark          neither arrives
     cut           the next reply is lost with its connection; then as pass
     strand        nothing more arrives on the connections that exist; new ones work
+    detain        no more requests arrive on the connections that exist, until it says something else; new ones work
 """
 
 import asyncio
@@ -25,7 +26,7 @@ class Network:
     def __init__(self, port):
         self.port = port
         self.mode, self.delay = "pass", 0.0
-        self.stranded = set()
+        self.stranded, self.detained = set(), set()
         self.open = set()
         self.changed = asyncio.Event()
 
@@ -43,7 +44,7 @@ class Network:
         try:
             while data := await source.read(65536):
                 if self.arrives(ends, is_reply):
-                    await self.journey(is_reply)
+                    await self.journey(ends, is_reply)
                     target.write(data)
         except OSError:
             pass
@@ -56,9 +57,9 @@ class Network:
             raise ConnectionResetError
         return ends not in self.stranded
 
-    async def journey(self, is_reply):
+    async def journey(self, ends, is_reply):
         await asyncio.sleep(self.delay if is_reply else 0)
-        while is_reply in WITHHELD.get(self.mode, ()):
+        while is_reply in WITHHELD.get(self.mode, ()) or (ends in self.detained and not is_reply):
             await self.changed.wait()
 
     def obey(self, line):
@@ -66,6 +67,7 @@ class Network:
         self.delay = float(*seconds)
         if self.mode == "strand":
             self.stranded |= self.open
+        self.detained = set(self.open) if self.mode == "detain" else set()
         self.changed.set()
         self.changed = asyncio.Event()
         print(line, end="", flush=True)

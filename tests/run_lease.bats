@@ -60,6 +60,20 @@ server_frozen() {
   wait_until "$PATIENCE" absent rlock:job
 }
 
+@test "a lock that is handed over and cannot be confirmed: all dead before its second is over" {
+  hold job
+  start_proxy
+  start job rlock run --key job --timeout 300ms -- \
+    python3 "$HERE/witness.py" stamp "$T/stamps" stubborn child setsid double
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  network deaf
+  kill -TERM "$HOLDER"
+  wait_until "$PATIENCE" says_ready_or_gone "$PID"
+  lost
+  contains "$ERR" 'rlock: cannot renew job'
+  in_time 1000
+}
+
 @test "replies later than an attempt may take: the command ends inside the lease that it was started with" {
   try run --key warm-up -- true # the server learns the scripts
   start_proxy
@@ -79,6 +93,32 @@ server_frozen() {
   contains "$ERR" 'too late'
   [[ ! -e $T/ran ]]
   wait_until "$PATIENCE" absent rlock:job
+}
+
+cancels() { sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' <(cli INFO commandstats); } # given by its text
+
+cancelled_by_now() { [[ $(cancels) == "$1" ]]; }
+
+@test "a late grant is given back; a withdrawal that arrives much later does not take the lock that was got since" {
+  try run --key warm-up -- true
+  start_proxy
+  network delay 0.7
+  script patient "echo ready; until [ -e '$T/end' ]; do sleep .02; done"
+  start job rlock run -v --key job --ttl 1 -- "$T/patient"
+  wait_held job
+  network detain
+  wait_for_text 'could not leave the queue' "$T/job.err"
+  wait_for_text ready "$T/job.out"
+  cli CONFIG RESETSTAT
+  network pass
+  wait_until "$PATIENCE" cancelled_by_now 1
+  try run --nonblock --key job -- true
+  exits 75
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  ! grep lost "$T/job.err"
+  absent rlock:job
 }
 
 undisturbed() { # ends the wait: the command of `run_until_end` must have ended by itself, the lease kept

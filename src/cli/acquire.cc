@@ -113,7 +113,7 @@ void hand_over(const Settings& settings,
   try {
     print(format_grant(settings, request.name, request.claim, grant, waited));
     if (background != nullptr)
-      background->holder.entrust(grant);
+      background->holder.entrust(request.claim, grant);
   } catch (const Error&) {
     Loop quiet;  // a signal must not interrupt this
     (void)lock.release(quiet, request.claim, std::nullopt, BootClock::now() + settings.timeout);
@@ -142,7 +142,9 @@ int acquire(const Settings& settings) {
   }
 
   const auto start = BootClock::now();
-  const auto taken = lock::Queue{loop, log, lock, request.claim, choose_patience(settings)}.take(request.usable);
+  lock::Queue queue{loop, log, lock, request.claim, choose_patience(settings)};
+  const auto taken = queue.take(request.usable);
+  request.claim = queue.claim();
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     log.notice(fmt::format("{} not acquired: {}", request.name.text(), conflict->message));
     return static_cast<int>(settings.conflict);

@@ -29,15 +29,15 @@ Milliseconds read_sleep(std::string_view text) {
 
 }  // namespace
 
-Queue::Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patience patience)
+Queue::Queue(Loop& loop, const Log& log, Lock& lock, Claim claim, Patience patience)
     : loop_(&loop),
       log_(&log),
       lock_(&lock),
-      claim_(&claim),
+      claim_(std::move(claim)),
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
       may_subscribe_(lock.can_queue()),
-      takes_hand_overs_(patience.renews_at_once && claim.min_hold == Milliseconds{0} && !patience.replicas) {}
+      takes_hand_overs_(patience.renews_at_once && claim_.min_hold == Milliseconds{0} && !patience.replicas) {}
 
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;
@@ -72,6 +72,7 @@ std::variant<Granted, Conflict> Queue::replicate(const Granted& granted) {
 
 std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
   usable_until_ = usable_until;
+  is_nested_ = true;
   try {
     for (;;) {
       const Answer answer = ask(Place::How::reenter);
@@ -107,11 +108,13 @@ Answer Queue::ask(Place::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
     try {
+      if (!lock_->can_queue())
+        claim_anew();  // a round of a quorum that fails ends with a withdrawal
       if (how == Place::How::queue)
         subscribe(deadline);
       const bool once = how == Place::How::queue && !listens();
       const Place place{.how = once ? Place::How::once : how, .ticket = ticket_};
-      return lock_->acquire(*loop_, *claim_, place, deadline);
+      return lock_->acquire(*loop_, claim_, place, deadline);
     } catch (const Error& error) {
       note_failure(error);
       throw;
@@ -149,7 +152,7 @@ std::optional<Granted> Queue::examine(const Answer& answer) {
     told_sleep_ = std::max(foreign->sleep, jitter(shortest_poll, longest_poll));
     obstacle_ = describe(*foreign);
   } else if (const auto* mismatch = std::get_if<Mismatch>(&answer)) {
-    refuse(lock_->name(), claim_->capacity, *mismatch);
+    refuse(lock_->name(), claim_.capacity, *mismatch);
   } else {
     refuse(lock_->name(), Upgrade{});
   }
@@ -167,9 +170,18 @@ std::optional<Granted> Queue::accept_hand_over() {
 void Queue::give_back_late_grant() {
   log_->step(fmt::format("{} was granted too late to be used; giving it back", lock_->name().text()));
   withdraw();
+  claim_anew();
   ticket_.clear();
   told_sleep_ = Milliseconds{0};
   obstacle_ = "which answers too late for so short a lease";
+}
+
+/// As somebody whom no withdrawal is on its way to.
+void Queue::claim_anew() {
+  claim_.level = Level::random();
+  if (!is_nested_)
+    claim_.token = Token::random();
+  subscriber_.reset();  // it listens on the old level's channel
 }
 
 /// Listens on our own channel, on a connection of its own, before the queue learns of it: otherwise we would look dead.
@@ -179,7 +191,7 @@ void Queue::subscribe(Deadline deadline) {
   subscriber_.emplace(*lock_->node());
   try {
     const auto replies =
-        redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_->level)}}, deadline);
+        redis::call(*loop_, *subscriber_, {{"SUBSCRIBE", lock_->name().channel(claim_.level)}}, deadline);
     check_reply(subscriber_->address(), replies[0]);
     subscriber_->listen();
   } catch (const Error& error) {
@@ -241,7 +253,7 @@ void Queue::withdraw() noexcept {
     Loop quiet;  // without the handlers: we may be here because one of them has thrown
     const Milliseconds limit = std::min(patience_.timeout, longest_withdrawal);
     persist(quiet, *lock_, limit, BootClock::now() + limit, [&](Deadline deadline) {
-      lock_->cancel(quiet, *claim_, deadline);
+      lock_->cancel(quiet, claim_, deadline);
     });
   } catch (const std::exception& error) {
     log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));

@@ -36,10 +36,15 @@ struct Patience {
 ///
 /// However it ends, also by an exception of a handler of `loop`, nothing of it stays behind on the server but the lock
 /// that it returned.
+///
+/// A withdrawal may reach the server late, even after the next question. So nothing is asked for again with the token
+/// or level that was withdrawn: claim() tells those of the grant.
 class Queue {
  public:
   /// All references stay the caller's and outlive this.
-  Queue(Loop& loop, const Log& log, Lock& lock, const Claim& claim, Patience patience);
+  Queue(Loop& loop, const Log& log, Lock& lock, Claim claim, Patience patience);
+
+  const Claim& claim() const { return claim_; }
 
   /// `usable_until` tells until when, after its request was sent, a grant may still be used: one that comes later is
   /// given back and asked for again. Throws Error{unavailable} when the server cannot be reached (also when the wait
@@ -56,6 +61,7 @@ class Queue {
   std::optional<Granted> examine(const Answer& answer);
   std::optional<Granted> accept_hand_over();
   void give_back_late_grant();
+  void claim_anew();
   Answer ask(Place::How how);
   void note_failure(const Error& error);
   void subscribe(Deadline deadline);
@@ -67,7 +73,8 @@ class Queue {
   Loop* loop_;
   const Log* log_;
   Lock* lock_;
-  const Claim* claim_;
+  Claim claim_;
+  bool is_nested_ = false;  // the token is an enclosing run's
   Patience patience_;
   Deadline give_up_;
   Milliseconds usable_until_{0};

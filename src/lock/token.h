@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@ namespace rlock::lock {
 /// Proof of holding: 128 random bits in hexadecimal. A secret; never shown but by `acquire`.
 class Token {
  public:
+  static constexpr std::size_t length = 32;
   /// From getrandom(2).
   static Token random();
   /// Nothing for anything but 32 lower-case hexadecimal digits.
@@ -27,7 +29,11 @@ class Token {
 /// own, and the lock is free when no level is left. Because a level counts once, any request may be repeated.
 class Level {
  public:
+  static constexpr std::size_t length = 16;
+
   static Level random();
+  /// Nothing for anything but 16 lower-case hexadecimal digits.
+  static std::optional<Level> parse(std::string_view text);
 
   const std::string& text() const { return text_; }
 

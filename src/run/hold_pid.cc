@@ -15,7 +15,13 @@
 namespace rlock::run {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<lock::Granted>);  // it goes through a pipe
+/// Goes through a pipe.
+struct Trust {
+  std::array<char, lock::Token::length> token;
+  std::array<char, lock::Level::length> level;
+  lock::Granted grant;
+};
+static_assert(std::is_trivially_copyable_v<Trust>);
 
 /// Nothing of the caller's may stay open: a pipe that `$(...)` reads, a file that flock(1) locked.
 void close_all_but(int one, int other) {
@@ -31,15 +37,15 @@ void close_all_but(int one, int other) {
   close_between(high + 1, ~0U);
 }
 
-std::optional<lock::Granted> await_grant(const Fd& line) {
-  lock::Granted grant;
+std::optional<Trust> await_trust(const Fd& line) {
+  Trust trust{};
   ssize_t count = 0;
   do {
-    count = ::read(line.get(), &grant, sizeof grant);
+    count = ::read(line.get(), &trust, sizeof trust);
   } while (count < 0 && errno == EINTR);
-  if (count != sizeof grant)
+  if (count != sizeof trust)
     return std::nullopt;
-  return grant;
+  return trust;
 }
 
 void set_alarm(const Fd& timer, Deadline at) {
@@ -137,17 +143,24 @@ Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Se
   ::setsid();
   close_all_but(reading.get(), process.fd());
   try {
-    if (const auto grant = await_grant(reading))
-      PidKeeper{plan, process, servers}.keep(*grant);
+    if (const auto trust = await_trust(reading)) {
+      HoldPlan trusted = plan;
+      trusted.claim.token = lock::Token::parse({trust->token.data(), trust->token.size()}).value();
+      trusted.claim.level = lock::Level::parse({trust->level.data(), trust->level.size()}).value();
+      PidKeeper{std::move(trusted), process, servers}.keep(trust->grant);
+    }
   } catch (const std::exception&) {
     process.signal(plan.signal);  // nobody would renew
   }
   ::_exit(0);
 }
 
-void Holder::entrust(const lock::Granted& grant) const {
+void Holder::entrust(const lock::Claim& claim, const lock::Granted& grant) const {
+  Trust trust{.token = {}, .level = {}, .grant = grant};
+  claim.token.text().copy(trust.token.data(), trust.token.size());
+  claim.level.text().copy(trust.level.data(), trust.level.size());
   // Less than PIPE_BUF: all or nothing. SIGPIPE is blocked.
-  if (::write(line_.get(), &grant, sizeof grant) != sizeof grant)
+  if (::write(line_.get(), &trust, sizeof trust) != sizeof trust)
     throw Error{ExitCode::internal, "the background process was killed; the lock is given back"};
 }
 

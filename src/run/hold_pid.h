@@ -16,7 +16,7 @@ namespace rlock::run {
 /// For whom a lock is held that no command of ours runs in.
 struct HoldPlan {
   lock::LockName name;
-  lock::Claim claim;  // with the owner that is to be shown, but for its pid
+  lock::Claim claim;  // with the owner that is to be shown, but for its pid; its token and level may change
   lock::Owner owner;
   lock::LeaseTerms lease;
   Milliseconds max_lease{};
@@ -60,7 +60,7 @@ class Holder {
 
   pid_t pid() const { return pid_; }
   /// From now on the lock is its business. Throws Error{internal} when it has been killed.
-  void entrust(const lock::Granted& grant) const;
+  void entrust(const lock::Claim& claim, const lock::Granted& grant) const;
 
  private:
   pid_t pid_ = -1;

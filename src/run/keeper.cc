@@ -62,7 +62,9 @@ bool Keeper::take_lock() {
   const Milliseconds usable = plan_.lease.usable() - plan_.lease.margin - plan_.lease.kill_after;
   result_.grant = reenter(usable);
   if (!result_.grant) {
-    const auto taken = lock::Queue{loop_, *log_, lock_, plan_.claim, plan_.patience}.take(usable);
+    lock::Queue queue{loop_, *log_, lock_, plan_.claim, plan_.patience};
+    const auto taken = queue.take(usable);
+    plan_.claim = queue.claim();
     result_.waited = since(start);
     if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
       result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};
@@ -85,9 +87,10 @@ std::optional<lock::Granted> Keeper::reenter(Milliseconds usable) {
     return std::nullopt;
   lock::Claim claim = plan_.claim;
   claim.token = *plan_.inherited;
-  auto granted = lock::Queue{loop_, *log_, lock_, claim, plan_.patience}.reenter(usable);
+  lock::Queue queue{loop_, *log_, lock_, claim, plan_.patience};
+  auto granted = queue.reenter(usable);
   if (granted)
-    plan_.claim = claim;
+    plan_.claim = queue.claim();
   return granted;
 }
 
