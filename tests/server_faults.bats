@@ -104,6 +104,17 @@ reopen() {
   contains "$(<"$T/holder.err")" "lost job"
 }
 
+@test "an eviction: lost at the next renewal" {
+  held_on
+  cli CONFIG SET maxmemory-policy allkeys-random >/dev/null
+  cli CONFIG SET maxmemory 1 >/dev/null # below what an empty server uses: the next write drives everything out
+  cli SET filler x || true
+  cli CONFIG SET maxmemory 0 >/dev/null
+  finish "$HOLDER"
+  exits 76
+  contains "$(<"$T/holder.err")" "lost job"
+}
+
 @test "NOSCRIPT after SCRIPT FLUSH goes unnoticed" {
   held_on
   cli SCRIPT FLUSH >/dev/null

@@ -60,6 +60,24 @@ refused() {
   exits 0
 }
 
+@test "the system's authorities: a hashed directory, or where that is none its one file" {
+  local openssl
+  unset RLOCK_CACERT SSL_CERT_FILE SSL_CERT_DIR
+  mkdir "$T/ca"
+  cp "$T/ca.crt" "$T/ca/"
+  SSL_CERT_DIR=$T/ca refused "the certificate of localhost is refused: "
+  openssl rehash "$T/ca"
+  SSL_CERT_DIR=$T/ca try run --key job -- true
+  exits 0
+
+  ((EUID == 0)) && unshare --mount true 2>/dev/null || skip "may not mount"
+  openssl=$(openssl version -d | sed 's/.*"\(.*\)"/\1/')
+  start mounted unshare --mount bash -ec "mount -t tmpfs none '$openssl'; mkdir '$openssl/certs'
+    cp '$T/ca.crt' '$openssl/cert.pem'; exec timeout 20 rlock run --key job -- true"
+  finish "$PID"
+  exits 0
+}
+
 @test "a port that does not speak TLS is refused, and nothing falls back" {
   RLOCK_REDIS=rediss://localhost:$REDIS_PORT
   try run --key job --timeout 500ms -- touch "$T/started"

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/error.h"
 
@@ -23,6 +24,22 @@ constexpr const char* closed = "the server closed the connection";
 bool is_directory(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/// Whether certificates can be found in it by their hash, "5ad8a5d6.0": not every system prepares its directory so.
+bool is_hashed_directory(const std::string& path) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry{path, error}, end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name.size() == 10 && name[8] == '.' && name.find_first_not_of("0123456789abcdef") == 8)
+      return true;
+  }
+  return false;
+}
+
+std::string default_directory() {
+  const char* own = std::getenv("SSL_CERT_DIR");
+  return own != nullptr ? own : ::X509_get_default_cert_dir();
 }
 
 bool is_ip_address(const std::string& host) {
@@ -112,11 +129,13 @@ void Tls::load_authorities(const TlsOptions& options) {
     const auto load = is_directory(options.ca) ? ::SSL_CTX_load_verify_dir : ::SSL_CTX_load_verify_file;
     if (load(context_.get(), options.ca.c_str()) != 1)
       refuse_file("--cacert", options.ca);
-  } else if (std::getenv("SSL_CERT_FILE") == nullptr && is_directory(::X509_get_default_cert_dir())) {
-    ::SSL_CTX_set_default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
-  } else {
-    ::SSL_CTX_set_default_verify_file(context_.get());
+    return;
   }
+  const bool hashed = is_hashed_directory(default_directory());
+  if (hashed)
+    ::SSL_CTX_set_default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
+  if (!hashed || std::getenv("SSL_CERT_FILE") != nullptr)
+    ::SSL_CTX_set_default_verify_file(context_.get());
 }
 
 void Tls::expect_name() {
