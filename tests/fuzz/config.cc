@@ -40,6 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                          cli::Subcommand::check};
   const cli::Subcommand reader = readers[data[0] % std::size(readers)];
   const std::string text{reinterpret_cast<const char*>(data) + 1, size - 1};
+  if (text.find(password) != std::string::npos)
+    return 0;  // no secret
   check(text, reader);
   // A line that was meant to be `redis = URL`, whatever stands before the URL.
   const std::string line = text.substr(0, text.find('\n'));

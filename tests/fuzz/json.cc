@@ -1,5 +1,5 @@
 // What a hostile Redis answers to `status`: refused, or shown, as one line of valid JSON and as a table of printable
-// characters. The input is split at 0xFF into the strings of the answer.
+// characters.
 #include "cli/json.h"
 
 #include <cstddef>
@@ -12,23 +12,12 @@
 #include "base/escape.h"
 #include "cli/table.h"
 #include "printable.h"
+#include "reply_of.h"
 #include "strict_json.h"
 
 namespace {
 
 using namespace rlock;
-
-redis::Reply answer_of(std::string_view bytes) {
-  redis::Reply answer;
-  answer.kind = redis::Reply::Kind::array;
-  while (!bytes.empty()) {
-    const auto end = std::min(bytes.find('\xFF'), bytes.size());
-    answer.elements.push_back(
-        {.kind = redis::Reply::Kind::text, .text = std::string{bytes.substr(0, end)}, .integer = 0, .elements = {}});
-    bytes.remove_prefix(std::min(end + 1, bytes.size()));
-  }
-  return answer;
-}
 
 void check_json(std::string_view line) {
   if (!line.ends_with('\n') || !fuzz::is_printable_line(line.substr(0, line.size() - 1)) || !fuzz::is_json(line))
@@ -51,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_json("[" + json_string(bytes) + "]\n");
   try {
     const redis::Address server = redis::parse_address("redis://h");
-    const lock::LockFacts facts = lock::read_facts(lock::LockName{"", "k"}, {server, answer_of(bytes)});
+    const lock::LockFacts facts = lock::read_facts(lock::LockName{"", "k"}, {server, fuzz::reply_of(bytes)});
     check_json(cli::format_json({facts, facts}));
     check_table(cli::format_table({facts}, {}));
     check_table(cli::format_table({facts}, {.is_terminal = true, .columns = 80, .rows = 24, .colour = false}));

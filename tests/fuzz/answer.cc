@@ -1,0 +1,50 @@
+// What a hostile Redis answers to a question for the lock, or sends to a waiter: read, or refused; shown as printable
+// characters; and no lock is believed to be handed over in the future, or for long.
+#include "lock/answer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "lock/conflict.h"
+#include "printable.h"
+#include "reply_of.h"
+
+namespace {
+
+using namespace rlock;
+
+void check_answer(std::string_view bytes) {
+  const redis::Address server = redis::parse_address("redis://h");
+  const auto answer = lock::read_answer({server, fuzz::reply_of(bytes)}, BootClock::now());
+  if (const auto* busy = std::get_if<lock::Busy>(&answer); busy && !fuzz::is_printable_line(printable(describe(*busy))))
+    __builtin_trap();
+  if (const auto* foreign = std::get_if<lock::Foreign>(&answer);
+      foreign && !fuzz::is_printable_line(printable(describe(*foreign))))
+    __builtin_trap();
+}
+
+void check_message(std::string_view text) {
+  const lock::Asked asked{.sent = BootClock::now(), .answered = "1795170479695"};
+  const auto granted = lock::read_hand_over(text, asked);
+  if (!granted)
+    return;
+  if (granted->sent > BootClock::now() || !granted->unconfirmed || *granted->unconfirmed > std::chrono::hours{24 * 7})
+    __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes{reinterpret_cast<const char*>(data), size};
+  check_message(bytes);
+  try {
+    check_answer(bytes);
+  } catch (const Error&) {
+    // Refused, as it should be.
+  }
+  return 0;
+}
