@@ -184,6 +184,9 @@ cli() { "$REDIS_CLI" -s "$REDIS_SOCK" "$@"; }
 
 dump() { cli --no-raw DUMP "$1"; } # KEY: its value as printable text
 
+# Sanitizers take memory and time of their own: what such a build takes says nothing.
+is_sanitized() { grep -qs __asan_init "$T/bin/rlock"; }
+
 # ---- assertions: each says what it saw
 
 fail() {

@@ -270,5 +270,5 @@ shop() {
   one=$HUNDREDTHS
   shop 20 1000
   echo "# one lock: $((one / 100)).$((one % 100)) ms for an item; 20 segments: $((HUNDREDTHS / 100)).$((HUNDREDTHS % 100)) ms" >&3
-  ((HUNDREDTHS * 3 < one * 2)) || fail "not faster by half"
+  is_sanitized || ((HUNDREDTHS * 3 < one * 2)) || fail "not faster by half"
 }
