@@ -149,7 +149,7 @@ def once(mode):
 
 
 OF_THE_NETWORK = {
-    slow: 2, late_then_dark: 3, silence("drop"): 2, silence("deaf"): 2, silence("dark"): 2, silence("detain"): 2,
+    slow: 2, late_then_dark: 5, silence("drop"): 2, silence("deaf"): 2, silence("dark"): 2, silence("detain"): 2,
     once("cut"): 2, once("strand"): 1,
 }  # fmt: skip
 
