@@ -7,18 +7,19 @@ source "$bench/queue.sh"
 
 # sent COMMAND...: sets SENT, how many commands Redis was sent while it ran, but for our own questions
 sent() {
-  : >"$T/monitor"
-  ask ECHO begin
+  ((++ROUND))
+  ask ECHO "begin$ROUND"
   "$@"
-  ask ECHO end
-  wait_for_text '"ECHO" "end"' "$T/monitor"
-  SENT=$(grep -Evc ' lua\]|"(ECHO|ZCARD|LLEN)"' "$T/monitor")
+  ask ECHO "end$ROUND"
+  wait_for_text "\"end$ROUND\"" "$T/monitor"
+  SENT=$(sed -n "/\"begin$ROUND\"/,/\"end$ROUND\"/p" "$T/monitor" | grep -Evc ' lua\]|"(ECHO|ZCARD|LLEN)"')
 }
 
 # renewing SECONDS: of rlock, ten renewals a second
 renewing() { rlock run --key calls --ttl 2 --renew-every 0.1 --report "$T/report" -- sleep "$1"; }
 
-"$REDIS_CLI" -s "$REDIS_SOCK" MONITOR >>"$T/monitor" &
+ROUND=0
+"$REDIS_CLI" -s "$REDIS_SOCK" MONITOR >"$T/monitor" &
 disown
 wait_for_text OK "$T/monitor"
 mapfile -t peers < <(present limit rlock redis-cli redis-py)
