@@ -73,7 +73,42 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   same "$(cli_at "$REPLICA" EXISTS rlock:job)" 0
 }
 
+@test "a failover on purpose, whose old master goes on for ten seconds: the lock is renewed at the new one" {
+  start_sentinel
+  REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 6s --renew-every 300ms
+  wait_until "$PATIENCE" replica_has_it
+  same "$(cli_at "${SENTINELS[0]}" SENTINEL FAILOVER main)" OK
+  wait_until "$PATIENCE" info_says "$REPLICA" role:master
+  wait_until 4 is_renewed_there # without renewals it would be lost in six
+  info_says "$PRIMARY" role:master
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(cli_at "$REPLICA" EXISTS rlock:job)" 0
+}
+
+# The lease at the new master has become longer.
+is_renewed_there() {
+  local before
+  before=$(cli_at "$REPLICA" PTTL rlock:job)
+  sleep 0.1
+  (($(cli_at "$REPLICA" PTTL rlock:job) > before))
+}
+
 replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
+
+@test "sentinels that die or freeze do not cost a lock that is held" {
+  start_sentinel
+  REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 6s --renew-every 300ms
+  kill -KILL "${SENTINEL_PIDS[0]}"
+  kill -STOP "${SENTINEL_PIDS[@]:1}"
+  still_renewed
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(grep -c 'cannot' "$T/holder.err")" 0
+  same "$(cli_at "$PRIMARY" EXISTS rlock:job)" 0
+}
 
 @test "sentinels without a password, whose servers have one" {
   SERVER_PASSWORD=secret

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "redis/refusal.h"
 
 namespace rlock::redis {
 namespace {
+
+constexpr Milliseconds belief{100};  // spares a short run the second question
+constexpr long confirmation = 4;     // a sentinel has a fourth of the time to confirm what is known
 
 /// What a sentinel answered: host and port, or nil for a master that it does not know.
 Endpoint read_master(Connection& sentinel, const std::string& name) {
@@ -29,25 +33,27 @@ Endpoint read_master(Connection& sentinel, const std::string& name) {
 
 }  // namespace
 
+bool Locator::must_ask() const {
+  return address_.kind == Address::Kind::sentinel && (!known_ || BootClock::now() >= believed_until_);
+}
+
 void Locator::begin(Deadline deadline) {
   deadline_ = deadline;
-  if (known_ || address_.kind != Address::Kind::sentinel)
+  sentinel_.reset();
+  if (!must_ask())
     return;
-  left_to_ask_ = candidates_.size();
+  left_to_ask_ = known_ ? 1 : candidates_.size();
   complaints_.clear();
   begin_with_next_sentinel();
 }
 
 std::optional<Address> Locator::advance() {
-  if (!known_ && address_.kind == Address::Kind::sentinel) {
-    known_ = ask_sentinels();
-    if (!known_)
-      return std::nullopt;
-  }
+  if (sentinel_ && !ask_sentinels())
+    return std::nullopt;
   return address_.at(known_ ? *known_ : candidate());
 }
 
-/// Each gets its share of the time, so that one which hangs leaves some to the others.
+/// Each gets its share of the time, so that one which hangs leaves some to the others and to the master.
 void Locator::begin_with_next_sentinel() {
   Address address = address_.at(candidate());
   ++next_;
@@ -58,28 +64,35 @@ void Locator::begin_with_next_sentinel() {
   address.must_be_master = false;
   sentinel_ = std::make_unique<Connection>(address);
   const auto now = BootClock::now();
-  const auto share = (deadline_ - now) / static_cast<long>(left_to_ask_--);
+  const auto share = (deadline_ - now) / (known_ ? confirmation : static_cast<long>(left_to_ask_));
+  --left_to_ask_;
   sentinel_->begin({{"SENTINEL", "get-master-addr-by-name", address_.master_name}}, now + share);
 }
 
-std::optional<Endpoint> Locator::ask_sentinels() {
+/// True when one has answered, or when none did and what was said before must do.
+bool Locator::ask_sentinels() {
   for (;;) {
     try {
       if (!sentinel_->advance())
-        return std::nullopt;
-      const Endpoint master = read_master(*sentinel_, address_.master_name);
+        return false;
+      known_ = read_master(*sentinel_, address_.master_name);
       reached_ = true;
       --next_;  // the same sentinel first, next time, unless forget() finds that it was wrong
-      sentinel_.reset();
-      return master;
+      break;
     } catch (const Error& error) {
+      if (known_)
+        break;
       complaints_ += (complaints_.empty() ? "" : "; ") + std::string{error.what()};
       if (left_to_ask_ == 0 || BootClock::now() >= deadline_) {
+        sentinel_.reset();
         throw Error{error.code(), fmt::format("{}: no sentinel could name the master: {}", address_.url, complaints_)};
       }
       begin_with_next_sentinel();
     }
   }
+  believed_until_ = BootClock::now() + belief;
+  sentinel_.reset();
+  return true;
 }
 
 void Locator::forget() {

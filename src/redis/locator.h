@@ -13,7 +13,8 @@
 
 namespace rlock::redis {
 
-/// Finds the node to talk to. A plain URL names it; sentinels are asked in turn who the master is; of a cluster any
+/// Finds the node to talk to. A plain URL names it; sentinels are asked in turn who the master is, and one of them
+/// again before each use, since a master that was replaced on purpose goes on as one for ten seconds; of a cluster any
 /// node will do until one says who serves our key. Passive like a Connection.
 class Locator {
  public:
@@ -22,9 +23,11 @@ class Locator {
   void begin(Deadline deadline);
   pollfd interest() const { return sentinel_->interest(); }
   Deadline deadline() const { return sentinel_->deadline(); }
-  /// The node once it is known. Throws Error{unavailable} when nobody could tell.
+  /// The node once it is known. Throws Error{unavailable} when nobody could tell, now or before.
   std::optional<Address> advance();
 
+  /// Whether begin() has to ask somebody.
+  bool must_ask() const;
   /// Whether the node was named by one who should know, rather than guessed.
   bool is_certain() const { return known_ || address_.kind == Address::Kind::node; }
   /// How many answers there may be to the question where the node is.
@@ -40,7 +43,7 @@ class Locator {
   void learn(std::vector<Endpoint> nodes);
 
  private:
-  std::optional<Endpoint> ask_sentinels();
+  bool ask_sentinels();
   void begin_with_next_sentinel();
   const Endpoint& candidate() const { return candidates_[next_ % candidates_.size()]; }
 
@@ -48,6 +51,7 @@ class Locator {
   std::vector<Endpoint> candidates_;  // sentinels, or nodes of the cluster
   std::size_t next_ = 0;              // of them: the one to try
   std::optional<Endpoint> known_;
+  Deadline believed_until_{};  // what a sentinel said
   std::unique_ptr<Connection> sentinel_;
   std::size_t left_to_ask_ = 0;
   std::string complaints_;  // of the sentinels asked so far

@@ -31,7 +31,7 @@ void Server::begin(const std::vector<Command>& commands, Deadline deadline) {
   deadline_ = deadline;
   chances_left_ = locator_.chances();
   replies_.clear();
-  if (node_ && !asking_elsewhere_) {
+  if (node_ && !asking_elsewhere_ && !locator_.must_ask()) {
     redirections_ = 0;
     ask(node_->address(), deadline_);
   } else {
