@@ -42,7 +42,7 @@ class Log:
         self.server = path.name.split(".")[0]
         self.leases = {}  # (key, token) -> Lease
         self.order = collections.defaultdict(list)  # key -> fences as they were granted
-        self.queued_grants = 0
+        self.queued_grants = []  # (key, token)
         self.passed = []  # (key, token, token of a waiter before it in the queue)
         self.queues = collections.defaultdict(dict)  # its key -> token -> ticket
         self.tickets = {}  # token -> ticket, also of those who have left the queue
@@ -100,7 +100,8 @@ class Log:
         self.order[name].append(fence)
         queue = self.queues[f"{{{key}}}:queue"]
         mine = self.tickets.get(token, float("inf"))
-        self.queued_grants += token in self.tickets
+        if token in self.tickets:
+            self.queued_grants.append((name, token))
         for other, ticket in queue.items():
             beside = self.in_force != 1 and self.capacity.get(other) == self.in_force
             if other != token and ticket < mine and not beside:

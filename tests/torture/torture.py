@@ -81,7 +81,7 @@ class Run:
         refused = [key for key in KEYS if not self.population.lock_once(key)]
         keys = [key for key in self.topology.keys() if not key.endswith(":meta")]
         clock = time.time() - boottime()
-        self.lab.note({"orphans": len(left), "refused": refused, "leaked": keys})
+        self.lab.note({"orphans": left, "refused": refused, "leaked": keys})
         self.lab.note({"clocks": {server.name: clock + server.clock_error for server in self.topology.servers}})
         self.topology.stop()
         self.lab.history.close()

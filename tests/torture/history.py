@@ -1,0 +1,102 @@
+"""What is known of a run afterwards: the attempts and the faults as they were noted, the holds as the witnesses stamped
+them, the leases as the servers wrote them down."""
+
+import collections
+import dataclasses
+import json
+
+import layout
+from aof import Log
+from topologies import TOPOLOGIES
+
+
+@dataclasses.dataclass
+class Hold:
+    """One acquisition that a command was seen under: from its first stamp to the last of it and its descendants."""
+
+    attempt: dict
+    key: str
+    kind: str
+    token: str
+    fence: int
+    slot: int
+    begin: float
+    end: float
+    done: bool
+    records: list
+    cools: float = 0  # nobody else may have it before, after its end
+    expires: float = 0  # the lease, as the servers had it
+
+    @property
+    def number(self):
+        return self.attempt["attempt"]
+
+    @property
+    def excludes(self):
+        return self.kind not in ("shared", "slots")
+
+    @property
+    def taken_until(self):
+        return max(self.end, self.cools)
+
+    def sum(self, count):
+        return sum(getattr(record, count) for record in self.records)
+
+
+class History:
+    """All of a run, read from its folder."""
+
+    def __init__(self, folder):
+        lines = [json.loads(line) for line in (folder / "history").read_text(encoding="utf-8").splitlines()]
+        self.options = lines[0]
+        self.attempts = [line for line in lines if "attempt" in line]
+        self.faults = [line for line in lines if "fault" in line and "lane" in line]
+        self.healed = next(line["healed"] for line in lines if "healed" in line)
+        self.end = next(line for line in lines if "orphans" in line)  # what was found then
+        self.clocks = next(line["clocks"] for line in lines if "clocks" in line)  # wall clock minus boot-time clock
+        self.queues = TOPOLOGIES[self.options["topology"]].queues
+        self.logs = [Log(path) for path in sorted(folder.glob("*.aof"))]
+        self.holds = self.read_holds(layout.Stamps(folder))
+        for hold in self.holds:
+            self.add_lease(hold)
+
+    def read_holds(self, stamps):
+        """A run that enters again what a run around it holds is the same hold."""
+        holds = {}
+        for attempt in self.attempts:
+            entries = [(attempt["attempt"], attempt["key"], attempt["kind"])]
+            if attempt["inner_key"]:
+                entries.append((attempt["attempt"] + 1, attempt["inner_key"], "exclusive"))
+            for number, key, kind in entries:
+                record = stamps[number]
+                if not record.began:
+                    continue
+                hold = holds.setdefault(
+                    (key, record.token),
+                    Hold(attempt, key, kind, record.token, record.fence, record.slot, record.first[0], 0, True, []),
+                )
+                hold.end = max(hold.end, *record.last)
+                hold.done = hold.done and record.done
+                hold.records.append(record)
+        return sorted(holds.values(), key=lambda hold: hold.begin)
+
+    def add_lease(self, hold):
+        expires, cools = dict.fromkeys(self.clocks, 0), dict.fromkeys(self.clocks, 0)
+        for log in self.logs:
+            lease = log.leases.get((hold.key, hold.token))
+            if lease:
+                clock = self.clocks[log.server]
+                expires[log.server] = max(expires[log.server], lease.expires / 1000 - clock)
+                cools[log.server] = max(cools[log.server], lease.cools / 1000 - clock)
+        hold.expires, hold.cools = self.agreed(expires.values()), self.agreed(cools.values())
+
+    def agreed(self, times):
+        """Until then nobody else can have it: servers that replicate each other agree on the last, those of a quorum on
+        the first after which a majority is free."""
+        return sorted(times)[-1 if self.queues else len(times) // 2]
+
+    def by_key(self):
+        keys = collections.defaultdict(list)
+        for hold in self.holds:
+            keys[hold.key].append(hold)
+        return keys.values()
