@@ -65,6 +65,7 @@ class Log:
     def zrem(self, queue, *tokens):
         for token in tokens:
             self.queues[queue].pop(token, None)
+            self.tickets.setdefault(token, 0)  # it queued before this file began
 
     def delete(self, *keys):
         for key in keys:
@@ -76,7 +77,7 @@ class Log:
             for token, text in pairs:
                 capacity, _, _, ticket, *_ = text.split(" ")
                 self.capacity[token] = int(capacity)
-                self.tickets.setdefault(token, int(ticket))  # of those who queued before this file began
+                self.tickets.setdefault(token, int(ticket))
         elif key.endswith("}:meta"):
             self.new_fences |= {int(text) for name, text in pairs if name == "floor"}
         else:

@@ -1,0 +1,46 @@
+"""Three servers that do not know of each other, and whose clocks differ."""
+
+import faults
+from servers import Link, Redis, wait_until
+from topology import Topology
+
+
+def restart_empty(topology, rng):
+    """It does not vote until it is older than every lease that it has forgotten."""
+    server = topology.victim(rng)
+    server.kill()
+    yield max(0.1, faults.outage(rng))
+    server.forget()
+    server.start()
+    yield 0.1
+
+
+def freeze_majority(topology, rng):
+    frozen = rng.sample(topology.servers, 2)
+    for server in frozen:
+        server.freeze()
+    yield faults.outage(rng)
+    for server in frozen:
+        server.thaw()
+
+
+class Quorum(Topology):
+    safe = faults.OF_A_SERVER | {restart_empty: 2, freeze_majority: 1}
+    lossy = {faults.delete_lock: 3}
+    variables = {"RLOCK_MAX_LEASE": "4s"}
+    clock_errors = [0, 1, -1]  # seconds: less apart than the longest lease
+    queues = False
+    most_clients = 60
+
+    def __init__(self, lab, lossy):
+        super().__init__(lab, lossy)
+        self.servers = [Redis(lab, f"server{n}", clock_error=error) for n, error in enumerate(self.clock_errors)]
+
+    def start(self):
+        super().start()
+        self.links = [Link(self.lab, server) for server in self.servers]
+        self.urls = {
+            "near": " ".join(server.url for server in self.servers),
+            "far": " ".join(link.url for link in self.links),
+        }
+        wait_until(lambda: all(server.uptime() > 5 for server in self.servers), "the servers are old enough to vote")

@@ -1,0 +1,57 @@
+"""What the clients talk to, in general."""
+
+import signal
+
+from processes import boottime, send
+from servers import PATIENCE
+
+
+class Topology:
+    """`urls` is RLOCK_REDIS for each site from which clients come: near, and far behind `links`."""
+
+    safe = {}  # fault -> how often
+    lossy = {}
+    queues = True  # waiters are served in turn
+    variables = {}  # that rlock is to see besides
+    most_clients = 150
+
+    def __init__(self, lab, _lossy):
+        self.lab = lab
+        self.servers = []
+        self.links = []
+        self.urls = {}
+
+    def start(self):
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait_ready()
+
+    def victim(self, rng):
+        return rng.choice(self.servers)
+
+    def services(self):
+        return [*self.servers, *self.links]
+
+    def stop(self):
+        self.keep_logs()
+        for service in self.services():
+            send(service.pid, signal.SIGKILL)
+
+    def keep_logs(self):
+        for server in self.servers:
+            server.keep_log()
+
+    def keys(self):
+        """All that is stored, anywhere."""
+        return sorted({key for server in self.servers for key in server.ask("--raw", "KEYS", "*").splitlines()})
+
+
+def until(condition):
+    """Pauses until it holds."""
+    deadline = boottime() + PATIENCE
+    yield 0.1
+    while not condition():
+        if boottime() > deadline:
+            raise TimeoutError("what failed did not recover")
+        yield 0.2
