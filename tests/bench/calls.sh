@@ -23,18 +23,18 @@ ROUND=0
 disown
 wait_for_text OK "$T/monitor"
 mapfile -t peers < <(present limit rlock redis-cli redis-py)
+renewing 0.5 # the server learns the scripts
 
 heading 'Commands sent to Redis' lock 'per section, uncontended' 'per section that waited, 5 in the queue' 'per renewal'
 for peer in "${peers[@]}"; do
   under "$peer" calls
-  "${UNDER[@]}" "$TRUE" # the server learns the scripts
+  "${UNDER[@]}" "$TRUE" # it learns those of others
   sent "${UNDER[@]}" "$TRUE"
   alone=$SENT
   sent hand_offs "$peer" 5
   waited=$(calc %.1f "($SENT - $alone) / 5")
   renewal=-
   if [[ $peer == rlock ]]; then
-    renewing 0.5 # the server learns this script
     sent renewing 2
     renewal=$(calc %.1f "($SENT - $alone) / $(jq .renewals "$T/report")")
     target 'commands of an uncontended section' most 2 "$alone"
