@@ -229,3 +229,13 @@ at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
   exits 0
   same "$OUT" nested
 }
+
+# Of three servers with two seats each, three holders could have two servers each.
+@test "slots are refused: majorities would admit more than there are" {
+  try run --key job --ttl 1s --slots 2 -- touch "$T/ran"
+  exits 64
+  contains "$ERR" '--slots'
+  [[ ! -e $T/ran ]]
+  try run --key job --ttl 1s --slots 1 -- true
+  exits 0
+}

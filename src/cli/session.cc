@@ -98,6 +98,8 @@ lock::Capacity choose_capacity(const Settings& settings) {
   if (settings.exclusive && settings.slots.value_or(1) != 1) {
     throw Error{ExitCode::usage, "--exclusive and --slots: choose one"};
   }
+  if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
+    throw Error{ExitCode::usage, "--slots is for one --redis: majorities of several that each admit so many are more"};
   return lock::Capacity{settings.slots.value_or(1)};
 }
 
