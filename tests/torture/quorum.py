@@ -29,7 +29,7 @@ class Quorum(Topology):
     lossy = {faults.delete_lock: 3}
     variables = {"RLOCK_MAX_LEASE": "4s"}
     clock_errors = [0, 1, -1]  # seconds: less apart than the longest lease
-    queues = False
+    queues = has_slots = False
     most_clients = 60
 
     def __init__(self, lab, lossy):

@@ -5,7 +5,7 @@ import heapq
 
 from workload import PATIENT, SLOTS
 
-GRACE = 1.0  # seconds after a fault within which it may still be felt
+GRACE = 3.0  # seconds after a fault within which it may still be felt: it takes a --timeout to notice
 
 
 def overlaps(history):
@@ -71,8 +71,13 @@ def felt(history, attempt, at):
     """Whether a fault explains what happened to it then."""
     since = at - attempt["lease"] - GRACE
     lanes = {"server", "network"} if attempt["site"] == "far" else {"server"}
-    near = (f for f in history.faults if f["begin"] <= at and f["end"] >= since)
-    return bool(attempt["fault"]) or any(fault["lane"] in lanes for fault in near)
+    if attempt["fault"]:
+        return True
+    for fault in history.faults:
+        silenced = fault["fault"] == "strand" and attempt["born"] <= fault["end"]  # noticed only when it asks something
+        if fault["lane"] in lanes and fault["begin"] <= at and (silenced or fault["end"] >= since):
+            return True
+    return False
 
 
 def false_losses(history):

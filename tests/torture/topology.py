@@ -12,6 +12,7 @@ class Topology:
     safe = {}  # fault -> how often
     lossy = {}
     queues = True  # waiters are served in turn
+    has_slots = True
     variables = {}  # that rlock is to see besides
     most_clients = 150
 
@@ -36,7 +37,8 @@ class Topology:
     def stop(self):
         self.keep_logs()
         for service in self.services():
-            send(service.pid, signal.SIGKILL)
+            if service.pid:
+                send(service.pid, signal.SIGKILL)
 
     def keep_logs(self):
         for server in self.servers:

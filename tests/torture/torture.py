@@ -14,7 +14,7 @@ import time
 
 import checker
 from faults import Weather, lanes
-from processes import MARK, boottime, marked, send, spawn
+from processes import boottime, marked, send
 from topologies import TOPOLOGIES
 from workload import KEYS, Population
 
@@ -26,7 +26,7 @@ class Lab:
     """The folder of a run, the history in it, and the environment of what is started."""
 
     def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
+        self.folder = folder
         self.history = open(self.folder / "history", "a", encoding="utf-8")
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("RLOCK", "REDIS"))}
         self.environment = keep | {"HOME": str(folder), "LC_ALL": "C"}
@@ -39,13 +39,14 @@ class Run:
     def __init__(self, lab, options):
         self.lab, self.options = lab, options
         self.topology = TOPOLOGIES[options.topology](lab, options.lossy)
-        self.topology.start()
         self.rng = random.Random(options.seed)
         self.population = Population(lab, self.topology, self.rng)
-        self.weather = Weather(lanes(lab, self.topology, self.population, options))
+        self.weather = None
 
     def load(self):
         """Faults and fresh runs until the time is over, then what has begun comes to its end."""
+        self.topology.start()
+        self.weather = Weather(lanes(self.lab, self.topology, self.population, self.options))
         end = boottime() + self.options.seconds
         change, target = 0, 0
         while boottime() < end:
@@ -87,16 +88,7 @@ class Run:
         self.lab.history.close()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--topology", choices=TOPOLOGIES, default="single")
-    parser.add_argument("--lossy", action="store_true")
-    parser.add_argument("--most", type=int, default=150)
-    parser.add_argument("--keep", action="store_true")
-    options = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="torture.")
+def perform(folder, options):
     lab = Lab(folder)
     lab.note(vars(options))
     run = Run(lab, options)
@@ -108,11 +100,27 @@ def main():
         for pid in marked(folder):
             send(pid, signal.SIGKILL)
         run.topology.stop()
-    sound = checker.report(pathlib.Path(folder))
-    if sound and not options.keep:
-        shutil.rmtree(folder)
-    else:
-        print(f"history: {folder}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="single")
+    parser.add_argument("--lossy", action="store_true")
+    parser.add_argument("--most", type=int, default=150)
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="torture."))
+    sound = False
+    try:
+        perform(folder, options)
+        sound = checker.report(folder)
+    finally:
+        if sound and not options.keep:
+            shutil.rmtree(folder)
+        else:
+            print(f"history: {folder}")
     return 0 if sound else 1
 
 

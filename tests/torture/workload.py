@@ -80,13 +80,18 @@ class Population:
     def invent(self):
         rng = self.rng
         key = rng.choice(list(KEYS))
-        kinds = KEYS[key]["kinds"]
+        kinds = self.kinds_of(key)
         kind = rng.choices(list(kinds), kinds.values())[0]
         lease = rng.choice([1, 1.5, 2, 3])
         wait = rng.choices([0, rng.uniform(0.1, 5), PATIENT], [15, 25, 60])[0]
         inner_key = {"reentered": key, "nested": "report"}.get(kind, "")
         runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
         return Attempt(self.count, key, kind, rng.choice(list(self.topology.urls)), lease, wait, runtime, inner_key)
+
+    def kinds_of(self, key):
+        """How often which."""
+        kinds = KEYS[key]["kinds"]
+        return kinds if self.topology.has_slots or "slots" not in kinds else {"exclusive": 1}
 
     def command_line(self, attempt):
         rng = self.rng
@@ -149,7 +154,7 @@ class Population:
 
     def lock_once(self, key):
         """Whether it can be had, by one who goes alone."""
-        kind = next(iter(KEYS[key]["kinds"]))
+        kind = next(iter(self.kinds_of(key)))
         run = ["rlock", "run", "-k", key, "--ttl", "2", "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
         environment = self.environment | {"RLOCK_REDIS": self.topology.urls["near"]}
         return subprocess.run(run, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
