@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that rlock is built and tested with, those that are missing.
-#   tests/install-deps.sh [build|server|test|lint]...     default: build server test
+#   tests/install-deps.sh [build|server|test|lint|fuzz]...     default: build server test
 # Says nothing and returns at once when everything is there.
 set -euo pipefail
 
@@ -32,6 +32,7 @@ lint    clang-format    clang-format
 lint    shellcheck      shellcheck
 lint    lua-check       luacheck
 lint    mandoc          mandoc
+fuzz    clang           clang++
 END
 }
 

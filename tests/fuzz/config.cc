@@ -45,6 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(text, reader);
   // A line that was meant to be `redis = URL`, whatever stands before the URL.
   const std::string line = text.substr(0, text.find('\n'));
+  if (line.find("unix:") != std::string::npos)
+    return 0;  // has no password, but a path in which anything may stand
   check(line + "redis://user:" + std::string{password} + "@host", reader);
   return 0;
 }

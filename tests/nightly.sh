@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What takes too long for every change. Each step goes on after the one before it has failed; what failed is named last.
+#   tests/nightly.sh [STEP...]   of sanitizers, fuzz and torture; all of them by default
+#
+#   FUZZ_SECONDS=n      for each target (300)
+#   TORTURE_SECONDS=n   for each topology (1800)
+#   NIGHTLY_DIR=dir     builds, corpora, and what made a target fail, kept from night to night (build-nightly)
+#
+# The sanitizers are of addresses and undefined behaviour. rlock has no threads, so that one of threads finds nothing.
+set -euo pipefail
+
+here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+root=$(dirname "$here")
+dir=${NIGHTLY_DIR:-$root/build-nightly}
+sanitize=-DRLOCK_SANITIZE=address,undefined
+red=()
+
+step() { # NAME COMMAND...
+  local name=$1
+  shift
+  echo "== $name"
+  "$@" || red+=("$name")
+}
+
+sanitizers() {
+  RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
+}
+
+fuzz() {
+  local source target targets=()
+  for source in "$here"/fuzz/*.cc; do targets+=("$(basename "$source" .cc)"); done
+  build_fuzz "${targets[@]/#/fuzz-}" || { red+=("fuzz does not build") && return; }
+  for target in "${targets[@]}"; do step "fuzz $target" fuzz_one "$target"; done
+}
+
+build_fuzz() { # TARGET...
+  bash "$here/install-deps.sh" build fuzz &&
+    CXX=clang++ cmake -S "$root" -B "$dir/fuzz" -DRLOCK_FUZZ=ON "$sanitize" >/dev/null &&
+    cmake --build "$dir/fuzz" --parallel "$(nproc)" --target "$@"
+}
+
+fuzz_one() { # TARGET: its memory is bounded because that of replies and files is
+  local seeds=$here/fuzz/seeds/$1 corpus=$dir/corpus/$1 log=$dir/fuzz-$1.log
+  mkdir -p "$corpus"
+  [[ ! -d $seeds ]] || cp "$seeds"/* "$corpus"
+  ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" -max_total_time="${FUZZ_SECONDS:-300}" -max_len=4096 \
+    -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=1024 -artifact_prefix="$dir/fuzz-$1-" "$corpus" >"$log" 2>&1 ||
+    { tail -n 40 "$log" && return 1; }
+  grep DONE "$log" # how many it has tried, and what of the code they have reached
+}
+
+torture() {
+  local topology
+  for topology in single sentinel cluster quorum; do
+    RLOCK_BUILD_DIR=$dir/release step "torture $topology" \
+      bash "$here/torture/run.sh" --seconds "${TORTURE_SECONDS:-1800}" --topology "$topology"
+  done
+}
+
+(($#)) || set -- sanitizers fuzz torture
+for name; do
+  case $name in
+    sanitizers | fuzz | torture) "$name" ;;
+    *)
+      echo "nightly.sh: there is no such step: $name" >&2
+      exit 64
+      ;;
+  esac
+done
+
+if ((${#red[@]})); then
+  printf 'red: %s\n' "${red[@]}"
+  exit 1
+fi
+echo green
