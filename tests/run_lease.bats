@@ -97,27 +97,27 @@ server_frozen() {
 
 cancels() { sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' <(cli INFO commandstats); } # given by its text
 
-cancelled_by_now() { [[ $(cancels) == "$1" ]]; }
+cancelled() { (($(cancels) + 0 > 0)); }
 
 @test "a late grant is given back; a withdrawal that arrives much later does not take the lock that was got since" {
   try run --key warm-up -- true
   start_proxy
-  network delay 0.7
+  network delay 2.2
   script patient "echo ready; until [ -e '$T/end' ]; do sleep .02; done"
-  start job rlock run -v --key job --ttl 1 -- "$T/patient"
+  start job rlock run -v --key job --ttl 3 --timeout 5s -- "$T/patient"
   wait_held job
   network detain
   wait_for_text 'could not leave the queue' "$T/job.err"
   wait_for_text ready "$T/job.out"
   cli CONFIG RESETSTAT
   network pass
-  wait_until "$PATIENCE" cancelled_by_now 1
+  wait_until "$PATIENCE" cancelled
   try run --nonblock --key job -- true
   exits 75
   touch "$T/end"
   finish "$PID"
   exits 0
-  ! grep lost "$T/job.err"
+  [[ $(<"$T/job.err") != *lost* ]]
   absent rlock:job
 }
 
