@@ -11,8 +11,8 @@ setup() { hermetic; }
 queue_lease() { "$BATS_FILE_TMPDIR/queue_lease" "$@"; }
 quorum_fence() { python3 "$BATS_TEST_DIRNAME/model/quorum_fence.py" "$@"; }
 
-fails() { # WHAT MODEL OPTION: with the mutant that OPTION names
-  run "$2" "$3"
+fails() { # WHAT MODEL OPTION...: with the mutant that the first OPTION names
+  run "${@:2}"
   same "$status" 1
   contains "$output" "$1"
 }
@@ -63,4 +63,8 @@ fails() { # WHAT MODEL OPTION: with the mutant that OPTION names
 
 @test "mutant: settled by who does not hold any more, a fence is used twice" {
   fails 'which was used' quorum_fence --without-owner-check
+}
+
+@test "mutant: with the token of a round that failed, two hold a quorum at once" {
+  fails 'while' quorum_fence --reuse-token 50000
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """A model of the quorum's fence: what lock.cc and the scripts do with it, in every order that chance finds.
 
-    quorum_fence.py [--without-owner-check] [RUNS [SEED]]
+    quorum_fence.py [--without-owner-check | --reuse-token] [RUNS [SEED]]
 
 Clients acquire on servers one message at a time, settle the largest fence that a majority granted, use the lock once a
 majority has settled, renew it and release it; messages are lost or very late, leases run out, servers restart empty and
 then do not vote for as long as the longest lease; in half of the worlds servers also lose locks (DEL, eviction, force).
 Each server's clock is off by its own amount. Exits with 1, and the story, when a fence is used twice, when one who asked
 after another held gets a smaller one, or, where no lock is ever lost, when two hold at once. Without the owner check,
-the condition in settle.lua and renew.lua that the token still holds, that must happen.
+the condition in settle.lua and renew.lua that the token still holds, that must happen; and so it must when who has
+withdrawn from a round that failed begins the next with the same token, since a withdrawal may come late.
 """
 
 import random
@@ -19,7 +20,7 @@ MAJORITY = SERVERS // 2 + 1
 TTL = 60  # also --max-lease: the longest lease that anybody uses
 DRIFT = 40  # clocks differ by up to so much
 
-owner_check = True
+owner_check, reuse_token = True, False
 
 
 class Violation(Exception):
@@ -81,8 +82,9 @@ class Client:
         self.world, self.number, self.tokens = world, number, 0
         self.rest()
 
-    def rest(self):
-        self.tokens += 1
+    def rest(self, withdrawn=False):
+        if not (withdrawn and reuse_token):
+            self.tokens += 1
         self.token = (self.number, self.tokens)
         self.phase, self.sent, self.end, self.fence, self.seen = "idle", 0, 0, 0, 0
         self.granted, self.agreed = {}, set()
@@ -153,7 +155,7 @@ class Client:
             self.phase, self.end = "holding", self.sent + TTL
             self.world.begin(self)
         elif self.phase == "releasing":
-            self.rest()
+            self.rest(withdrawn=self.end == 0)
         else:
             self.ask_all("releasing", now)
 
@@ -216,9 +218,10 @@ class World:
 
 
 def main(arguments):
-    global owner_check
-    if arguments[:1] == ["--without-owner-check"]:
-        owner_check = False
+    global owner_check, reuse_token
+    if arguments[:1] in (["--without-owner-check"], ["--reuse-token"]):
+        owner_check = arguments[0] != "--without-owner-check"
+        reuse_token = arguments[0] == "--reuse-token"
         arguments = arguments[1:]
     runs = int(arguments[0]) if arguments else 2000
     first = int(arguments[1]) if len(arguments) > 1 else 0
