@@ -15,14 +15,15 @@ exists() { # KEY: on a majority
   ((count >= 3))
 }
 
-# median_of_runs: microseconds that a run takes which does nothing
-median_of_runs() {
+# fastest_run: microseconds that a run takes which does nothing; the fastest of many, so that it is rlock that is
+# measured, and not who else uses the machine
+fastest_run() {
   local begin
-  for _ in {1..25}; do
+  for _ in {1..40}; do
     begin=${EPOCHREALTIME/./}
     timeout "$PATIENCE" rlock run --key job --ttl 1s -- true || return
     echo $((${EPOCHREALTIME/./} - begin))
-  done | sort -n | sed -n 13p
+  done | sort -n | head -n 1
 }
 
 # hold_briefly KEY: a lease of 1 s, which is all that --max-lease allows, on a loaded machine too; sets HOLDER and FENCE
@@ -54,10 +55,10 @@ released_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 0 ]]; } # PORT
 @test "two down, one killed and one frozen: under 3 times the healthy time, the holder undisturbed" {
   local healthy crippled
   hold_briefly held
-  healthy=$(median_of_runs)
+  healthy=$(fastest_run)
   kill -KILL "${QUORUM_PIDS[0]}"
   freeze "${QUORUM_PIDS[1]}"
-  crippled=$(median_of_runs)
+  crippled=$(fastest_run)
   echo "# $healthy us, two down $crippled us" >&3
   ((crippled < 3 * healthy)) || fail "$healthy us, then $crippled"
   sleep 2 # two leases
