@@ -16,7 +16,7 @@ controls() {
 credit_at_reply          single alive at the lease's end
 release_before_reaping   single two holders at once
 wake_without_reservation single waiters passed by others
-unconditional_settle     quorum two holders at once
+unsettled_grant          quorum fences out of order
 END
 }
 
