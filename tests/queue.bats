@@ -250,7 +250,7 @@ script_calls() {
   ((end >= -10 && end < 400)) || fail "served $end ms after the lease"
 }
 
-@test "a waiter killed right when it was woken costs a second" {
+@test "a waiter killed right when it was handed the lock costs a second" {
   local begin
   take
   line_up first
@@ -261,6 +261,22 @@ script_calls() {
   kill -KILL "${PIDS[first]}"
   all_served second
   no_stall_over 1500 "$begin"
+}
+
+@test "a waiter that was stopped when it was handed the lock does not use it when it goes on" {
+  take
+  line_up first
+  THEN='sleep 0.5; echo second-ended >>'$T/log line_up second
+  kill -STOP "${PIDS[first]}"
+  give
+  wait_for_text second "$T/log"
+  kill -CONT "${PIDS[first]}"
+  local name
+  for name in second first; do
+    finish "${PIDS[$name]}"
+    exits 0
+  done
+  same "$(awk '{print $1}' "$T/log" | xargs)" 'second second-ended first'
 }
 
 @test "a queue whose waiters have all died does not hinder anybody" {

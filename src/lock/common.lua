@@ -72,16 +72,26 @@ local function load_lock()
   return true
 end
 
--- Writes one record. The lock lives as long as its longest holder: set before the HSET too, because
--- PEXPIREAT passes when memory has run out, and a script whose first write has passed may go on.
-local function save(token, cap)
-  local r, last = holders[token], 0
-  for _, h in pairs(holders) do last = math.max(last, until_when(h)) end
+-- The lock lives as long as its longest holder.
+local function set_expiry()
+  local last = 0
+  for _, r in pairs(holders) do last = math.max(last, until_when(r)) end
   call('PEXPIREAT', LOCK, num(last))
+end
+
+local function write_record(token, cap)
+  local r = holders[token]
   call('HSET', LOCK, 'rlock', cap, token, string.format('%.0f %.0f %s %d %s %s %s',
     r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.owner))
-  call('PEXPIREAT', LOCK, num(last))
+  set_expiry()
   for _, gone in ipairs(expired) do call('HDEL', LOCK, gone) end
+end
+
+-- Of a lock that is held already: its expiry comes first, because PEXPIREAT passes when memory has run out, and a
+-- script whose first write has passed may go on.
+local function save(token, cap)
+  set_expiry()
+  write_record(token, cap)
 end
 
 local function remove(token)
@@ -135,15 +145,15 @@ end
 
 -- A new acquisition: r has its expires, cools, levels and owner.
 local function grant(token, cap, r, counter)
-  r.fence = num(math.max(tonumber(call('HGET', META, 'floor') or 0) + 1, now_us))
+  local floor, count = unpack(call('HMGET', META, 'floor', counter))
+  r.fence = num(math.max(tonumber(floor or 0) + 1, now_us))
   r.slot = cap > 1 and lowest_free_slot() or 0
   r.acquired = num(now)
   -- An HSET comes first: it is what Redis refuses when memory has run out.
-  call('HSET', META, 'floor', r.fence)
-  holders[token] = r
-  save(token, cap)
-  call('HINCRBY', META, counter, 1)
+  call('HSET', META, 'floor', r.fence, counter, num(tonumber(count or 0) + 1))
   call('PEXPIRE', META, MEMORY)
+  holders[token] = r
+  write_record(token, cap)
   take_seat(cap, until_when(r))
 end
 

@@ -296,6 +296,8 @@ void Keeper::on_news(const News& news) {
     case News::Kind::not_started:
     case News::Kind::too_late:
     case News::Kind::ended:
+      if (!told_why_)  // KILL came first
+        on_stopping(news.cause);
       ending_.news = news;
       survivors_ = news.survivors;
       phase_ = Phase::releasing;
@@ -305,6 +307,7 @@ void Keeper::on_news(const News& news) {
 }
 
 void Keeper::on_stopping(Cause cause) {
+  told_why_ = true;
   if (cause == Cause::lease) {
     complain(fmt::format("lost {}: it could not be renewed in time; stopping the command", plan_.name.text()));
   } else if (cause == Cause::runtime) {

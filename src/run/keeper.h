@@ -104,6 +104,7 @@ class Keeper {
   Phase phase_ = Phase::taking;
   std::optional<Renewer> renewer_;  // while we hold
   Ending ending_;
+  bool told_why_ = false;     // the command is stopped
   int survivors_ = 0;         // processes of the command that could not be killed
   int stopped_by_ = 0;        // the signal that stopped the command, until it is dealt with
   bool continued_ = false;    // we were, and have not dealt with it

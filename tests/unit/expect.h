@@ -49,6 +49,7 @@ void test_durations();
 void test_escapes();
 void test_columns();
 void test_addresses();
+void test_answers();
 void test_leases();
 void test_verdicts();
 void test_lock_names();

@@ -45,6 +45,18 @@ void test_order() {
   }
 }
 
+/// Handed over for a second: KILL without notice a margin before that is over, until a renewal.
+void test_unconfirmed() {
+  const BootClock::time_point sent{std::chrono::hours{1}};
+  Lease lease{plan(30'000), sent, Milliseconds{1'000}};
+  expect(lease.renew_at() == sent, "it is due for renewal at once");
+  expect_same(ms_after(sent, lease.kill_at()), 888LL, "KILL comes inside the second");
+  expect(lease.term_at() == lease.kill_at(), "there is no room for a notice");
+  lease.extended(sent);
+  expect_same(ms_after(sent, lease.kill_at()), 28'198LL, "a renewal makes it a full one");
+  expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()), 493LL, "never longer than asked for");
+}
+
 }  // namespace
 
 void test_leases() {
@@ -54,6 +66,7 @@ void test_leases() {
   const auto before = lease.end();
   lease.extended(BootClock::time_point{Milliseconds{5'000}});
   expect(lease.end() - before == Milliseconds{5'000}, "a renewal counts from when it was sent");
+  test_unconfirmed();
   const auto failure = failure_of(
       [] { return plan_lease({.ttl = Milliseconds{1'000}, .renew_every = {}, .kill_after = Milliseconds{900}}); });
   expect(failure && failure->code() == ExitCode::usage, "times that do not fit into the lease are a usage error");

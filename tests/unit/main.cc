@@ -6,6 +6,7 @@ int main() {
   test_escapes();
   test_columns();
   test_addresses();
+  test_answers();
   test_leases();
   test_verdicts();
   test_lock_names();
