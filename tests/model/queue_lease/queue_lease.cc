@@ -8,8 +8,8 @@
 // begin a command on a grant that is not too old, renew, end the command, release, and begin anew; or stop waiting, and
 // withdraw. Time passes in ticks (world.h), when nobody has anything to do any more but what a fault has delayed. The
 // faults: a request or a reply is late, or never comes; a given up request arrives all the same, at any time; a message
-// to a waiter is late, or lost; its subscription breaks; a client dies, waiting or holding, and the server sees that, or
-// does not. FAULTS (2) of them, of any kind, at any time.
+// to a waiter is late, or lost; its subscription breaks; a client dies, waiting or holding, and the server sees that,
+// or does not. FAULTS (2) of them, of any kind, at any time.
 //
 // What must hold: no two commands run at once; the queue is served in its order; no waiter that no fault has met is
 // taken for dead; the lock does not lie free while such a waiter sleeps at the head of the queue; and, with one fault
