@@ -24,7 +24,7 @@ for token, r in pairs(holders) do
 end
 if #doomed == 0 then return {'free'} end
 for _, token in ipairs(doomed) do remove(token) end
-call('HINCRBY', META, 'forced', #doomed)
+call('HSET', META, 'forced', num(tonumber(call('HGET', META, 'forced') or 0) + #doomed))
 call('PEXPIRE', META, MEMORY)
 serve_next()
 return reply

@@ -13,7 +13,6 @@ namespace {
 /// Sent by us, and by the scripts. A script's own commands are checked as if the user had sent them.
 constexpr std::string_view commands =
     "+eval +evalsha +time +info +type +del +pttl +pexpire +pexpireat +getrange +hget +hmget +hset +hdel +hgetall "
-    "+hincrby "
     "+hscan "
     "+zadd +zrem +zrange +zrank +zcard +publish +subscribe +pubsub|numsub +scan +wait";
 
