@@ -316,6 +316,28 @@ try_fenced() {
   exits 1
 }
 
+@test "cronlock leaves its command running, killed or not, while another gets the lock" {
+  needs cronlock
+  start_redis
+  local command
+  export CRONLOCK_HOST=127.0.0.1 CRONLOCK_PORT=$REDIS_PORT CRONLOCK_KEY=job CRONLOCK_GRACE=0 CRONLOCK_RELEASE=2
+  start lock cronlock sleep 600
+  wait_until "$PATIENCE" pgrep -P "$PID" -x sleep
+  command=$(pgrep -P "$PID" -x sleep)
+  wait_until "$PATIENCE" cronlock touch "$T/another-has-it" # after 2 s
+  wait_until "$PATIENCE" test -e "$T/another-has-it"
+  alive "$command"
+  kill -KILL "$PID"
+  kill -STOP "$REDIS_PID"
+  sleep 1
+  alive "$command"
+  kill -CONT "$REDIS_PID"
+  kill "$command"
+  STATUS=0
+  CRONLOCK_KEY=other cronlock sh -c 'exit 3' || STATUS=$?
+  exits 3
+}
+
 # ---- installation and packages
 
 # The directory in which the program under test was built.
