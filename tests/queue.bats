@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
 
 load helpers
+load supervision
 
 QUEUE='{rlock:job}:queue' META='{rlock:job}:meta'
 
@@ -277,6 +278,26 @@ script_calls() {
     exits 0
   done
   same "$(awk '{print $1}' "$T/log" | xargs)" 'second second-ended first'
+}
+
+@test "a waiter whose connections have died in silence comes to its turn, however busy the lock is" {
+  local near=$RLOCK_REDIS pid busy=()
+  take
+  start_proxy
+  line_up far --timeout 500ms
+  network strand
+  RLOCK_REDIS=$near
+  for _ in 1 2; do
+    start busy sh -c 'while [ ! -e "$0/end" ]; do rlock run --key job -- sleep .1; done' "$T"
+    busy+=("$PID")
+  done
+  give
+  wait_until 10 gone "${PIDS[far]}" # without luck it took 20 s and more
+  touch "$T/end"
+  for pid in "${PIDS[far]}" "${busy[@]}"; do
+    finish "$pid"
+    exits 0
+  done
 }
 
 @test "a queue whose waiters have all died does not hinder anybody" {

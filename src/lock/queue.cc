@@ -117,6 +117,7 @@ Answer Queue::ask(Place::How how) {
       return lock_->acquire(*loop_, claim_, place, deadline);
     } catch (const Error& error) {
       note_failure(error);
+      subscriber_.reset();  // what silenced one connection may have silenced the other
       throw;
     }
   });

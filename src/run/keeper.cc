@@ -153,10 +153,10 @@ Deadline Keeper::give_up() const { return stops_when_lost() ? renewer_->lease().
 /// Never, once it is too late: the guard has begun to stop the command.
 Deadline Keeper::next_renewal() const { return BootClock::now() < give_up() ? renewer_->next() : never; }
 
-/// When the guard must have killed the command, half the margin included.
+/// When the guard must have killed the command, a quarter of the margin included: the rest is for us to do it.
 Deadline Keeper::overdue() const {
   const bool is_due = stops_when_lost() && renewer_->state() != Renewer::State::released;
-  return is_due ? renewer_->lease().kill_at() + plan_.lease.margin / 2 : never;
+  return is_due ? renewer_->lease().kill_at() + plan_.lease.margin / 4 : never;
 }
 
 /// The guard has not done its work: it is stopped, perhaps. Its death kills the command, and leaves us the rest.
