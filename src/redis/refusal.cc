@@ -17,8 +17,8 @@ bool says(std::string_view text, Texts words) {
   return std::any_of(words.begin(), words.end(), [&](auto word) { return text.find(word) != std::string::npos; });
 }
 
-/// Redis 5 words a wrong password as a plain ERR, and a server with a password cuts a long command short before it looks
-/// at who sent it.
+/// Redis 5 words a wrong password as a plain ERR, and a server with a password cuts a long command short before it
+/// looks at who sent it.
 bool refuses_us(const Reply& reply) {
   return has_code(reply, {"NOAUTH", "WRONGPASS", "DENIED"}) || lacks_permission(reply.text) ||
          says(reply.text, {"unauthenticated", "invalid password"}) || wants_no_password(reply);
@@ -42,7 +42,8 @@ bool may_pass(const Reply& reply) {
 
 }  // namespace
 
-/// What an ACL forbids inside a script is a plain ERR, of Redis 7.0 in the first of these forms, since then in the other.
+/// What an ACL forbids inside a script is a plain ERR, of Redis 7.0 in the first of these forms, since then in the
+/// other.
 bool lacks_permission(std::string_view words) {
   return says(words, {"NOPERM", "The user executing the script", "ACL failure in script"});
 }
