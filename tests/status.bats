@@ -299,7 +299,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   try status
   exits 0
   same "$(wc -l <"$T/out")" 5001
-  [[ $(ldd "$T/bin/rlock") == *lib@(a|t|ub)san* ]] || ((TOOK < 4000)) || fail "$TOOK ms"
+  [[ $(ldd "$T/bin/rlock") == *lib@(a|t|ub)san* ]] || ((TOOK < 1000)) || fail "$TOOK ms"
   try status --json
   query 'length == 5000'
 }
