@@ -48,11 +48,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   kill -KILL "${NODE_PIDS[index]}"
   wait_until "$PATIENCE" info_says "${NODES[index + 3]}" role:master
   still_renewed
-  kill -TERM "$HOLDER"
-  finish "$HOLDER"
-  exits 143
-  finish "$PID"
-  exits 0
+  waiter_has_its_turn
   (($(<"$T/waiter.out") > fence))
 }
 
@@ -74,11 +70,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   contains "$ERR" TRYAGAIN
   for key in queue waiters meta; do move_key "{rlock:job}:$key"; done
   for n in "$to" "$from" 0 1 2; do at "$n" CLUSTER SETSLOT "$slot" NODE "$(node_id "$to")"; done
-  kill -TERM "$HOLDER"
-  finish "$HOLDER"
-  exits 143
-  finish "$PID"
-  exits 0
+  waiter_has_its_turn
   same "$(<"$T/waiter.out")" next
   same "$(at "$to" HGET '{rlock:job}:meta' waited)" 1
 }

@@ -129,6 +129,15 @@ hold() {
   exists "rlock:$key" || fail "rlock run ended: $(<"$T/holder.err")"
 }
 
+# waiter_has_its_turn: the run that `hold` started is ended, and the one that waits, PID, ends well
+waiter_has_its_turn() {
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  finish "$PID"
+  exits 0
+}
+
 exists_or_gone() { exists "$1" || gone "$2"; } # KEY PID
 
 # sell STOCK [PREFIX...]: 16 buyers, each of whom reads the stock, thinks, and decrements it, behind PREFIX if given
@@ -150,7 +159,7 @@ sell() {
 # start_redis [OPTION...]: sets REDIS_PORT, REDIS_SOCK and REDIS_PID, exports RLOCK_REDIS
 start_redis() {
   local dir
-  dir=$(mktemp -d "$T/redis.XXX")
+  dir=$(mktemp -d "$T/redis.XXXXXX")
   REDIS_SOCK=$dir/sock
   until try_port $((20000 + RANDOM % 12000)) "$@"; do # below the ports that the kernel gives to clients
     grep -q 'Address already in use' "$dir/log" || fail "$(<"$dir/log")"

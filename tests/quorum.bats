@@ -161,7 +161,7 @@ stopped_since() {
 fence_is() { [[ $(cli_at "$1" HVALS rlock:held) == *" $2 "* ]]; } # PORT FENCE
 
 restart_server() { # INDEX
-  REDIS_SOCK=$(mktemp -d "$T/redis.XXX")/sock
+  REDIS_SOCK=$(mktemp -d "$T/redis.XXXXXX")/sock
   wait_until "$PATIENCE" try_port "${QUORUM_PORTS[$1]}"
   QUORUM_PIDS[$1]=$REDIS_PID
   SERVERS+=("$REDIS_PID")

@@ -51,11 +51,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   wait_until "$PATIENCE" info_says "$REPLICA" role:master
   still_renewed
   same "$(fence_of)" "$fence"
-  kill -TERM "$HOLDER"
-  finish "$HOLDER"
-  exits 143
-  finish "$PID"
-  exits 0
+  waiter_has_its_turn
   (($(<"$T/waiter.out") > fence))
 }
 

@@ -192,7 +192,7 @@ start_nodes() {
   NODES=() NODE_PIDS=()
   for n in {0..5}; do NODES+=($((first + n))); done
   for n in {0..5}; do
-    dir=$(mktemp -d "$T/node.XXX")
+    dir=$(mktemp -d "$T/node.XXXXXX")
     cluster_file "$n" >"$dir/nodes.conf"
     REDIS_SOCK=$dir/sock
     try_port "${NODES[n]}" --cluster-enabled yes --cluster-node-timeout 1000 --cluster-replica-validity-factor 0 \

@@ -118,11 +118,7 @@ refused() {
   start waiter rlock run --key job -- echo next
   wait_for_text "waiting for job" "$T/waiter.err"
   cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
-  kill -TERM "$HOLDER"
-  finish "$HOLDER"
-  exits 143
-  finish "$PID"
-  exits 0
+  waiter_has_its_turn
   same "$(<"$T/waiter.out")" next
 }
 

@@ -42,7 +42,7 @@ start_etcd() { # sets ETCD
   until grep -qs 'ready to serve client requests' "$log"; do
     port=$((20000 + RANDOM % 12000))
     ETCD=http://127.0.0.1:$port
-    etcd --data-dir "$(mktemp -d "$T/etcd.XXX")" --listen-client-urls "$ETCD" --advertise-client-urls "$ETCD" \
+    etcd --data-dir "$(mktemp -d "$T/etcd.XXXXXX")" --listen-client-urls "$ETCD" --advertise-client-urls "$ETCD" \
       --listen-peer-urls "http://127.0.0.1:$((port + 12000))" >"$log" 2>&1 &
     SERVERS+=($!)
     wait_until "$PATIENCE" etcd_is_up_or_gone "$!"
