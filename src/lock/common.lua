@@ -83,7 +83,6 @@ local function write_record(token, cap)
   local r = holders[token]
   call('HSET', LOCK, 'rlock', cap, token, string.format('%.0f %.0f %s %d %s %s %s',
     r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.owner))
-  set_expiry()
   for _, gone in ipairs(expired) do call('HDEL', LOCK, gone) end
 end
 
@@ -97,9 +96,13 @@ end
 local function remove(token)
   local cap = capacity
   holders[token] = nil
-  call('HDEL', LOCK, token)
   local other = next(holders)
-  if other then save(other, cap) else call('DEL', LOCK) end
+  if other then
+    call('HDEL', LOCK, token)
+    save(other, cap)
+  else
+    call('DEL', LOCK)
+  end
   count_seats(cap)
 end
 
@@ -154,36 +157,42 @@ local function grant(token, cap, r, counter)
   call('PEXPIRE', META, MEMORY)
   holders[token] = r
   write_record(token, cap)
+  set_expiry()
   take_seat(cap, until_when(r))
 end
 
--- Gives a waiter the lock before it asks again. It is told how long after its last question that happened: from the
--- time at which it sent that, it knows what is left of the lease without asking.
+-- Gives a waiter the lock before it asks again, and returns what to tell it: how long after its last question that
+-- happened. From the time at which it sent that, it knows what is left of the lease without asking.
 local function hand_over(token, w)
   local r = {expires = now + CONFIRM, cools = now, levels = w.level, owner = w.owner}
   leave_queue(token)
   grant(token, w.capacity, r, 'waited')
-  tell(w, string.format('granted %s %d %d %.0f %.0f', r.fence, r.slot, CONFIRM, w.asked, now - w.asked))
+  return string.format('granted %s %d %d %.0f %.0f', r.fence, r.slot, CONFIRM, w.asked, now - w.asked)
 end
 
 -- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first
 -- that does not fit, telling it (with `arm`) when the next seat falls free.
 -- Returns whether the turn of `me`, wanting `cap`, has come, and whether anybody is queued.
 local function walk(me, cap, arm)
+  local token, w
+  local new_holders, texts = {}, {}
   while true do
-    local token = call('ZRANGE', QUEUE, 0, 0)[1]
-    if not token or token == me then return me ~= nil and fits(cap), token ~= nil end
+    token = call('ZRANGE', QUEUE, 0, 0)[1]
+    if not token or token == me then break end
     local text = call('HGET', WAITERS, token)
-    local w = text and parse_waiter(text)
+    w = text and parse_waiter(text)
     if not w or w.alive < now or not listens(w) then
       leave_queue(token)
     elseif fits(w.capacity) then
-      hand_over(token, w)
+      new_holders[#new_holders + 1], texts[#texts + 1] = w, hand_over(token, w)
     else
       if arm then tell(w, num(math.max(1, math.min(next_free - now + 1, LOOK)))) end
-      return false, true
+      break
     end
   end
+  -- Redis writes last what was published first: nobody else's message comes before the new holders'.
+  for i, holder in ipairs(new_holders) do tell(holder, texts[i]) end
+  return me ~= nil and (not token or token == me) and fits(cap), token ~= nil
 end
 
 -- Lets go on whoever can, now that the lock has changed.

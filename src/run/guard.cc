@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "run/child.h"
+#include "run/scheduling.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -60,6 +61,8 @@ void Guard::run() {
     if (fds[0].revents != 0)
       take_orders();
   }
+  give_way();
+  keeper_->await_end();  // who goes first: nobody waits for our end
 }
 
 Deadline Guard::next_deadline() const {

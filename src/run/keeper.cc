@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "lock/retry.h"
+#include "run/scheduling.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -44,10 +45,13 @@ Result Keeper::run() {
     return result_;
   }
   start_command();
+  queue_.reset();  // not before: the connection on which it waited takes a while to close
   hold();
   ending_.had_terminal = terminal_.is_lent();
   terminal_.take_back();
   settle();
+  give_way();
+  guard_.line.close();
   release();
   while (::waitpid(guard_.pid, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -62,9 +66,9 @@ bool Keeper::take_lock() {
   const Milliseconds usable = plan_.lease.usable() - plan_.lease.margin - plan_.lease.kill_after;
   result_.grant = reenter(usable);
   if (!result_.grant) {
-    lock::Queue queue{loop_, *log_, lock_, plan_.claim, plan_.patience};
-    const auto taken = queue.take(usable);
-    plan_.claim = queue.claim();
+    queue_.emplace(loop_, *log_, lock_, plan_.claim, plan_.patience);
+    const auto taken = queue_->take(usable);
+    plan_.claim = queue_->claim();
     result_.waited = since(start);
     if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
       result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};

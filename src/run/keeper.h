@@ -102,7 +102,8 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<Renewer> renewer_;  // while we hold
+  std::optional<lock::Queue> queue_;  // until the command is started
+  std::optional<Renewer> renewer_;    // while we hold
   Ending ending_;
   bool told_why_ = false;     // the command is stopped
   int survivors_ = 0;         // processes of the command that could not be killed

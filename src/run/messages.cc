@@ -1,5 +1,6 @@
 #include "run/messages.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -65,6 +66,12 @@ Line::Status Line::receive(Order& order, std::string& environment) const {
 Line::Status Line::receive(News& news) const {
   const ssize_t count = receive_bytes(fd(), {reinterpret_cast<char*>(&news), sizeof news});
   return status_of(count, sizeof news);
+}
+
+void Line::await_end() const {
+  pollfd end{fd(), 0, 0};  // POLLHUP comes unasked
+  while (::poll(&end, 1, -1) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace rlock::run

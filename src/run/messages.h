@@ -72,6 +72,9 @@ class Line {
   Status receive(Order& order, std::string& environment) const;
   Status receive(News& news) const;
 
+  /// Blocks until the other side is gone.
+  void await_end() const;
+
  private:
   Fd fd_;
 };

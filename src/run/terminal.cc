@@ -8,9 +8,11 @@
 namespace rlock::run {
 
 bool Terminal::is_ours() {
+  if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp())
+    return false;
   struct stat out {};
   const bool piped = ::fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode);
-  return !piped && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  return !piped;
 }
 
 void Terminal::take_back() {
