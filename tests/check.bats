@@ -201,6 +201,10 @@ try_all() {
   echo "$STATUS"
   try release job --force
   echo "$STATUS"
+  rlock acquire shared -s --ttl 500ms >/dev/null 2>&1 || true
+  try acquire shared -s --ttl 500ms
+  try release shared --token "${OUT:-00000000000000000000000000000000}" # another one stays
+  echo "$STATUS"
 }
 
 @test "rights that are missing are a failure that names what was refused" {

@@ -3,9 +3,9 @@
 namespace rlock::run {
 
 /// From now on this process does not interrupt another that runs when there is work for it. Said at the end, when
-/// what is left to do is of no use to anybody but the kernel, and somebody may be waiting for the lock: a server on this
-/// machine wakes the old holder with its answer before it has written to the next one, and the end of a process takes
-/// as long as a script.
+/// what is left to do is of no use to anybody but the kernel, and somebody may be waiting for the lock: a server on
+/// this machine wakes the old holder with its answer before it has written to the next one, and the end of a process
+/// takes as long as a script.
 void give_way();
 
 }  // namespace rlock::run
