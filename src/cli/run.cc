@@ -107,7 +107,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                                                    .timeout = settings.timeout});
   lock::LockName name = choose_lock(settings, false);
   lock::Patience patience = choose_patience(settings);
-  patience.renews_at_once = true;
+  patience.renews = true;
   const std::string held = held_around(settings, urls);
   const lock::Claim claim{.token = lock::Token::random(),
                           .level = lock::Level::random(),

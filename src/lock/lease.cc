@@ -36,7 +36,7 @@ void check_fit(const LeaseTerms& terms) {
 
 LeaseTerms unconfirmed_terms(milliseconds ttl) {
   return {.ttl = ttl,
-          .renew_every = milliseconds{0},
+          .renew_every = ttl / 10,
           .attempt = ttl / 3,
           .kill_after = milliseconds{0},
           .margin = margin_of(ttl)};

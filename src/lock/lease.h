@@ -30,8 +30,8 @@ struct LeaseOptions {
   Milliseconds timeout{2'000};              // for one answer of the server
 };
 
-/// The terms of a lock that was handed over, until the first renewal: that is due at once, and there is no room for a
-/// notice before KILL.
+/// The terms of a lock that was handed over, until the first renewal confirms it: that is due early, but not at once,
+/// since a short command is over by then; and there is no room for a notice before KILL.
 LeaseTerms unconfirmed_terms(Milliseconds ttl);
 
 /// Throws Error{usage} that shows the sum where a renewal, two attempts, kill_after and margin do not fit.

@@ -37,7 +37,7 @@ Queue::Queue(Loop& loop, const Log& log, Lock& lock, Claim claim, Patience patie
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
       may_subscribe_(lock.can_queue()),
-      takes_hand_overs_(patience.renews_at_once && claim_.min_hold == Milliseconds{0} && !patience.replicas) {}
+      takes_hand_overs_(patience.renews && claim_.min_hold == Milliseconds{0} && !patience.replicas) {}
 
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;

@@ -27,7 +27,7 @@ struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
   std::optional<Replicas> replicas;
-  bool renews_at_once = false;  // the taker does, so that a lock will do that is handed over for a moment
+  bool renews = false;  // the taker does, so that a lock will do that is handed over for a moment
 };
 
 /// Takes a lock, first come, first served. Asks once; if the lock is held, subscribes to a channel of its own on a
