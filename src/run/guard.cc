@@ -170,8 +170,7 @@ void Guard::start(const Order& order, const std::string& environment) {
 }
 
 void Guard::look_at_children() {
-  while (signals_.next()) {
-  }
+  signals_.next();  // SIGCHLD: there is no more than one at a time
   if (state_ == State::gone)
     return;
   report_stopped_child();

@@ -43,6 +43,8 @@ def figures(history):
     options = history.options
     lossy = ", lossy" if options["lossy"] else ""
     yield "run", f"{options['topology']}{lossy}, {options['seconds']:g} s, seed {options['seed']}"
+    if not history.has_wire:
+        yield "remote clients", "none: root may make no network namespace here"
     yield "attempts", len(history.attempts)
     yield "grants", f"{len(history.holds)}: {tally(hold.kind for hold in history.holds)}"
     own = [a["fault"] for a in history.attempts if a["fault"]]

@@ -33,7 +33,7 @@ def migrate_slot(cluster, rng):
     source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.node)
     yield rng.uniform(0, 1)
     while keys := source.ask("--raw", "CLUSTER", "GETKEYSINSLOT", slot, 100).splitlines():
-        source.ask("MIGRATE", "127.0.0.1", target.port, rng.choice(keys), 0, 500)
+        source.ask("MIGRATE", target.lab.address, target.port, rng.choice(keys), 0, 500)
         yield rng.uniform(0, 0.2)
     for server in [target, source, *cluster.primaries()]:
         server.ask("CLUSTER", "SETSLOT", slot, "NODE", target.node)
@@ -72,7 +72,7 @@ class Cluster(Topology):
             (server.folder / "nodes.conf").write_text(self.describe_to(server), encoding="ascii")
         super().start()
         wait_until(self.is_whole, "the cluster is whole")
-        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.servers[:3])
+        hosts = ",".join(server.host for server in self.servers[:3])
         self.urls = {"near": f"redis-cluster://{hosts}"}
 
     def describe_to(self, reader):
@@ -81,7 +81,7 @@ class Cluster(Topology):
         for number, server in enumerate(self.servers):
             primary = self.servers[number - 3].node if number >= 3 else "-"
             flags = ("myself," if server is reader else "") + ("slave" if number >= 3 else "master")
-            address = f"127.0.0.1:{server.port}@{server.port + 10000}"
+            address = f"{server.host}@{server.port + 10000}"
             slots = self.slots[number] if number < 3 else ""
             lines.append(f"{server.node} {address} {flags} {primary} 0 0 {number % 3 + 1} connected {slots}\n")
         return "".join(lines) + "vars currentEpoch 6 lastVoteEpoch 0\n"

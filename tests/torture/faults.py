@@ -5,6 +5,7 @@ import random
 import signal
 
 from processes import boottime, send
+from wire import Wire
 from workload import KEYS
 
 STORM, CALM = 10, 3  # seconds: nobody can show how fast it recovers if it never rains less
@@ -154,6 +155,26 @@ OF_THE_NETWORK = {
 }  # fmt: skip
 
 
+# ---- of the wire between the remote clients and all servers
+
+
+def on_the_wire(harm, heal):
+    def fault(topology, rng):
+        harm(topology.lab.wire)
+        yield outage(rng)
+        heal(topology.lab.wire)
+
+    fault.__name__ = harm.__name__
+    return fault
+
+
+OF_THE_WIRE = {
+    on_the_wire(Wire.unplug, Wire.plug_in): 2,
+    on_the_wire(Wire.lose_requests, Wire.deliver_requests): 1,
+    on_the_wire(Wire.lose_replies, Wire.deliver_replies): 2,
+}
+
+
 def outage(rng):
     """Most are ridden out, some are not."""
     return rng.choice([rng.uniform(0.05, 0.3), rng.uniform(0.3, 1), rng.uniform(1, 3.5)])
@@ -209,6 +230,8 @@ def lanes(lab, topology, population, options):
     yield Lane(lab, "server", options.seed, 1.5, one_of(topology.safe | (topology.lossy if options.lossy else {})))
     if topology.links:
         yield Lane(lab, "network", options.seed, 1.5, one_of(OF_THE_NETWORK))
+    if lab.wire:
+        yield Lane(lab, "wire", options.seed, 1.5, one_of(OF_THE_WIRE))
 
 
 class Weather:

@@ -48,7 +48,8 @@ class History:
 
     def __init__(self, folder):
         lines = [json.loads(line) for line in (folder / "history").read_text(encoding="utf-8").splitlines()]
-        self.options = lines[0]
+        self.options = next(line for line in lines if "seed" in line)
+        self.has_wire = next(line["wire"] for line in lines if "wire" in line)
         self.attempts = [line for line in lines if "attempt" in line]
         self.faults = [line for line in lines if "fault" in line and "lane" in line]
         self.healed = next(line["healed"] for line in lines if "healed" in line)

@@ -75,7 +75,7 @@ class Sentinels(Topology):
         for sentinel in self.sentinels:
             sentinel.start()
         wait_until(self.is_whole, "the sentinels know each other")
-        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        hosts = ",".join(sentinel.host for sentinel in self.sentinels)
         self.urls = {"near": f"redis-sentinel://{hosts}/main"}
 
     def services(self):
@@ -94,7 +94,7 @@ class Sentinels(Topology):
         return self.primary()
 
     def start_as_replica(self, server):
-        server.start("--replicaof", "127.0.0.1", str(self.primary().port))
+        server.start("--replicaof", self.lab.address, str(self.primary().port))
 
     def is_linked(self):
         return any("master_link_status:up" in server.ask("INFO", "replication") for server in self.servers)

@@ -49,8 +49,8 @@ class Redis:
         self.environment = lab.environment
         self.pid, self.node, self.clock_error = None, "", 0  # node: its name in a cluster
         self.argv = [
-            SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", str(self.socket),
-            "--dir", str(self.folder), "--save", "", "--appendonly", "yes", "--appendfsync", "no",
+            SERVER, "--port", str(self.port), "--bind", *lab.addresses, "--protected-mode", "no",
+            "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", "", "--appendonly", "yes", "--appendfsync", "no",
             "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0", *options,
         ]  # fmt: skip
         if clock_error is not None:
@@ -66,7 +66,11 @@ class Redis:
 
     @property
     def url(self):
-        return f"redis://127.0.0.1:{self.port}"
+        return f"redis://{self.host}"
+
+    @property
+    def host(self):
+        return f"{self.lab.address}:{self.port}"
 
     def set_clock(self, seconds):
         """How far its wall clock is ahead."""
@@ -120,7 +124,7 @@ class Redis:
         return {name: value.strip() for name, value in pairs}
 
     def follow(self, primary):
-        self.ask("REPLICAOF", "127.0.0.1", primary.port)
+        self.ask("REPLICAOF", self.lab.address, primary.port)
 
     def owns(self, slot):
         """Of a cluster's 16384."""
@@ -144,8 +148,9 @@ class Sentinel(Redis):
         super().__init__(lab, name)
         config = self.folder / "config"
         config.write_text(
-            f"port {self.port}\nbind 127.0.0.1\nunixsocket {self.socket}\ndir {self.folder}\n"
-            f"sentinel monitor main 127.0.0.1 {primary.port} 2\n"
+            f"port {self.port}\nbind {' '.join(lab.addresses)}\nprotected-mode no\n"
+            f"unixsocket {self.socket}\ndir {self.folder}\n"
+            f"sentinel monitor main {lab.address} {primary.port} 2\n"
             "sentinel down-after-milliseconds main 1500\nsentinel failover-timeout main 3000\n",
             encoding="ascii",
         )

@@ -7,7 +7,8 @@ from servers import PATIENCE
 
 
 class Topology:
-    """`urls` is RLOCK_REDIS for each site from which clients come: near, and far behind `links`."""
+    """`urls` is RLOCK_REDIS for each site from which clients come: near, and far behind `links`. Those at the other end
+    of a wire, the remote ones, use the same as those that are near."""
 
     safe = {}  # fault -> how often
     lossy = {}
@@ -33,6 +34,12 @@ class Topology:
 
     def services(self):
         return [*self.servers, *self.links]
+
+    def sites(self):
+        return [*self.urls, *(["remote"] if self.lab.wire else [])]
+
+    def url_at(self, site):
+        return self.urls["near" if site == "remote" else site]
 
     def stop(self):
         self.keep_logs()

@@ -16,6 +16,7 @@ import checker
 from faults import Weather, lanes
 from processes import boottime, marked, send
 from topologies import TOPOLOGIES
+from wire import make_wire
 from workload import KEYS, Population
 
 TICK = 0.005
@@ -23,16 +24,25 @@ LONGEST_DRAIN = 120  # seconds until everybody must have been served, after the 
 
 
 class Lab:
-    """The folder of a run, the history in it, and the environment of what is started."""
+    """The folder of a run, the history in it, the network, and the environment of what is started."""
 
     def __init__(self, folder):
         self.folder = folder
         self.history = open(self.folder / "history", "a", encoding="utf-8")
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("RLOCK", "REDIS"))}
         self.environment = keep | {"HOME": str(folder), "LC_ALL": "C"}
+        self.wire = make_wire()
+        self.address = self.wire.address if self.wire else "127.0.0.1"
+        self.addresses = sorted({"127.0.0.1", self.address})
+        self.note({"wire": self.wire is not None})
 
     def note(self, facts):
         print(json.dumps(facts), file=self.history)
+
+    def close(self):
+        self.history.close()
+        if self.wire:
+            self.wire.remove()
 
 
 class Run:
@@ -85,7 +95,6 @@ class Run:
         self.lab.note({"orphans": left, "refused": refused, "leaked": keys})
         self.lab.note({"clocks": {server.name: clock + server.clock_error for server in self.topology.servers}})
         self.topology.stop()
-        self.lab.history.close()
 
 
 def perform(folder, options):
@@ -100,6 +109,7 @@ def perform(folder, options):
         for pid in marked(folder):
             send(pid, signal.SIGKILL)
         run.topology.stop()
+        lab.close()
 
 
 def main():

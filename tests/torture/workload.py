@@ -72,8 +72,9 @@ class Population:
     def start_one(self):
         attempt = self.invent()
         attempt.born = boottime()
-        environment = self.environment | {"RLOCK_REDIS": self.topology.urls[attempt.site]}
-        attempt.pid = spawn(self.command_line(attempt), environment, self.errors_of(attempt))
+        environment = self.environment | {"RLOCK_REDIS": self.topology.url_at(attempt.site)}
+        way = self.lab.wire.enter if attempt.site == "remote" else []
+        attempt.pid = spawn([*way, *self.command_line(attempt)], environment, self.errors_of(attempt))
         self.alive[attempt.pid] = attempt
         self.count += 2 if attempt.inner_key else 1
 
@@ -86,7 +87,7 @@ class Population:
         wait = rng.choices([0, rng.uniform(0.1, 5), PATIENT], [15, 25, 60])[0]
         inner_key = {"reentered": key, "nested": "report"}.get(kind, "")
         runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
-        return Attempt(self.count, key, kind, rng.choice(list(self.topology.urls)), lease, wait, runtime, inner_key)
+        return Attempt(self.count, key, kind, rng.choice(self.topology.sites()), lease, wait, runtime, inner_key)
 
     def kinds_of(self, key):
         """How often which."""
@@ -156,5 +157,5 @@ class Population:
         """Whether it can be had, by one who goes alone."""
         kind = next(iter(self.kinds_of(key)))
         run = ["rlock", "run", "-k", key, "--ttl", "2", "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
-        environment = self.environment | {"RLOCK_REDIS": self.topology.urls["near"]}
+        environment = self.environment | {"RLOCK_REDIS": self.topology.url_at("near")}
         return subprocess.run(run, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
