@@ -35,11 +35,8 @@ void check_fit(const LeaseTerms& terms) {
 }  // namespace
 
 LeaseTerms unconfirmed_terms(milliseconds ttl) {
-  return {.ttl = ttl,
-          .renew_every = ttl / 10,
-          .attempt = ttl / 3,
-          .kill_after = milliseconds{0},
-          .margin = margin_of(ttl)};
+  return {
+      .ttl = ttl, .renew_every = ttl / 10, .attempt = ttl / 3, .kill_after = milliseconds{0}, .margin = margin_of(ttl)};
 }
 
 LeaseTerms plan_lease(const LeaseOptions& options) {
