@@ -170,17 +170,28 @@ local function hand_over(token, w)
   return string.format('granted %s %d %d %.0f %.0f', r.fence, r.slot, CONFIRM, w.asked, now - w.asked)
 end
 
+-- Iterates over the queue for one who takes out whom he has looked at. Mostly two are enough: who is served, and who is
+-- next.
+local function heads()
+  local tokens, i = call('ZRANGE', QUEUE, 0, 1), 0
+  return function()
+    i = i + 1
+    if i > 2 then tokens, i = call('ZRANGE', QUEUE, 0, 1), 1 end
+    return tokens[i]
+  end
+end
+
 -- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first
 -- that does not fit, telling it (with `arm`) when the next seat falls free.
 -- Returns whether the turn of `me`, wanting `cap`, has come, and whether anybody is queued.
 local function walk(me, cap, arm)
-  local token, w
+  local first
   local new_holders, texts = {}, {}
-  while true do
-    token = call('ZRANGE', QUEUE, 0, 0)[1]
-    if not token or token == me then break end
+  for token in heads() do
+    first = token
+    if token == me then break end
     local text = call('HGET', WAITERS, token)
-    w = text and parse_waiter(text)
+    local w = text and parse_waiter(text)
     if not w or w.alive < now or not listens(w) then
       leave_queue(token)
     elseif fits(w.capacity) then
@@ -189,10 +200,11 @@ local function walk(me, cap, arm)
       if arm then tell(w, num(math.max(1, math.min(next_free - now + 1, LOOK)))) end
       break
     end
+    first = nil
   end
   -- Redis writes last what was published first: nobody else's message comes before the new holders'.
   for i, holder in ipairs(new_holders) do tell(holder, texts[i]) end
-  return me ~= nil and (not token or token == me) and fits(cap), token ~= nil
+  return me ~= nil and (not first or first == me) and fits(cap), first ~= nil
 end
 
 -- Lets go on whoever can, now that the lock has changed.

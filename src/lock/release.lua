@@ -39,9 +39,9 @@ if r.cools > now then
 else
   remove(token)
 end
-call('HSET', META, 'ended', level,
+local new_fields = call('HSET', META, 'ended', level,
   'last', string.format('%s %.0f %.0f %s %s', r.acquired, now, now - r.acquired, status, r.owner))
 if level == '*' then mark_released(till) end
-call('PEXPIRE', META, MEMORY)
+if new_fields > 0 then call('PEXPIRE', META, MEMORY) end -- meta counts its days from the grant, if it still knows it
 serve_next()
 return reply

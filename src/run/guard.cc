@@ -50,6 +50,9 @@ Guard::Guard(Command command, const Line& keeper)
 }
 
 void Guard::run() {
+  // One look before there is anything to see: it brings in the pages that the first order would have to wait for.
+  look_at_clock();
+  take_orders();
   while (state_ != State::gone) {
     std::array<pollfd, 3> fds{{{keeper_->fd(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
