@@ -63,7 +63,7 @@ released_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 0 ]]; } # PORT
   freeze "${QUORUM_PIDS[1]}"
   crippled=$(fastest_run)
   echo "# $healthy us, two down $crippled us" >&3
-  # On a busy machine the 2 ms for the missing ones take longer; waiting for their answers would take 100 at least.
+  # On a busy machine the 3 ms for the missing ones take longer; waiting for their answers would take 100 at least.
   ((crippled < 3 * healthy || crippled < healthy + 20000)) || fail "$healthy us, then $crippled"
   sleep 2 # two leases
   if gone "$HOLDER"; then fail "the holder was disturbed"; fi

@@ -459,6 +459,31 @@ grants() {
   hears c 1001
 }
 
+@test "queue: who finds the head dead tells the next in line when to look" {
+  listen b d
+  acquire a
+  enqueue d
+  enqueue b
+  kill "$PID"
+  wait_until "$PATIENCE" deaf d
+  acquire c
+  outcome busy
+  same "$(order)" b
+  hears b 2000
+}
+
+deaf() { same "$(cli PUBSUB NUMSUB "wake:$1" | tail -1)" 0; } # TOKEN
+
+@test "queue: who asks again without its ticket, since that reply was lost, is told the same one" {
+  local ticket
+  acquire a
+  enqueue b
+  ticket=${TICKETS[b]}
+  enqueue b
+  same "${TICKETS[b]}" "$ticket"
+  same "$(cli ZSCORE "$QUEUE" b)" "$ticket"
+}
+
 @test "queue: a hundred dead waiters cost the release nothing but their removal" {
   local i
   listen z

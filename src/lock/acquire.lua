@@ -32,12 +32,18 @@ local function mismatch()
 end
 
 local function join_queue()
-  if ticket == '' then
+  local has_none = ticket == ''
+  if has_none then
     ticket = num(math.max(now_us, tonumber(call('HGET', META, 'ticket') or 0) + 1))
     call('HSET', META, 'ticket', ticket)
     call('PEXPIRE', META, MEMORY)
   end
-  call('ZADD', QUEUE, 'NX', ticket, token)
+  local is_there = call('ZADD', QUEUE, 'NX', ticket, token) == 0
+  if has_none and is_there then -- the reply with its ticket was lost
+    local text = call('HGET', WAITERS, token)
+    local w = text and parse_waiter(text)
+    if w then ticket = w.ticket end
+  end
 end
 
 -- A refused waiter counts as alive a little longer than the sleep it is told.

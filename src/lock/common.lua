@@ -182,10 +182,11 @@ local function heads()
 end
 
 -- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first
--- that does not fit, telling it (with `arm`) when the next seat falls free.
+-- that does not fit, telling it when the next seat falls free, if it is new there or the seats have changed.
 -- Returns whether the turn of `me`, wanting `cap`, has come, and whether anybody is queued.
-local function walk(me, cap, arm)
+local function walk(me, cap, seats_changed)
   local first
+  local is_news = seats_changed
   local new_holders, texts = {}, {}
   for token in heads() do
     first = token
@@ -197,10 +198,10 @@ local function walk(me, cap, arm)
     elseif fits(w.capacity) then
       new_holders[#new_holders + 1], texts[#texts + 1] = w, hand_over(token, w)
     else
-      if arm then tell(w, num(math.max(1, math.min(next_free - now + 1, LOOK)))) end
+      if is_news then tell(w, num(math.max(1, math.min(next_free - now + 1, LOOK)))) end
       break
     end
-    first = nil
+    first, is_news = nil, true
   end
   -- Redis writes last what was published first: nobody else's message comes before the new holders'.
   for i, holder in ipairs(new_holders) do tell(holder, texts[i]) end

@@ -11,7 +11,7 @@ namespace rlock::lock {
 namespace {
 
 constexpr Milliseconds split_grace{50};  // for servers that might still tip a vote
-constexpr Milliseconds prompt_grace{2};
+constexpr Milliseconds prompt_grace{3};
 constexpr Milliseconds patient_grace{100};  // a server that misses a renewal is no help later
 constexpr Milliseconds withdrawal{500};
 
