@@ -9,7 +9,7 @@
 #include "lock/queue.h"
 #include "lock/token.h"
 #include "redis/address.h"
-#include "run/keeper.h"
+#include "run/plan.h"
 
 namespace rlock::cli {
 

@@ -12,24 +12,12 @@
 
 #include "base/error.h"
 #include "run/child.h"
+#include "run/environment.h"
 #include "run/scheduling.h"
 #include "run/tree.h"
 
 namespace rlock::run {
 namespace {
-
-/// `additions` are NAME=value strings each ended by a NUL; they replace what has the same name.
-std::vector<std::string> merge_environment(std::vector<std::string> environment, const std::string& additions) {
-  for (std::size_t begin = 0; begin < additions.size();) {
-    const std::size_t end = additions.find('\0', begin);
-    const std::string entry = additions.substr(begin, end - begin);
-    const std::string name = entry.substr(0, entry.find('=') + 1);
-    std::erase_if(environment, [&](const std::string& old) { return old.starts_with(name); });
-    environment.push_back(entry);
-    begin = end + 1;
-  }
-  return environment;
-}
 
 void block_all_signals() {
   sigset_t all;

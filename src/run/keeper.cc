@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "lock/retry.h"
+#include "run/environment.h"
 #include "run/scheduling.h"
 #include "run/tree.h"
 
@@ -45,7 +45,7 @@ Result Keeper::run() {
     return result_;
   }
   start_command();
-  queue_.reset();  // not before: the connection on which it waited takes a while to close
+  acquisition_.reset();  // not before: the connection on which it waited takes a while to close
   hold();
   ending_.had_terminal = terminal_.is_lent();
   terminal_.take_back();
@@ -63,49 +63,19 @@ Result Keeper::run() {
 /// False when somebody else has it.
 bool Keeper::take_lock() {
   const auto start = BootClock::now();
-  const Milliseconds usable = plan_.lease.usable() - plan_.lease.margin - plan_.lease.kill_after;
-  result_.grant = reenter(usable);
-  if (!result_.grant) {
-    queue_.emplace(loop_, *log_, lock_, plan_.claim, plan_.patience);
-    const auto taken = queue_->take(usable);
-    plan_.claim = queue_->claim();
-    result_.waited = since(start);
-    if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
-      result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};
-      result_.message = fmt::format("{} not acquired: {}", plan_.name.text(), conflict->message);
-      log_->notice(result_.message);
-      return false;
-    }
-    result_.grant = std::get<lock::Granted>(taken);
+  acquisition_.emplace(loop_, *log_, lock_, plan_);
+  const auto taken = acquisition_->take();
+  plan_.claim = acquisition_->claim();
+  result_.waited = since(start);
+  if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
+    result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};
+    result_.message = fmt::format("{} not acquired: {}", plan_.name.text(), conflict->message);
+    log_->notice(result_.message);
+    return false;
   }
-  log_->step(fmt::format("holding {}, fence {}", plan_.name.text(), result_.grant->fence.value));
-  warn_of_slow_network();
+  result_.grant = std::get<lock::Granted>(taken);
   renewer_.emplace(loop_, *log_, lock_, plan_.claim, *result_.grant, plan_.lease);
   return true;
-}
-
-/// One level more of a lock that an enclosing run holds. Its token is used only while it holds: were we to take the
-/// lock anew with it, the enclosing run would go on renewing what it had lost.
-std::optional<lock::Granted> Keeper::reenter(Milliseconds usable) {
-  if (!plan_.inherited)
-    return std::nullopt;
-  lock::Claim claim = plan_.claim;
-  claim.token = *plan_.inherited;
-  lock::Queue queue{loop_, *log_, lock_, claim, plan_.patience};
-  auto granted = queue.reenter(usable);
-  if (granted)
-    plan_.claim = queue.claim();
-  return granted;
-}
-
-void Keeper::warn_of_slow_network() const {
-  const Milliseconds took = since(result_.grant->sent);
-  if (took <= plan_.lease.ttl / 10 || result_.grant->unconfirmed)
-    return;
-  log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network",
-                           plan_.name.text(),
-                           format_duration(took),
-                           format_duration(plan_.lease.ttl)));
 }
 
 void Keeper::start_command() {
@@ -115,25 +85,7 @@ void Keeper::start_command() {
     start.term_at = renewer_->lease().term_at();
     start.kill_at = renewer_->lease().kill_at();
   }
-  guard_.line.send(start, environment());
-}
-
-std::string Keeper::environment() const {
-  const std::string& token = plan_.claim.token.text();
-  std::string out;
-  const auto add = [&out](std::string_view name, std::string_view value) {
-    out += fmt::format("{}={}", name, value);
-    out += '\0';
-  };
-  add("RLOCK_KEY", plan_.name.text());
-  add("RLOCK_TOKEN", token);
-  add("RLOCK_FENCE", std::to_string(result_.grant->fence.value));
-  add("RLOCK_TTL_MS", std::to_string(plan_.lease.ttl.count()));
-  if (plan_.claim.capacity.value > 1)
-    add("RLOCK_SLOT", std::to_string(result_.grant->slot));
-  const std::string held = fmt::format("{}={}", percent_encode(plan_.name.text()), token);
-  add("RLOCK_HELD", plan_.held_around.empty() ? held : held + " " + plan_.held_around);
-  return out;
+  guard_.line.send(start, lock_variables(plan_, *result_.grant));
 }
 
 void Keeper::hold() {

@@ -7,32 +7,16 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/signals.h"
-#include "lock/lease.h"
 #include "lock/lock.h"
-#include "lock/queue.h"
+#include "run/acquisition.h"
 #include "run/guard.h"
 #include "run/messages.h"
+#include "run/plan.h"
 #include "run/renewer.h"
 #include "run/terminal.h"
 #include "run/verdict.h"
 
 namespace rlock::run {
-
-enum class OnLost { kill, warn };
-
-/// Everything that `run` was asked for.
-struct Plan {
-  Command command;
-  lock::LockName name;
-  lock::Claim claim;
-  std::optional<lock::Token> inherited;  // of an enclosing run that holds this lock: re-enter with it
-  lock::LeaseTerms lease;
-  Milliseconds max_lease{};
-  lock::Patience patience;
-  OnLost on_lost = OnLost::kill;
-  ExitCode conflict = ExitCode::conflict;
-  std::string held_around;  // RLOCK_HELD of the enclosing runs, where they lock on the same server
-};
 
 /// What came of it.
 struct Result {
@@ -63,10 +47,7 @@ class Keeper {
   };
 
   bool take_lock();
-  std::optional<lock::Granted> reenter(Milliseconds usable);
-  void warn_of_slow_network() const;
   void start_command();
-  std::string environment() const;
 
   void hold();
   Deadline give_up() const;
@@ -102,8 +83,8 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<lock::Queue> queue_;  // until the command is started
-  std::optional<Renewer> renewer_;    // while we hold
+  std::optional<Acquisition> acquisition_;  // until the command is started
+  std::optional<Renewer> renewer_;          // while we hold
   Ending ending_;
   bool told_why_ = false;     // the command is stopped
   int survivors_ = 0;         // processes of the command that could not be killed

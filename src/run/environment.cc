@@ -1,0 +1,41 @@
+#include "run/environment.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/escape.h"
+
+namespace rlock::run {
+
+std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
+  const std::string& token = plan.claim.token.text();
+  std::string out;
+  const auto add = [&out](std::string_view name, std::string_view value) {
+    out += fmt::format("{}={}", name, value);
+    out += '\0';
+  };
+  add("RLOCK_KEY", plan.name.text());
+  add("RLOCK_TOKEN", token);
+  add("RLOCK_FENCE", std::to_string(grant.fence.value));
+  add("RLOCK_TTL_MS", std::to_string(plan.lease.ttl.count()));
+  if (plan.claim.capacity.value > 1)
+    add("RLOCK_SLOT", std::to_string(grant.slot));
+  const std::string held = fmt::format("{}={}", percent_encode(plan.name.text()), token);
+  add("RLOCK_HELD", plan.held_around.empty() ? held : held + " " + plan.held_around);
+  return out;
+}
+
+std::vector<std::string> merge_environment(std::vector<std::string> environment, const std::string& additions) {
+  for (std::size_t begin = 0; begin < additions.size();) {
+    const std::size_t end = additions.find('\0', begin);
+    const std::string entry = additions.substr(begin, end - begin);
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(environment, [&](const std::string& old) { return old.starts_with(name); });
+    environment.push_back(entry);
+    begin = end + 1;
+  }
+  return environment;
+}
+
+}  // namespace rlock::run

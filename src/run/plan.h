@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/duration.h"
+#include "base/exit_code.h"
+#include "lock/lease.h"
+#include "lock/lock.h"
+#include "lock/queue.h"
+#include "run/guard.h"
+
+namespace rlock::run {
+
+enum class OnLost { kill, warn };
+
+/// Everything that `run` was asked for.
+struct Plan {
+  Command command;
+  lock::LockName name;
+  lock::Claim claim;
+  std::optional<lock::Token> inherited;  // of an enclosing run that holds this lock: re-enter with it
+  lock::LeaseTerms lease;
+  Milliseconds max_lease{};
+  lock::Patience patience;
+  OnLost on_lost = OnLost::kill;
+  ExitCode conflict = ExitCode::conflict;
+  std::string held_around;  // RLOCK_HELD of the enclosing runs, where they lock on the same server
+};
+
+}  // namespace rlock::run
