@@ -93,6 +93,37 @@ move_key() { at "$from" MIGRATE 127.0.0.1 "${NODES[to]}" "$1" 0 5000; }
   [[ ! -e $T/started ]]
 }
 
+@test "a master that failed and was not replaced: its locks are not passed over in silence, the others can be looked at" {
+  local here there
+  start_cluster
+  here=$(key_at 0) there=$(key_at 1)
+  kill -KILL "${NODE_PIDS[1]}" "${NODE_PIDS[4]}"
+  wait_until "$PATIENCE" has_failed 1
+  try status
+  exits 69
+  contains "$ERR" "127.0.0.1:${NODES[1]}"
+  try status "$there"
+  exits 69
+  try status "$here"
+  exits 1
+  try check
+  exits 69
+  contains "$OUT" "FAIL  reachable    $RLOCK_REDIS (127.0.0.1:${NODES[1]}): "
+}
+
+key_at() { # INDEX: the first of some that is kept there
+  local key
+  for key in {a..z}; do
+    if (($(node_of "rlock:$key") == $1)); then
+      echo $key
+      return
+    fi
+  done
+}
+
+# INDEX: the others agree that it has
+has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
+
 @test "check looks at all masters, and says once what is true of all" {
   local name
   start_cluster

@@ -22,7 +22,7 @@ struct Scope {
 /// which a majority decides. Throws Error{unavailable} rather than call a lock free because a server did not answer.
 std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout);
 
-/// The masters of a cluster that serve slots, each as a server of its own.
+/// The masters of a cluster that serve slots, or should, each as a server of its own.
 std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout);
 
 }  // namespace rlock::lock

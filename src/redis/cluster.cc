@@ -41,9 +41,7 @@ bool has_flag(std::string_view flags, std::string_view wanted) {
   return false;
 }
 
-bool cannot_be_asked(std::string_view flags) {
-  return has_flag(flags, "fail") || has_flag(flags, "handshake") || has_flag(flags, "noaddr");
-}
+bool has_no_address(std::string_view flags) { return has_flag(flags, "handshake") || has_flag(flags, "noaddr"); }
 
 /// "ID HOST:PORT@BUS[,NAME[,...]] FLAGS MASTER PING PONG EPOCH LINK SLOT..."
 std::optional<ClusterNode> parse_line(std::string_view line, const Endpoint& asked, bool by_name) {
@@ -51,7 +49,7 @@ std::optional<ClusterNode> parse_line(std::string_view line, const Endpoint& ask
   std::string_view address = take(line, ' ');
   const std::string_view flags = take(line, ' ');
   const auto endpoint = parse_node(address.substr(0, address.find('@')), asked);
-  if (!endpoint || cannot_be_asked(flags))
+  if (!endpoint || has_no_address(flags))
     return std::nullopt;
   ClusterNode node{.endpoint = *endpoint};
   take(address, ',');
@@ -60,6 +58,7 @@ std::optional<ClusterNode> parse_line(std::string_view line, const Endpoint& ask
     node.endpoint.host = name;
   for (int skipped = 0; skipped < 5; ++skipped) take(line, ' ');
   node.is_master = has_flag(flags, "master") && !line.empty();
+  node.has_failed = has_flag(flags, "fail");
   return node;
 }
 

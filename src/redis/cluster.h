@@ -12,10 +12,11 @@ namespace rlock::redis {
 /// One line of CLUSTER NODES.
 struct ClusterNode {
   Endpoint endpoint;
-  bool is_master = false;  // and serves slots
+  bool is_master = false;   // and serves slots
+  bool has_failed = false;  // a master that has, and still serves slots, was not replaced
 };
 
-/// The nodes that can be asked: not those that failed, join or have no address. A node that does not know its own
+/// The nodes that have an address, and have joined. A node that does not know its own
 /// host is at the one where we `asked`. Hosts are names, where they were announced and `by_name` (TLS) wants them.
 std::vector<ClusterNode> parse_cluster_nodes(std::string_view lines, const Endpoint& asked, bool by_name);
 

@@ -127,8 +127,10 @@ void Server::take_answers() {
   if (asks_for_nodes_) {
     const Endpoint& asked = node_->address().endpoints[0];
     std::vector<Endpoint> nodes;
-    for (const ClusterNode& node : parse_cluster_nodes(replies_[0].text, asked, address_.tls.has_value()))
-      nodes.push_back(node.endpoint);
+    for (const ClusterNode& node : parse_cluster_nodes(replies_[0].text, asked, address_.tls.has_value())) {
+      if (!node.has_failed)
+        nodes.push_back(node.endpoint);
+    }
     locator_.learn(std::move(nodes));
     knows_cluster_ = true;
     replies_.erase(replies_.begin());
