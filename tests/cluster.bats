@@ -115,7 +115,7 @@ key_at() { # INDEX: the first of some that is kept there
   local key
   for key in {a..z}; do
     if (($(node_of "rlock:$key") == $1)); then
-      echo $key
+      echo "$key"
       return
     fi
   done
