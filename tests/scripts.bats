@@ -445,6 +445,23 @@ grants() {
   [[ ${REPLY[0]} == granted ]]
 }
 
+@test "queue: who did not confirm in time, and asks again, holds beside others" {
+  listen c
+  CAPACITY=2 acquire a
+  CAPACITY=2 acquire b
+  CAPACITY=2 enqueue c
+  call release b level-b 0
+  is_handed c
+  wait_until "$PATIENCE" alone # its second is over
+  CAPACITY=2 enqueue c "${TICKETS[c]}"
+  is_granted c
+}
+
+alone() {
+  call status
+  (($(fact holder | wc -l) == 1))
+}
+
 @test "queue: the next in line is told when the lock is free that another was handed, and no more" {
   listen b c
   acquire a

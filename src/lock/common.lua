@@ -24,7 +24,7 @@ local now = math.floor(now_us / 1000)
 local function num(x) return string.format('%.0f', x) end -- tostring() would round to 14 digits
 
 local holders = {}             -- token -> record
-local expired = {}             -- tokens whose records have run out, removed by the next save
+local expired = {}             -- tokens whose records have run out, removed when the next is written
 local capacity                 -- in force, nil when nobody holds
 local seats = 0                -- taken by holders, cooling records and claims
 local next_free                -- when the first of them falls free
@@ -81,9 +81,10 @@ end
 
 local function write_record(token, cap)
   local r = holders[token]
+  for _, gone in ipairs(expired) do call('HDEL', LOCK, gone) end -- one of them may be this token's last record
+  expired = {}
   call('HSET', LOCK, 'rlock', cap, token, string.format('%.0f %.0f %s %d %s %s %s',
     r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.owner))
-  for _, gone in ipairs(expired) do call('HDEL', LOCK, gone) end
 end
 
 -- Of a lock that is held already: its expiry comes first, because PEXPIREAT passes when memory has run out, and a
