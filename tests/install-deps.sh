@@ -26,6 +26,7 @@ test    parallel        env_parallel
 test    jq              jq
 test    python3         python3
 test    strace          strace
+test    patch           patch
 test    iproute2        ip
 test    zsh             zsh
 test    fish            fish
