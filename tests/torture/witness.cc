@@ -185,11 +185,12 @@ int main(int argc, char** argv) {
   const int stamps = ::open(argv[1], O_RDWR | O_CLOEXEC);
   const int resources = ::open(argv[3], O_RDWR | O_CLOEXEC);
   Record& record = *map<Record>(stamps, std::strtoul(argv[2], nullptr, 10));
-  stamp(record, 0);
   record.pids[0] = ::getpid();
   record.fence = std::strtoull(variable("RLOCK_FENCE"), nullptr, 10);
   record.slot = std::strtol(variable("RLOCK_SLOT"), nullptr, 10);
   std::strncpy(record.token, variable("RLOCK_TOKEN"), sizeof record.token - 1);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // who is stopped before the first stamp was not seen at all
+  stamp(record, 0);
   Work work{record, resources, std::strtoul(argv[4], nullptr, 10) + static_cast<std::size_t>(record.slot)};
   const std::int64_t end = boottime() + std::strtol(argv[5], nullptr, 10) * 1'000'000;
   const std::string_view kind = argv[6];
