@@ -40,7 +40,7 @@ class Log:
 
     def __init__(self, path):
         self.server = path.name.split(".")[0]
-        self.leases = {}  # (key, token) -> Lease
+        self.leases = collections.defaultdict(dict)  # (key, token) -> fence -> Lease
         self.order = collections.defaultdict(list)  # key -> fences as they were granted
         self.queued_grants = []  # (key, token)
         self.passed = []  # (key, token, token of a waiter before it in the queue)
@@ -92,7 +92,7 @@ class Log:
         name = key.removeprefix(PREFIX)
         if fence in self.new_fences:
             self.grant(name, key, token, fence)
-        lease = self.leases.setdefault((name, token), Lease())
+        lease = self.leases[name, token].setdefault(fence, Lease())
         lease.expires = max(lease.expires, expires)
         lease.cools = max(lease.cools, cools)
 

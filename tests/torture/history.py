@@ -84,9 +84,10 @@ class History:
     def add_lease(self, hold):
         expires, cools = dict.fromkeys(self.clocks, 0), dict.fromkeys(self.clocks, 0)
         for log in self.logs:
-            lease = log.leases.get((hold.key, hold.token))
-            if lease:
-                clock = self.clocks[log.server]
+            clock = self.clocks[log.server]
+            for fence, lease in log.leases.get((hold.key, hold.token), {}).items():
+                if self.queues and fence != hold.fence:
+                    continue  # a question that arrived after the end was granted too; a quorum's fence is settled later
                 expires[log.server] = max(expires[log.server], lease.expires / 1000 - clock)
                 cools[log.server] = max(cools[log.server], lease.cools / 1000 - clock)
         hold.expires, hold.cools = self.agreed(expires.values()), self.agreed(cools.values())
