@@ -43,7 +43,8 @@ is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
   # One that lagged, on a busy machine, has it, and the same fence, from a renewal on.
   # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
-    until rlock status job --json >"$0" && jq -e ".[0] | (.servers | all(.state == \"held\")) and .holders[0].fence" "$0" >&2; do sleep 0.1; done
+    until rlock status job --json >"$0" &&
+      jq -e ".[0] | (.servers | all(.state == \"held\")) and .holders[0].fence" "$0" >&2; do sleep 0.1; done
     cat "$0"; rlock status job >"$0"' "$T/table"
   exits 0
   same "$(sed 1d <<<"$OUT" | jq -c '.[0] | [.state, .holders[0].fence, .waiting, (.servers | map(.state) | unique)]')" \
