@@ -1,30 +1,12 @@
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "base/error.h"
 #include "cli/settings.h"
+#include "cli/value.h"
 
 namespace rlock::cli {
-
-/// One value as it was given, and where, so that an error can name the place.
-struct Value {
-  std::string text;
-  std::string origin;  // "--ttl", "RLOCK_TIMEOUT" or "/etc/rlock.conf:3: ttl"
-  ExitCode fault = ExitCode::usage;
-
-  [[noreturn]] void refuse(std::string_view why) const;
-  Milliseconds duration() const;
-  Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
-  long long number(long long low, long long high) const;
-  /// yes or no.
-  bool flag() const;
-  /// Any bytes, but not without end.
-  const std::string& words() const;
-};
 
 /// One option: its names, where it may stand, what it means, how it is read. The one table behind the command line,
 /// the environment, the configuration files and --help.

@@ -1,0 +1,59 @@
+#include "cli/value.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/error.h"
+#include "redis/address.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t longest_words = 1024;
+
+}  // namespace
+
+/// What is refused may be a URL, where no URL was expected.
+void Value::refuse(std::string_view why) const {
+  throw Error{fault, fmt::format("{}: {}", origin, redis::mask_password(why))};
+}
+
+Milliseconds Value::duration() const {
+  const auto parsed = parse_duration(text);
+  if (!parsed)
+    refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 10m, 2h or 7d", text));
+  return *parsed;
+}
+
+Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_view hint) const {
+  const Milliseconds parsed = duration();
+  if (parsed < low)
+    refuse(fmt::format("{} is too short; at least {}", text, format_duration(low)));
+  if (parsed > high)
+    refuse(fmt::format("{} is too long; at most {}{}", text, format_duration(high), hint));
+  return parsed;
+}
+
+long long Value::number(long long low, long long high) const {
+  long long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    refuse(fmt::format("'{}' is not a number from {} to {}", text, low, high));
+  }
+  return value;
+}
+
+bool Value::flag() const {
+  if (text != "yes" && text != "no")
+    refuse("write yes or no");
+  return text == "yes";
+}
+
+const std::string& Value::words() const {
+  if (text.size() > longest_words)
+    refuse(fmt::format("{} bytes long; at most {}", text.size(), longest_words));
+  return text;
+}
+
+}  // namespace rlock::cli
