@@ -67,8 +67,8 @@ kill_holder() {
 
 bash "$tests/install-deps.sh" build server
 build
-# shellcheck source=tests/helpers.bash
-source "$tests/helpers.bash"
+# shellcheck source=tests/support/helpers.bash
+source "$tests/support/helpers.bash"
 RLOCK=$build/rlock
 hermetic
 trap cleanup EXIT

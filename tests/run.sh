@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests: all of them, or the areas named.
-#   tests/run.sh [NAME...]      NAME stands for tests/NAME.bats and tests/NAME_*.bats
+#   tests/run.sh [NAME...]      NAME is a room (lock), a file of tests (queue) or both (lock/queue)
 #
 #   RLOCK=path                  test this binary instead of building one
 #   RLOCK_BUILD_DIR=dir         build there instead of in build
@@ -22,11 +22,11 @@ build() {
 
 select_files() { # NAME...: sets files
   local name found
-  (($#)) || set -- '*'
   files=()
+  (($#)) || files=("$root"/tests/*/*.bats)
   for name; do
-    # shellcheck disable=SC2206 # '*' is meant
-    found=("$root"/tests/$name?(_*).bats)
+    found=("$root/tests/$name"/*.bats)
+    ((${#found[@]})) || found=("$root"/tests/{,*/}"$name"?(_*).bats)
     ((${#found[@]})) || { echo "run.sh: there are no tests of that name: $name" >&2; exit 64; }
     files+=("${found[@]}")
   done

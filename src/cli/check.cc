@@ -8,23 +8,23 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/session.h"
-#include "lock/fitness.h"
+#include "observe/fitness.h"
 
 namespace rlock::cli {
 namespace {
 
-using lock::Finding;
+using observe::Finding;
 
 /// One server's report. One that cannot be asked has one finding, and the failure.
 struct Examined {
   std::string url;
-  lock::Fitness fitness;
+  observe::Fitness fitness;
   std::optional<Error> failure;
 };
 
-Examined examine_one(Loop& loop, redis::Server& server, const lock::Examination& how) {
+Examined examine_one(Loop& loop, redis::Server& server, const observe::Examination& how) {
   try {
-    return {.url = server.address().url, .fitness = lock::examine(loop, server, how), .failure = {}};
+    return {.url = server.address().url, .fitness = observe::examine(loop, server, how), .failure = {}};
   } catch (const Error& error) {
     const Finding finding{Finding::Grade::fail, "reachable", error.what()};
     return {.url = server.address().url, .fitness = {.findings = {finding}, .acl_line = {}}, .failure = error};
@@ -98,7 +98,7 @@ ExitCode judge(const std::vector<Examined>& all) {
 int check(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log);
-  const lock::Examination how{.prefix = settings.prefix, .timeout = settings.timeout, .quorum = servers.size() > 1};
+  const observe::Examination how{.prefix = settings.prefix, .timeout = settings.timeout, .quorum = servers.size() > 1};
   Loop loop;
   std::vector<Examined> all;
   for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));

@@ -22,7 +22,7 @@ std::optional<long long> count(const std::optional<Milliseconds>& duration) {
   return duration ? std::optional{static_cast<long long>(duration->count())} : std::nullopt;
 }
 
-std::string format_holder(const lock::HolderFacts& h, bool slots) {
+std::string format_holder(const observe::HolderFacts& h, bool slots) {
   return fmt::format(
       R"({{"holder":{},"host":{},"pid":{},"user":{},"command":{},"note":{},"acquired_at":"{}","held_ms":{},)"
       R"("lease_ms":{},"fence":{},"slot":{},"count":{}}})",
@@ -40,7 +40,7 @@ std::string format_holder(const lock::HolderFacts& h, bool slots) {
       h.levels);
 }
 
-std::string format_waiter(const lock::WaiterFacts& w, std::size_t position) {
+std::string format_waiter(const observe::WaiterFacts& w, std::size_t position) {
   return fmt::format(R"({{"holder":{},"host":{},"pid":{},"position":{},"waiting_ms":{},"mode":"{}"}})",
                      json_string(w.owner.holder),
                      json_string(w.owner.host),
@@ -50,7 +50,7 @@ std::string format_waiter(const lock::WaiterFacts& w, std::size_t position) {
                      mode_name(w.wanted));
 }
 
-std::string format_last(const std::optional<lock::LastRun>& last) {
+std::string format_last(const std::optional<observe::LastRun>& last) {
   if (!last)
     return "[]";
   return fmt::format(R"([{{"holder":{},"host":{},"pid":{},"command":{},"acquired_at":"{}","ended_at":"{}",)"
@@ -65,7 +65,7 @@ std::string format_last(const std::optional<lock::LastRun>& last) {
                      number_or_null(last->exit_status));
 }
 
-std::string format_foreign(const std::optional<lock::ForeignFacts>& foreign) {
+std::string format_foreign(const std::optional<observe::ForeignFacts>& foreign) {
   if (!foreign)
     return "null";
   return fmt::format(R"({{"type":{},"value":{},"ttl_ms":{}}})",
@@ -74,13 +74,13 @@ std::string format_foreign(const std::optional<lock::ForeignFacts>& foreign) {
                      number_or_null(count(foreign->expires_in)));
 }
 
-std::string format_server(const lock::ServerFacts& server) {
+std::string format_server(const observe::ServerFacts& server) {
   return fmt::format(R"({{"server":{},"state":{}}})",
                      json_string(server.url),
                      server.state ? fmt::format("\"{}\"", state_name(*server.state)) : "null");
 }
 
-std::string format_lock(const lock::LockFacts& lock) {
+std::string format_lock(const observe::LockFacts& lock) {
   std::size_t position = 0;
   const std::string mode = lock.capacity ? fmt::format("\"{}\"", mode_name(*lock.capacity)) : "null";
   const bool slots = lock.capacity && lock.capacity->value > 1;
@@ -105,20 +105,20 @@ std::string format_lock(const lock::LockFacts& lock) {
 
 }  // namespace
 
-std::string_view state_name(lock::State state) {
+std::string_view state_name(observe::State state) {
   switch (state) {
-    case lock::State::free:
+    case observe::State::free:
       return "free";
-    case lock::State::held:
+    case observe::State::held:
       return "held";
-    case lock::State::cooling:
+    case observe::State::cooling:
       return "cooling";
-    case lock::State::foreign:
+    case observe::State::foreign:
       return "foreign";
   }
   return "";
 }
 
-std::string format_json(const std::vector<lock::LockFacts>& locks) { return json_array(locks, format_lock) + "\n"; }
+std::string format_json(const std::vector<observe::LockFacts>& locks) { return json_array(locks, format_lock) + "\n"; }
 
 }  // namespace rlock::cli

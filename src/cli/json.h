@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "lock/inspect.h"
+#include "observe/inspect.h"
 
 namespace rlock::cli {
 
 /// One JSON array on one line with every fact, ended by a newline.
-std::string format_json(const std::vector<lock::LockFacts>& locks);
+std::string format_json(const std::vector<observe::LockFacts>& locks);
 
 /// A JSON array of what `format` makes of each item.
 template <typename Items, typename Format>
@@ -23,6 +23,6 @@ std::string json_array(const Items& items, Format format) {
 }
 
 /// "free", "held", "cooling" or "foreign".
-std::string_view state_name(lock::State state);
+std::string_view state_name(observe::State state);
 
 }  // namespace rlock::cli

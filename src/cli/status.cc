@@ -9,23 +9,23 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "lock/survey.h"
+#include "observe/survey.h"
 
 namespace rlock::cli {
 namespace {
 
-using Locks = std::vector<lock::LockFacts>;
+using Locks = std::vector<observe::LockFacts>;
 
 /// Without a prefix every key of the database is under it: of those that are not ours a list has locks of Redisson,
 /// which can be told by their shape, and leaves the rest to those who name it.
-bool is_no_lock(const lock::LockFacts& lock) {
+bool is_no_lock(const observe::LockFacts& lock) {
   return lock.foreign && !(lock.foreign->type == "hash" && lock.foreign->value);
 }
 
 Locks look(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
-  lock::Scope scope{.prefix = settings.prefix, .names = {}};
+  observe::Scope scope{.prefix = settings.prefix, .names = {}};
   for (const std::string& key : settings.keys) scope.names.emplace_back(settings.prefix, key);
-  Locks locks = lock::survey(loop, servers, scope, settings.timeout);
+  Locks locks = observe::survey(loop, servers, scope, settings.timeout);
   if (scope.names.empty() && scope.prefix.empty())
     std::erase_if(locks, is_no_lock);
   return locks;
@@ -70,14 +70,14 @@ std::string redraw(std::string_view text, const Screen& screen) {
 
 int status(const Settings& settings) {
   const Log log{settings.verbosity};
-  auto servers = choose_servers(settings, log, lock::listing_limits);
+  auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
   if (settings.watch)
     watch(loop, servers, settings);
   const Locks locks = look(loop, servers, settings);
   print(format(locks, settings, Screen::now()));
-  const bool some_free =
-      std::any_of(locks.begin(), locks.end(), [](const lock::LockFacts& l) { return l.state == lock::State::free; });
+  const bool some_free = std::any_of(
+      locks.begin(), locks.end(), [](const observe::LockFacts& l) { return l.state == observe::State::free; });
   return static_cast<int>(!settings.keys.empty() && some_free ? ExitCode::not_holder : ExitCode::ok);
 }
 

@@ -18,15 +18,15 @@ using Row = std::array<std::string, columns>;
 
 const Row header{"KEY", "STATE", "HOLDER", "PID", "COMMAND", "HELD", "LEASE", "FENCE", "WAITING"};
 
-std::string lease_of(const lock::LockFacts& lock, const lock::HolderFacts& holder) {
-  return format_duration(lock.state == lock::State::cooling ? lock.cooling : holder.lease);
+std::string lease_of(const observe::LockFacts& lock, const observe::HolderFacts& holder) {
+  return format_duration(lock.state == observe::State::cooling ? lock.cooling : holder.lease);
 }
 
-std::string count_waiters(const lock::LockFacts& lock) {
+std::string count_waiters(const observe::LockFacts& lock) {
   return lock.waiting ? std::to_string(*lock.waiting) : "no queue";
 }
 
-Row foreign_row(const lock::LockFacts& lock) {
+Row foreign_row(const observe::LockFacts& lock) {
   const auto& key = *lock.foreign;
   const std::string what = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
   return {lock.name,
@@ -40,10 +40,10 @@ Row foreign_row(const lock::LockFacts& lock) {
           count_waiters(lock)};
 }
 
-void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
+void add_rows(const observe::LockFacts& lock, std::vector<Row>& rows) {
   if (lock.foreign)
     rows.push_back(foreign_row(lock));
-  for (const lock::HolderFacts& h : lock.holders) {
+  for (const observe::HolderFacts& h : lock.holders) {
     rows.push_back({lock.name,
                     std::string{state_name(lock.state)},
                     h.owner.holder,
@@ -57,7 +57,7 @@ void add_rows(const lock::LockFacts& lock, std::vector<Row>& rows) {
   if (!lock.foreign && lock.holders.empty()) {
     rows.push_back({lock.name, "free", "-", "-", "-", "-", "-", "-", count_waiters(lock)});
   }
-  for (const lock::ServerFacts& server : lock.servers) {
+  for (const observe::ServerFacts& server : lock.servers) {
     const std::string_view state = server.state ? state_name(*server.state) : "no answer";
     rows.push_back({"  " + server.url, std::string{state}, "-", "-", "-", "-", "-", "-", "-"});
   }
@@ -110,9 +110,9 @@ std::string format_cell(std::string_view text, std::size_t width, std::string_vi
 
 }  // namespace
 
-std::string format_table(const std::vector<lock::LockFacts>& locks, const Screen& screen) {
+std::string format_table(const std::vector<observe::LockFacts>& locks, const Screen& screen) {
   std::vector<Row> rows{header};
-  for (const lock::LockFacts& lock : locks) add_rows(lock, rows);
+  for (const observe::LockFacts& lock : locks) add_rows(lock, rows);
   for (Row& row : rows) {
     for (std::string& cell : row) cell = printable(cell);
   }

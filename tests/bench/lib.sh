@@ -6,10 +6,10 @@ set -euo pipefail
 bench=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 tests=$(dirname "$bench")
 RLOCK=${RLOCK:-$tests/../build/rlock}
-# shellcheck source=tests/helpers.bash
-source "$tests/helpers.bash"
-# shellcheck source=tests/servers.bash
-source "$tests/servers.bash"
+# shellcheck source=tests/support/helpers.bash
+source "$tests/support/helpers.bash"
+# shellcheck source=tests/support/servers.bash
+source "$tests/support/servers.bash"
 
 TRUE=$(type -P true)
 PATIENCE=120 # seconds: with a thousand waiters a step takes its time

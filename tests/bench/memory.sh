@@ -3,8 +3,8 @@
 # PSS: a page that several processes share is divided among them.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=tests/supervision.bash
-source "$tests/supervision.bash"
+# shellcheck source=tests/support/supervision.bash
+source "$tests/support/supervision.bash"
 
 # The command writes its pid to its file, once it runs.
 command_of() { [[ -s $T/command.$1 ]]; } # NUMBER

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_json("[" + json_string(bytes) + "]\n");
   try {
     const redis::Address server = redis::parse_address("redis://h");
-    const lock::LockFacts facts = lock::read_facts(lock::LockName{"", "k"}, {server, fuzz::reply_of(bytes)});
+    const observe::LockFacts facts = observe::read_facts(lock::LockName{"", "k"}, {server, fuzz::reply_of(bytes)});
     check_json(cli::format_json({facts, facts}));
     check_table(cli::format_table({facts}, {}));
     check_table(cli::format_table({facts}, {.is_terminal = true, .columns = 80, .rows = 24, .colour = false}));

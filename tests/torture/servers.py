@@ -162,14 +162,14 @@ class Sentinel(Redis):
 
 
 class Link:
-    """A network between clients and a server: see tests/proxy.py."""
+    """A network between clients and a server: see tests/support/proxy.py."""
 
     def __init__(self, lab, server):
         orders = lab.folder / f"{server.name}.orders"
         output = lab.folder / f"{server.name}.link"
         os.mkfifo(orders)
         self.pid = spawn(
-            ["python3", str(HERE.parent / "proxy.py"), str(server.port), str(orders)],
+            ["python3", str(HERE.parent / "support" / "proxy.py"), str(server.port), str(orders)],
             lab.environment,
             output,
             lab.folder / f"{server.name}.link.log",

@@ -1,0 +1,281 @@
+#include "observe/fitness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/timestamp.h"
+#include "lock/permissions.h"
+#include "lock/retry.h"
+#include "lock/script_call.h"
+#include "observe/rehearsal.h"
+#include "observe/survey.h"
+#include "redis/exchange.h"
+
+namespace rlock::observe {
+namespace {
+
+using Grade = Finding::Grade;
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+
+constexpr int questions = 5;  // the fastest answer counts
+constexpr std::chrono::seconds tolerable_skew{2};
+
+/// What INFO says, `name:value` lines.
+class Info {
+ public:
+  explicit Info(std::string_view text) : text_(fmt::format("\n{}", text)) {}
+
+  std::string_view value(std::string_view name) const {
+    const auto line = text_.find(fmt::format("\n{}:", name));
+    if (line == std::string::npos)
+      return {};
+    const auto begin = line + name.size() + 2;
+    return std::string_view{text_}.substr(begin, text_.find_first_of("\r\n", begin) - begin);
+  }
+  long long number(std::string_view name) const {
+    const std::string_view digits = value(name);
+    long long number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return number;
+  }
+
+ private:
+  std::string text_;
+};
+
+struct Version {
+  int major = 0, minor = 0;
+
+  static Version read(std::string_view text) {
+    Version version;
+    const char* const end = text.data() + text.size();
+    const char* const dot = std::from_chars(text.data(), end, version.major).ptr;
+    if (dot != end)
+      std::from_chars(dot + 1, end, version.minor);
+    return version;
+  }
+  friend auto operator<=>(const Version&, const Version&) = default;
+};
+
+constexpr Version oldest{5, 0}, first_with_users{6, 0}, first_with_channel_rules{6, 2};
+
+Finding judge_version(const Info& info) {
+  const std::string_view compatible = info.value("redis_version");
+  const std::string_view valkey = info.value("valkey_version");
+  std::string text =
+      valkey.empty() ? fmt::format("Redis {}", compatible) : fmt::format("Valkey {}, as Redis {}", valkey, compatible);
+  if (Version::read(compatible) >= oldest)
+    return {Grade::ok, "version", text};
+  return {Grade::fail, "version", text + "; 5.0 or later is needed"};
+}
+
+Finding judge_role(const Info& info) {
+  if (info.value("role") == "master")
+    return {Grade::ok, "role", "master"};
+  return {
+      Grade::fail,
+      "role",
+      fmt::format(
+          "{} of {}:{}; name its master", info.value("role"), info.value("master_host"), info.value("master_port"))};
+}
+
+Finding judge_eviction(const Info& info) {
+  const std::string policy{info.value("maxmemory_policy")};
+  if (policy == "noeviction")
+    return {Grade::ok, "eviction", policy};
+  if (info.number("maxmemory") > 0)
+    return {Grade::fail, "eviction", policy + " can evict a lock; set maxmemory-policy noeviction"};
+  return {Grade::warn, "eviction", policy + " would evict locks if a maxmemory were set"};
+}
+
+Finding judge_replicas(const Info& info) {
+  const auto count = info.number("connected_slaves");
+  if (count == 0)
+    return {Grade::ok, "replicas", "none"};
+  for (long long i = 0; i < count; ++i) {
+    const std::string_view replica = info.value(fmt::format("slave{}", i));
+    if (replica.find("state=online") == std::string_view::npos)
+      return {Grade::warn, "replicas", fmt::format("{}, one of them not in step: {}", count, replica)};
+  }
+  return {Grade::ok, "replicas", fmt::format("{}; a lock can reach them late: see --replicas", count)};
+}
+
+/// One server's examination.
+class Examiner {
+ public:
+  Examiner(Loop& loop, redis::Server& server, const Examination& how) : loop_(loop), server_(server), how_(how) {}
+
+  std::vector<Finding> examine() {
+    ask_time();
+    if (const auto info = ask_info()) {
+      version_ = Version::read(info->value("redis_version"));
+      for (auto judge : {judge_version, judge_role, judge_eviction}) add(judge(*info));
+      add(judge_persistence(*info));
+      add(judge_replicas(*info));
+    } else {
+      add({Grade::warn, "info", "INFO is refused: version, role, eviction, persistence and replicas are not known"});
+    }
+    add(judge_clock());
+    return std::move(findings_);
+  }
+
+  Version version() const { return version_; }
+
+ private:
+  void add(Finding finding) { findings_.push_back(std::move(finding)); }
+
+  redis::Reply ask(const redis::Command& command) {
+    return lock::persist(loop_, server_, how_.timeout, BootClock::now() + how_.timeout, [&](Deadline deadline) {
+      auto replies = redis::call(loop_, server_, {command}, deadline);
+      lock::check_reply(server_.address(), replies[0]);
+      return std::move(replies[0]);
+    });
+  }
+
+  std::optional<redis::Reply> ask_if_permitted(const redis::Command& command) {
+    try {
+      return ask(command);
+    } catch (const Error& error) {
+      if (error.may_pass())
+        throw;
+      return std::nullopt;  // refused, or renamed away
+    }
+  }
+
+  std::optional<Info> ask_info() {
+    auto reply = ask_if_permitted({"INFO"});
+    return reply ? std::optional{Info{reply->text}} : std::nullopt;
+  }
+
+  /// How fast it answers, and what its clock says, by the fastest answer.
+  void ask_time() {
+    for (int i = 0; i < questions; ++i) {
+      const auto sent = BootClock::now();
+      const redis::Reply reply = ask({"TIME"});
+      const auto took = BootClock::now() - sent;
+      if (i > 0 && took >= fastest_)  // the first one had to connect
+        continue;
+      fastest_ = took;
+      skew_ = read_time(reply) - (std::chrono::system_clock::now() - duration_cast<microseconds>(took / 2));
+    }
+    const double ms = std::chrono::duration<double, std::milli>(fastest_).count();
+    add({Grade::ok, "reachable", fmt::format("{} in {:.2f} ms", server_.address().url, ms)});
+  }
+
+  std::chrono::system_clock::time_point read_time(const redis::Reply& reply) const {
+    long long count[2] = {};
+    for (std::size_t i = 0; i < 2 && reply.elements.size() == 2; ++i)
+      count[i] = std::strtoll(reply.elements[i].text.c_str(), nullptr, 10);
+    return std::chrono::system_clock::time_point{std::chrono::seconds{count[0]} + microseconds{count[1]}};
+  }
+
+  Finding judge_clock() const {
+    const auto size = duration_cast<Milliseconds>(std::chrono::abs(skew_));
+    const std::string text =
+        fmt::format("{} {} this machine's", format_duration(size), skew_.count() < 0 ? "behind" : "ahead of");
+    return {size > tolerable_skew ? Grade::warn : Grade::ok, "clock", text};
+  }
+
+  Finding judge_persistence(const Info& info) {
+    if (info.number("aof_enabled") == 1)
+      return {Grade::ok, "persistence", "append-only file"};
+    if (how_.quorum)
+      return {Grade::ok, "persistence", "off; after a restart it does not vote for --max-lease"};
+    const auto save = ask_if_permitted({"CONFIG", "GET", "save"});
+    const bool snapshots = save && save->elements.size() == 2 && !save->elements[1].text.empty();
+    if (snapshots)
+      return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one"};
+    return {Grade::warn, "persistence", save ? "off: a restart frees every lock" : "no append-only file"};
+  }
+
+  Loop& loop_;
+  redis::Server& server_;
+  const Examination& how_;
+  std::vector<Finding> findings_;
+  Version version_{99, 0};
+  BootClock::duration fastest_{};
+  std::chrono::system_clock::duration skew_{};
+};
+
+/// The findings of all nodes of a cluster: what is the same of all is said once, else of which it is true.
+class Summary {
+ public:
+  void add(std::string_view node, const std::vector<Finding>& findings) {
+    ++nodes_;
+    for (const Finding& finding : findings) line_for(finding).nodes.emplace_back(node);
+  }
+
+  std::vector<Finding> findings() const {
+    std::vector<Finding> all;
+    for (const Line& line : lines_) {
+      all.push_back(line.finding);
+      if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // which names it anyway
+        all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
+    }
+    return all;
+  }
+
+ private:
+  struct Line {
+    Finding finding;
+    std::vector<std::string> nodes;
+  };
+
+  /// Lines of one topic stand together.
+  Line& line_for(const Finding& finding) {
+    auto place = lines_.end();
+    for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+      if (line->finding == finding)
+        return *line;
+      if (line->finding.topic == finding.topic)
+        place = line + 1;
+    }
+    return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
+  }
+
+  std::vector<Line> lines_;
+  std::size_t nodes_ = 0;
+};
+
+/// The user that we are, else a new one.
+std::string make_acl_line(const redis::Address& address, const std::string& prefix, Version version) {
+  const std::string& user = address.credentials.user;
+  const bool ours = !user.empty() && user != "default";
+  const lock::Use use{.channels = version >= first_with_channel_rules,
+                      .database = address.database != 0,
+                      .sentinel = address.kind == redis::Address::Kind::sentinel,
+                      .cluster = address.kind == redis::Address::Kind::cluster};
+  return fmt::format("ACL SETUSER {} {}", ours ? user : "rlock on >PASSWORD", lock::needed_permissions(prefix, use));
+}
+
+}  // namespace
+
+Fitness examine(Loop& loop, redis::Server& server, const Examination& how) {
+  Summary summary;
+  Version oldest_met{99, 0};
+  const auto examine_node = [&](redis::Server& node) {
+    Examiner examiner{loop, node, how};
+    summary.add(redis::to_string(node.address().endpoints[0]), examiner.examine());
+    oldest_met = std::min(oldest_met, examiner.version());
+  };
+  if (server.address().kind == redis::Address::Kind::cluster) {
+    for (redis::Server& master : find_masters(loop, server, how.timeout)) examine_node(master);
+  } else {
+    examine_node(server);
+  }
+  Fitness fitness{.findings = summary.findings(), .acl_line = {}};
+  const auto refusals = rehearse(loop, server, how.prefix, how.timeout);
+  for (const std::string& refusal : refusals) fitness.findings.push_back({Grade::fail, "permissions", refusal});
+  if (refusals.empty())
+    fitness.findings.push_back({Grade::ok, "permissions", "every script works on a scratch key"});
+  if (oldest_met >= first_with_users)
+    fitness.acl_line = make_acl_line(server.address(), how.prefix, oldest_met);
+  return fitness;
+}
+
+}  // namespace rlock::observe

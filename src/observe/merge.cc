@@ -1,0 +1,92 @@
+#include "observe/merge.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace rlock::observe {
+namespace {
+
+/// The states of one lock, a vote each.
+struct Votes {
+  std::map<State, std::size_t> states;
+  std::map<std::uint64_t, std::size_t> holders;  // by fence
+  std::size_t silent = 0;
+};
+
+Votes count(const std::vector<ServerView>& views, std::size_t index) {
+  Votes votes;
+  for (const ServerView& view : views) {
+    if (!view.facts) {
+      ++votes.silent;
+      continue;
+    }
+    const LockFacts& facts = (*view.facts)[index];
+    ++votes.states[facts.state];
+    for (const HolderFacts& holder : facts.holders) ++votes.holders[holder.fence.value];
+  }
+  return votes;
+}
+
+State decide(const Votes& votes, std::size_t majority) {
+  const auto free = votes.states.find(State::free);
+  if (free != votes.states.end() && free->second >= majority)
+    return State::free;
+  State state = State::free;
+  std::size_t most = 0;
+  for (const auto& [candidate, voters] : votes.states) {
+    if (candidate != State::free && voters > most) {
+      state = candidate;
+      most = voters;
+    }
+  }
+  return state;
+}
+
+/// The view that knows most: of the state decided upon, and of the latest acquisition.
+const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t index, State state) {
+  const auto rank = [state](const LockFacts& facts) {
+    const WallTime last = facts.last ? facts.last->acquired_at : WallTime{};
+    return std::tuple{facts.state == state, facts.holders.size(), last};
+  };
+  const LockFacts* best = nullptr;
+  for (const ServerView& view : views) {
+    if (view.facts && (best == nullptr || rank((*view.facts)[index]) > rank(*best)))
+      best = &(*view.facts)[index];
+  }
+  return best;
+}
+
+LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
+  const std::size_t majority = views.size() / 2 + 1;
+  const Votes votes = count(views, index);
+  const State state = decide(votes, majority);
+  LockFacts merged = *best_view(views, index, state);
+  merged.state = state;
+  merged.waiting.reset();  // in no queue: they ask again and again
+  if (state != State::foreign)
+    merged.foreign.reset();
+  std::erase_if(merged.holders, [&](const HolderFacts& holder) {
+    return votes.holders.at(holder.fence.value) + votes.silent < majority;
+  });
+  if (state == State::free) {
+    merged.capacity.reset();
+    merged.holders.clear();
+  }
+  for (const ServerView& view : views) {
+    merged.servers.push_back({.url = view.url, .state = {}});
+    if (view.facts)
+      merged.servers.back().state = (*view.facts)[index].state;
+  }
+  return merged;
+}
+
+}  // namespace
+
+std::vector<LockFacts> merge(const std::vector<ServerView>& views, std::size_t count) {
+  std::vector<LockFacts> all;
+  for (std::size_t index = 0; index < count; ++index) all.push_back(merge_one(views, index));
+  return all;
+}
+
+}  // namespace rlock::observe

@@ -1,0 +1,110 @@
+#include "observe/rehearsal.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <string_view>
+
+#include "base/error.h"
+#include "lock/lock.h"
+#include "lock/script_call.h"
+#include "observe/inspect.h"
+#include "redis/connection.h"
+#include "redis/exchange.h"
+
+namespace rlock::observe {
+namespace {
+
+/// As its only waiter.
+class Rehearsal {
+ public:
+  Rehearsal(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout)
+      : loop_(loop),
+        server_(server),
+        timeout_(timeout),
+        name_(prefix, "rlock-check-" + lock::Level::random().text()),
+        lock_({&server, 1}, name_, Milliseconds{0}) {}
+
+  std::vector<std::string> play() {
+    attempt("acquire", [&] { (void)lock_.acquire(loop_, holder_, {}, deadline()); });
+    attempt("subscribe", [&] { subscribe(); });
+    attempt("wait",
+            [&] { (void)lock_.acquire(loop_, waiter_, {.how = lock::Place::How::queue, .ticket = {}}, deadline()); });
+    attempt("status", [&] { (void)inspect(loop_, server_, name_, deadline()); });
+    attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });
+    attempt("renew", [&] { (void)lock_.renew(loop_, holder_.token, holder_.ttl, deadline()); });
+    attempt("settle", [&] { settle(); });
+    attempt("release", [&] { (void)lock_.release_all(loop_, holder_.token, deadline()); });
+    attempt("released", [&] { (void)lock_.was_released(loop_, holder_.token, deadline()); });
+    attempt("cancel", [&] { lock_.cancel(loop_, waiter_, deadline()); });
+    attempt("force", [&] { (void)lock_.force(loop_, std::nullopt, deadline()); });
+    attempt("remove", [&] { remove(); });
+    return std::move(refusals_);
+  }
+
+ private:
+  Deadline deadline() const { return BootClock::now() + timeout_; }
+
+  void attempt(std::string_view what, const std::function<void()>& step) {
+    if (stopped_)
+      return;
+    try {
+      step();
+    } catch (const Error& error) {
+      stopped_ = error.code() != ExitCode::no_permission;  // that is not about this step alone
+      const std::string_view words{error.what()};
+      refusals_.push_back(fmt::format("{}: {}", what, words.substr(0, words.find("; rlock needs"))));
+    }
+  }
+
+  void call(const redis::Command& command) {
+    const auto replies = redis::call(loop_, server_, {command}, deadline());
+    lock::check_reply(server_.address(), replies[0]);
+  }
+
+  void subscribe() {
+    if (lock_.node() == nullptr)
+      return;
+    subscriber_.emplace(*lock_.node());
+    const auto replies = redis::call(loop_, *subscriber_, {{"SUBSCRIBE", name_.channel(waiter_.level)}}, deadline());
+    lock::check_reply(subscriber_->address(), replies[0]);
+  }
+
+  void settle() {
+    const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {holder_.token.text(), "1"}};
+    (void)lock::call_script(loop_, server_, lock::script_request(lock::scripts::settle, arguments), deadline());
+  }
+
+  void remove() {
+    redis::Command del{"DEL"};
+    for (const std::string& key : name_.keys()) del.push_back(key);
+    call(del);
+  }
+
+  static lock::Claim make_claim() {
+    return {.token = lock::Token::random(),
+            .level = lock::Level::random(),
+            .capacity = lock::exclusive,
+            .ttl = Milliseconds{10'000},
+            .owner = lock::describe_self({}, "rlock check", {}).encode()};
+  }
+
+  Loop& loop_;
+  redis::Server& server_;
+  Milliseconds timeout_;
+  lock::LockName name_;
+  lock::Lock lock_;
+  lock::Claim holder_ = make_claim();
+  lock::Claim waiter_ = make_claim();
+  std::optional<redis::Connection> subscriber_;
+  std::vector<std::string> refusals_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> rehearse(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout) {
+  return Rehearsal{loop, server, prefix, timeout}.play();
+}
+
+}  // namespace rlock::observe

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/loop.h"
+#include "observe/inspect.h"
+#include "redis/server.h"
+
+namespace rlock::observe {
+
+/// Which locks: those named, else all under the prefix.
+struct Scope {
+  std::string prefix;
+  std::vector<lock::LockName> names;
+};
+
+/// What is known of the locks wherever it is known: at one server, at all masters of a cluster, or at a quorum, of
+/// which a majority decides. Throws Error{unavailable} rather than call a lock free because a server did not answer.
+std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout);
+
+/// The masters of a cluster that serve slots, or should, each as a server of its own.
+std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout);
+
+}  // namespace rlock::observe

@@ -1,0 +1,205 @@
+# rlock acquire: what it prints, what it leaves in Redis, and what it does when somebody else has the lock.
+
+load ../support/helpers
+
+lease() { cli PTTL "rlock:$1"; }
+
+@test "acquire prints the token and a newline, nothing else" {
+  try acquire job
+  exits 0
+  same "$ERR" ''
+  matches "$OUT" '^[0-9a-f]{32}$'
+  same "$(wc -c <"$T/out")" 33
+}
+
+@test "the lock is a hash with the capacity and one record per holder, gone when the lease ends" {
+  try acquire job
+  same "$(cli TYPE rlock:job)" hash
+  same "$(cli HGET rlock:job rlock)" 1
+  same "$(cli HLEN rlock:job)" 2
+  same "$(cli HEXISTS rlock:job "$OUT")" 1
+  (($(lease job) > 25000 && $(lease job) <= 30000)) || fail "$(lease job)"
+}
+
+@test "the lock and its expiry are set by one script, and by nothing else" {
+  try acquire other # from now on the server knows the script
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  try acquire job
+  exits 0
+  cli ECHO finished
+  wait_for_text finished "$T/monitor.out"
+  same "$(grep -c '"EVALSHA"' "$T/monitor.out")" 1
+  grep -q 'lua\] "HSET"' "$T/monitor.out"
+  grep -q 'lua\] "PEXPIREAT"' "$T/monitor.out"
+  same "$(grep rlock:job "$T/monitor.out" | grep -cvE 'lua\]|"EVALSHA"')" 0
+}
+
+@test "tokens differ and fences rise, below 2^53, over release and expiry" {
+  local fence last=0 token previous=
+  for _ in {1..5}; do
+    try acquire job --ttl 500ms --output json
+    exits 0
+    fence=$(jq .fence "$T/out") token=$(jq -r .token "$T/out")
+    ((fence > last && fence < 1 << 53)) || fail "$fence after $last"
+    [[ $token != "$previous" ]] || fail "the same token twice"
+    last=$fence previous=$token
+    ((fence % 2)) || RLOCK_TOKEN=$token try release job
+    wait_until 5 absent rlock:job
+  done
+}
+
+@test "--output json has the facts, numbers as numbers" {
+  try acquire job --ttl 20 --output json
+  exits 0
+  same "$(jq -c keys "$T/out")" '["expires_at","fence","key","slot","token","ttl_ms","waited_ms"]'
+  query '.key == "job" and .ttl_ms == 20000 and .fence > 0 and .slot == null and .waited_ms < 5000'
+  query '(.expires_at | sub("\\.[0-9]+"; "") | fromdate) - now | . > 10 and . < 21'
+}
+
+@test "--output shell is safe for eval, whatever the name of the lock" {
+  local name="it's; touch $T/ran; \$(touch $T/ran) \"\\"
+  try acquire --key "$name" --output shell
+  exits 0
+  (
+    eval "$OUT"
+    same "$RLOCK_KEY" "$name"
+    matches "$RLOCK_TOKEN" '^[0-9a-f]{32}$'
+    matches "$RLOCK_FENCE" '^[0-9]+$'
+    rlock release # the variables were exported
+  )
+  [[ ! -e $T/ran ]]
+  absent "rlock:$name"
+}
+
+@test "--output takes token, shell and json, nothing else" {
+  local value
+  for value in '' xml JSON 'json ' $'\xff'; do refuses 64 --output acquire job --output="$value"; done
+}
+
+@test "-n fails at once while the lock is held, names the holder and changes nothing" {
+  local before
+  try acquire job --holder deploy@web3 --note weekly
+  before=$(dump rlock:job)
+  try acquire job -n
+  exits 75
+  same "$OUT" ''
+  matches "$ERR" '^rlock: .*job.*held by deploy@web3 pid [0-9]+ .*lease [0-9]+s left$'
+  same "$(dump rlock:job)" "$before"
+  try acquire job -n -E 7
+  exits 7
+  try acquire job -n -E 0
+  exits 0
+  same "$OUT" ''
+}
+
+@test "-w gives up after so long, and -w 0 is -n" {
+  try acquire job
+  try acquire job -w 0
+  exits 75
+  ((TOOK < 1000)) || fail "took $TOOK ms"
+  try acquire job -w 700ms
+  exits 75
+  ((TOOK >= 700 && TOOK < 5000)) || fail "took $TOOK ms"
+  same "$OUT" ''
+  contains "$ERR" 'held by'
+}
+
+@test "a waiter gets the lock once it is released" {
+  try acquire job
+  start waiter rlock acquire job
+  wait_for_text 'waiting for job' "$T/waiter.err"
+  RLOCK_TOKEN=$OUT try release job
+  exits 0
+  finish "$PID"
+  exits 0
+  same "$(cli HEXISTS rlock:job "$(<"$T/waiter.out")")" 1
+}
+
+@test "a waiter gets the lock when the lease ends, and not before" {
+  local begin
+  begin=$(now_ms)
+  try acquire job --ttl 1
+  try acquire job -w 10
+  exits 0
+  (($(now_ms) - begin >= 990)) || fail "after $(($(now_ms) - begin)) ms" # the clock here ticks every 10 ms
+}
+
+@test "a token that cannot be printed leaves no lock behind" {
+  local status=0
+  rlock acquire job >/dev/full 2>"$T/err" || status=$?
+  ((status != 0))
+  matches "$(<"$T/err")" '^rlock: .*No space left'
+  absent rlock:job
+  status=0
+  rlock acquire job >&- 2>"$T/err" || status=$?
+  ((status != 0))
+  matches "$(<"$T/err")" '^rlock: '
+  absent rlock:job
+}
+
+@test "a server is reached by name, by address, by unix socket, and in any database" {
+  local db
+  try acquire job --redis "redis://localhost:$REDIS_PORT/1"
+  exits 0
+  try acquire job --redis "redis://127.0.0.1:$REDIS_PORT/2"
+  exits 0
+  try acquire job --redis "unix://$REDIS_SOCK?db=3"
+  exits 0
+  try acquire job --redis "unix://${REDIS_SOCK/sock/%73ock}"
+  exits 0
+  for db in {0..3}; do same "$(cli -n "$db" EXISTS rlock:job)" 1; done
+}
+
+@test "a server is reached by IPv6 address" {
+  grep -q '^0\{31\}1 ' /proc/net/if_inet6 || skip "this machine has no ::1"
+  stop_redis
+  start_redis --bind 127.0.0.1 ::1
+  try acquire job --redis "redis://[::1]:$REDIS_PORT"
+  exits 0
+  exists rlock:job
+}
+
+@test "a database that the server does not have is refused by name" {
+  refuses 69 redis://127.0.0.1 acquire job --redis "redis://127.0.0.1:$REDIS_PORT/99"
+}
+
+@test "no Redis there: 69 and its address" {
+  refuses 69 127.0.0.1:1 acquire job --redis redis://127.0.0.1:1
+  refuses 69 no-such-host.invalid acquire job --redis redis://no-such-host.invalid
+  refuses 69 "$T/nothing" acquire job --redis "unix://$T/nothing"
+}
+
+@test "no answer within --timeout: 69" {
+  kill -STOP "$REDIS_PID"
+  try acquire job --timeout 300ms
+  exits 69
+  ((TOOK >= 300 && TOOK < 5000)) || fail "took $TOOK ms"
+  contains "$ERR" "127.0.0.1:$REDIS_PORT"
+}
+
+@test "another program's string is held, for ever where it has no expiry, and not touched" {
+  cli SET rlock:job $'to\nken'
+  try acquire job -n
+  exits 75
+  contains "$ERR" 'held by another program (string "to\nken"), never expires'
+  cli PEXPIRE rlock:job 30000
+  try acquire job -n
+  exits 75
+  matches "$ERR" 'held by another program \(string "to\\nken"\), (30|29|28)s left'
+  same "$(cli GET rlock:job)" $'to\nken'
+}
+
+@test "another program's key of any type is held and not touched" {
+  local before
+  cli RPUSH rlock:job a b
+  cli SADD rlock:set a b
+  cli HSET rlock:hash 4d9e:1 1
+  for key in job set hash; do
+    before=$(dump "rlock:$key")
+    try acquire "$key" -n
+    exits 75
+    contains "$ERR" 'held by another program'
+    same "$(dump "rlock:$key")" "$before"
+  done
+}

@@ -1,0 +1,255 @@
+# The completions in real shells: bash and zsh at a terminal with a tab typed, fish through its `complete -C`.
+
+# shellcheck disable=SC2016 # it is the shells under test that expand them
+
+load ../support/helpers
+
+FILES=$BATS_TEST_DIRNAME/../../completions
+
+# try_in SHELL CHECK
+try_in() {
+  command -v "$1" >/dev/null || skip "there is no $1"
+  "$2" "$1"
+  close_terminal
+}
+
+# offers SHELL LINE: sets OFFERED to what a tab behind LINE offers, one a line, sorted
+offers() {
+  case $1 in
+    fish) fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$FILES/rlock.fish" "$2" | cut -f 1 >"$T/offered" ;;
+    *)
+      [[ -n ${KEYS-} ]] || open_terminal "$1"
+      rm -f "$T/offered"
+      printf '\25%s\t' "$2" >&"$KEYS" # ^U: not behind the line before
+      wait_until "$PATIENCE" test -e "$T/offered"
+      ;;
+  esac
+  OFFERED=$(sort -u "$T/offered" | grep .) || true
+}
+
+# A shell that writes what it is about to offer to $T/offered.
+open_terminal() { # SHELL
+  mkfifo "$T/keys"
+  "write_${1}_settings"
+  start terminal env TERM=dumb ZDOTDIR="$T" sh -c 'exec script -qc "$0" /dev/null <>"$1"' "${COMMAND[*]}" "$T/keys"
+  TERMINAL=$PID
+  exec {KEYS}<>"$T/keys"
+  wait_until "$PATIENCE" test -e "$T/ready"
+}
+
+# script(1), asked to end, would take two seconds.
+close_terminal() {
+  [[ -n ${KEYS-} ]] || return 0
+  printf '\25exit\r' >&"$KEYS"
+  finish "$TERMINAL"
+}
+
+write_bash_settings() {
+  COMMAND=(bash --noprofile --rcfile "$T/.bashrc" -i)
+  cat >"$T/.bashrc" <<END
+[[ -z \$BASH_COMPLETION_FILE ]] || source "\$BASH_COMPLETION_FILE"
+source '$FILES/rlock.bash'
+record() {
+  _rlock "\$@"
+  printf '%s\n' "\${COMPREPLY[@]}" >'$T/offering'
+  mv '$T/offering' '$T/offered'
+}
+complete -F record rlock
+bind 'set bell-style none'
+PROMPT_COMMAND="touch '$T/ready'"
+END
+}
+
+write_zsh_settings() {
+  COMMAND=(zsh -i)
+  cat >"$T/.zshrc" <<END
+fpath=('$FILES' \$fpath)
+autoload -Uz compinit
+compinit -u -d '$T/zcompdump'
+compadd() {
+  if (( ! \${argv[(I)-[OAD]]} )); then
+    local -a hits
+    builtin compadd -O hits "\$@"
+    print -rl -- \$hits >>'$T/offering'
+  fi
+  builtin compadd "\$@"
+}
+record() {
+  rm -f '$T/offering'
+  zle complete-word
+  touch '$T/offering'
+  mv '$T/offering' '$T/offered'
+}
+zle -N record
+bindkey -e '^I' record '^U' kill-whole-line
+setopt no_beep no_list_beep
+precmd() { touch '$T/ready' }
+END
+}
+
+# includes LINE...: every one of them is offered
+includes() {
+  local line
+  for line; do
+    grep -qxF -- "$line" <<<"$OFFERED" || fail "not offered: $line" "but: ${OFFERED//$'\n'/ }"
+  done
+}
+
+# ---- what every shell must do
+
+knows_subcommands() {
+  offers "$1" 'rlock re'
+  same "$OFFERED" $'release\nrenew'
+  offers "$1" 'rlock --timeout 3 '
+  includes run acquire renew release status
+}
+
+knows_the_options_of_help() {
+  local subcommand
+  for subcommand in $(rlock --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
+    offers "$1" "rlock $subcommand --"
+    same "$(grep -oE -- '^--[a-z-]+' <<<"$OFFERED")" \
+      "$(rlock "$subcommand" --help | grep -oE '^ {2}[- ][a-zA-Z ][, ]{2}--[a-z-]+' | grep -o -- '--.*' | sort)"
+  done
+}
+
+knows_values() {
+  offers "$1" 'rlock run --signal T'
+  includes TERM
+  offers "$1" 'rlock run --key job --on-lost '
+  same "$OFFERED" $'kill\nwarn'
+  offers "$1" 'rlock acquire --output '
+  same "$OFFERED" $'json\nshell\ntoken'
+  touch "$T/secret-file"
+  offers "$1" "rlock status --password-file $T/secret-"
+  matches "$OFFERED" 'secret-file$'
+}
+
+knows_locks() {
+  cli SET rlock:foreign value
+  try acquire deploy-web
+  try acquire deploy:db
+  try acquire "two words"
+  try acquire 'evil"name' --note '{"key":"note"'
+  try acquire other --prefix other:
+  offers "$1" 'rlock release '
+  includes deploy-web foreign
+  offers "$1" 'rlock release --force --key deploy-'
+  same "$OFFERED" deploy-web
+  offers "$1" 'rlock status foreign deploy-'
+  same "$OFFERED" deploy-web
+  offers "$1" 'rlock renew d'
+  same "$(wc -l <<<"$OFFERED")" 2
+  offers "$1" 'rlock release --force two'
+  matches "$OFFERED" '^two.* words$'
+  offers "$1" 'rlock release --prefix other: '
+  same "$OFFERED" other
+  offers "$1" 'rlock --prefix=other: release '
+  same "$OFFERED" other
+}
+
+is_silent_without_redis() {
+  local begin
+  export RLOCK_REDIS=redis://127.0.0.1:1
+  offers "$1" 'rlock status '
+  same "$OFFERED" ''
+  kill -STOP "$REDIS_PID"
+  begin=$(now_ms)
+  offers "$1" "rlock status --redis redis://127.0.0.1:$REDIS_PORT "
+  same "$OFFERED" ''
+  (($(now_ms) - begin < 3000)) || fail "it took $(($(now_ms) - begin)) ms"
+  [[ $1 == fish ]] || ! grep -q rlock: "$T/terminal.out"
+}
+
+knows_the_command() {
+  printf '#!/bin/sh\n' >"$T/bin/nightly-backup"
+  chmod +x "$T/bin/nightly-backup"
+  touch "$T/some-file"
+  offers "$1" 'rlock run --key job -- nightly-b'
+  same "$OFFERED" nightly-backup
+  offers "$1" "rlock run --key job -- cat $T/some-"
+  matches "$OFFERED" 'some-file *$'
+  offers "$1" 'rlock run --key job -- cat --on-lost '
+  [[ $OFFERED != *warn* ]]
+}
+
+@test "bash: subcommands" {
+  try_in bash knows_subcommands
+}
+
+@test "bash: the options of every subcommand are those of its --help" {
+  try_in bash knows_the_options_of_help
+}
+
+@test "bash: values and files of options" {
+  try_in bash knows_values
+}
+
+@test "bash: names of locks, from the Redis and prefix on the line" {
+  try_in bash knows_locks
+}
+
+@test "bash: no names, no message and no long wait when Redis is away" {
+  try_in bash is_silent_without_redis
+}
+
+@test "bash: behind -- commands and their arguments" {
+  try_in bash knows_the_command
+}
+
+@test "zsh: subcommands" {
+  try_in zsh knows_subcommands
+}
+
+@test "zsh: the options of every subcommand are those of its --help" {
+  try_in zsh knows_the_options_of_help
+}
+
+@test "zsh: values and files of options" {
+  try_in zsh knows_values
+}
+
+@test "zsh: names of locks, from the Redis and prefix on the line" {
+  try_in zsh knows_locks
+}
+
+@test "zsh: no names, no message and no long wait when Redis is away" {
+  try_in zsh is_silent_without_redis
+}
+
+@test "zsh: behind -- commands and their arguments" {
+  try_in zsh knows_the_command
+}
+
+@test "fish: subcommands" {
+  try_in fish knows_subcommands
+}
+
+@test "fish: the options of every subcommand are those of its --help" {
+  try_in fish knows_the_options_of_help
+}
+
+@test "fish: values and files of options" {
+  try_in fish knows_values
+}
+
+@test "fish: names of locks, from the Redis and prefix on the line" {
+  try_in fish knows_locks
+}
+
+@test "fish: no names, no message and no long wait when Redis is away" {
+  try_in fish is_silent_without_redis
+}
+
+@test "fish: behind -- commands and their arguments" {
+  try_in fish knows_the_command
+}
+
+@test "bash-completion, where it is installed, completes the command's own options" {
+  BASH_COMPLETION_FILE=/usr/share/bash-completion/bash_completion
+  [[ -r $BASH_COMPLETION_FILE ]] || skip "there is no bash-completion"
+  export BASH_COMPLETION_FILE
+  offers bash 'rlock run --key a:b -- timeout --kill'
+  includes --kill-after=
+  close_terminal
+}

@@ -1,0 +1,259 @@
+# Configuration files: their format, where they are looked for, and what outranks what.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell of its own
+
+load ../support/helpers
+
+setup() {
+  hermetic
+  start_redis
+  HERE=$RLOCK_REDIS NOWHERE=redis://127.0.0.1:1
+  unset RLOCK_REDIS
+}
+
+configure() { cat >"$T/rlock.conf"; } # from stdin
+
+# wrong PART TEXT: a file of TEXT is refused, naming the file and PART
+wrong() {
+  printf '%s' "$2" >"$T/wrong.conf"
+  refuses 78 "$T/wrong.conf$1" status --config "$T/wrong.conf"
+}
+
+@test "options stand one a line, comments and blank lines between them" {
+  configure <<END
+# which Redis
+redis = $HERE
+
+   prefix=file:
+	# an indented comment
+timeout =   3s
+END
+  try acquire job --config "$T/rlock.conf"
+  exits 0
+  same "$ERR" ''
+  same "$(cli EXISTS file:job)" 1
+}
+
+@test "a value is taken to the end of its line, whatever stands in it" {
+  configure <<END
+redis = $HERE
+holder = it's \$(touch $T/pwned) "q" # no comment = here
+END
+  try acquire job --config "$T/rlock.conf"
+  try status job --config "$T/rlock.conf" --json
+  query --arg holder "it's \$(touch $T/pwned) \"q\" # no comment = here" '.[0].holders[0].holder == $holder'
+  [[ ! -e $T/pwned ]]
+}
+
+@test "an empty value is one" {
+  printf 'redis = %s\nprefix =\n' "$HERE" | configure
+  try acquire job --config "$T/rlock.conf"
+  exits 0
+  same "$(cli EXISTS job)" 1
+}
+
+@test "line ends of other systems, and a last line without one" {
+  printf 'redis = %s\r\nprefix = file:' "$HERE" | configure
+  try acquire job --config "$T/rlock.conf"
+  exits 0
+  same "$(cli EXISTS file:job)" 1
+}
+
+@test "a section is for its subcommand alone, and outranks what stands above it" {
+  configure <<END
+redis = $HERE
+ttl = 20s
+prefix = all:
+[acquire]
+ttl = 10m
+[ run ]
+conflict-exit-code = 42
+[acquire]
+holder = somebody
+END
+  export RLOCK_CONFIG=$T/rlock.conf
+  try acquire job
+  exits 0
+  (($(cli PTTL all:job) > 500000))
+  try run --key job -n -- true
+  exits 42
+  contains "$ERR" 'held by somebody'
+  try run --key other -- sh -c 'echo "$RLOCK_TTL_MS"'
+  same "$OUT" 20000
+}
+
+@test "flags are yes or no" {
+  configure <<END
+redis = $HERE
+[run]
+nonblock = yes
+quiet = yes
+shared = no
+END
+  try acquire job --config "$T/rlock.conf"
+  try run --key job --config "$T/rlock.conf" -- true
+  exits 75
+  same "$ERR" ''
+}
+
+@test "redis may repeat, and the servers of a stronger source replace all of them" {
+  printf 'redis = %s\n' "$NOWHERE" redis://127.0.0.1:2 redis://127.0.0.1:3 | configure
+  try acquire job --config "$T/rlock.conf"
+  exits 69
+  contains "$ERR" 127.0.0.1:3
+  try acquire job --config "$T/rlock.conf" --redis "$HERE"
+  exits 0
+}
+
+@test "what is no configuration is refused with file and line" {
+  local value
+  wrong ":2: unknown option 'colour'" $'# fine\ncolour = red\n'
+  wrong ":1: unknown option 'config'" 'config = other.conf'
+  wrong ":1: unknown option '--ttl'" '--ttl = 3'
+  wrong ":1: unknown option 't'" 't = 3'
+  wrong ":3: 'ttl 30' is neither" $'\n\nttl 30'
+  wrong ":1: unknown section '[walk]'" '[walk]'
+  wrong ":1: unknown section '[run'" '[run'
+  wrong ":2: slots is no option of release" $'[release]\nslots = 3'
+  wrong ":2: ttl is given twice" $'ttl = 3\nttl = 4'
+  wrong ': not a text file' $'prefix = \x01'"$(printf 'a\\0b' | tr '\\0' '\0')" || true
+  for value in 'ttl = soon' 'ttl =' 'nonblock = true' 'nonblock =' 'slots = 0' 'redis = http://x' 'signal = NONE' \
+    'timeout = 61' 'on-lost = cry'; do
+    wrong ":1: ${value%% =*}: " "$value"
+  done
+}
+
+@test "every line is checked, whatever the subcommand" {
+  wrong ':2: ttl: ' $'[run]\nttl = soon'
+}
+
+@test "a file with NUL bytes, an endless one and a directory are refused" {
+  printf 'prefix = a\0b\n' | configure
+  refuses 78 "$T/rlock.conf: not a text file" status --config "$T/rlock.conf"
+  refuses 78 /dev/zero status --config /dev/zero
+  refuses 78 "$T: Is a directory" status --config "$T"
+}
+
+@test "a file that is asked for must be there" {
+  refuses 78 "$T/none.conf: No such file" status --config "$T/none.conf"
+  refuses 78 "$T/none.conf: No such file" --config "$T/none.conf" run --key job -- touch "$T/ran"
+  RLOCK_CONFIG=$T/none.conf refuses 78 "$T/none.conf: No such file" status
+  [[ ! -e $T/ran ]]
+}
+
+@test "a file that may not be read is refused, also where none was asked for" {
+  ((EUID)) || skip "root may read everything"
+  mkdir "$T/.config"
+  touch "$T/.config/rlock.conf"
+  chmod 000 "$T/.config/rlock.conf"
+  refuses 78 "$T/.config/rlock.conf: Permission denied" status
+}
+
+@test "a file of one's own is found in XDG_CONFIG_HOME, else in ~/.config" {
+  mkdir -p "$T/.config" "$T/xdg"
+  printf 'redis = %s\nprefix = home:\n' "$HERE" >"$T/.config/rlock.conf"
+  printf 'redis = %s\nprefix = xdg:\n' "$HERE" >"$T/xdg/rlock.conf"
+  try acquire job
+  exits 0
+  XDG_CONFIG_HOME=$T/xdg try acquire job
+  exits 0
+  XDG_CONFIG_HOME=$T/empty RLOCK_REDIS=$HERE try acquire job
+  exits 0
+  same "$(cli EXISTS home:job xdg:job rlock:job)" 3
+}
+
+@test "one's own file outranks the machine's; one that is asked for stands alone" {
+  unshare -m mount -t tmpfs none /etc || skip "may not mount"
+  mkdir "$T/.config"
+  echo 'prefix = mine:' >"$T/.config/rlock.conf"
+  printf 'redis = %s\n' "$HERE" | configure
+  with_etc() { # ARG...: rlock, where /etc/rlock.conf names another prefix and --wait
+    STATUS=0
+    unshare -m sh -ec 'mount -t tmpfs none /etc; printf "redis = %s\nprefix = etc:\nwait = 5\n" "$0" >/etc/rlock.conf
+      exec rlock "$@"' "$HERE" "$@" >"$T/out" 2>"$T/err" 3>&- || STATUS=$?
+  }
+  with_etc acquire one
+  exits 0
+  HOME=$T/empty with_etc acquire two
+  exits 0
+  with_etc acquire three --config "$T/rlock.conf"
+  exits 0
+  same "$(cli EXISTS mine:one etc:two rlock:three)" 3
+}
+
+@test "the command line outranks the environment, which outranks files" {
+  printf 'redis = %s\nprefix = file:\n' "$HERE" | configure
+  export RLOCK_CONFIG=$T/rlock.conf
+  try acquire one
+  RLOCK_PREFIX=env: try acquire two
+  RLOCK_PREFIX=env: try acquire three --prefix cmd:
+  same "$(cli EXISTS file:one env:two cmd:three)" 3
+  REDIS_URL=$NOWHERE try acquire four
+  exits 69
+  RLOCK_CONFIG=$T/none.conf try acquire five --config "$T/rlock.conf"
+  exits 0
+}
+
+@test "what contradicts a file's option outranks it too" {
+  configure <<END
+redis = $HERE
+nonblock = yes
+quiet = yes
+[acquire]
+shared = yes
+END
+  export RLOCK_CONFIG=$T/rlock.conf
+  try acquire job --exclusive
+  exits 0
+  try run --key job --wait 200ms --verbose -- true
+  exits 75
+  ((TOOK >= 200)) || fail "did not wait but $TOOK ms"
+  contains "$ERR" 'waiting for job'
+  try acquire many --slots 2
+  exits 0
+}
+
+@test "the environment's password outranks a file's password file" {
+  cli CONFIG SET requirepass s3cret
+  echo wrong >"$T/password"
+  chmod 600 "$T/password"
+  printf 'redis = %s\npassword-file = %s\n' "$HERE" "$T/password" | configure
+  export RLOCK_CONFIG=$T/rlock.conf
+  try acquire job
+  exits 77
+  RLOCK_PASSWORD=s3cret try acquire job
+  exits 0
+  RLOCK_PASSWORD=s3cret try acquire other --password-file "$T/password"
+  exits 77
+}
+
+@test "a password in a file that others can read is warned about and not shown" {
+  printf 'redis = redis://:s3cret@%s\n' "${HERE#redis://}" | configure
+  cli CONFIG SET requirepass s3cret
+  chmod 644 "$T/rlock.conf"
+  try acquire job --config "$T/rlock.conf"
+  exits 0
+  matches "$ERR" "^rlock: warning: [^"$'\n'"]*$T/rlock.conf can be read by others[^"$'\n'"]*$"
+  chmod 600 "$T/rlock.conf"
+  try acquire other --config "$T/rlock.conf"
+  same "$ERR" ''
+  printf 'redis = redis://:s3cret@127.0.0.1:x\n' | configure
+  try status --config "$T/rlock.conf"
+  exits 78
+  [[ $ERR != *s3cret* ]] || fail "$ERR"
+}
+
+@test "a variable that makes no sense is a usage error that names it, unless it is outranked" {
+  export RLOCK_REDIS=$HERE
+  RLOCK_INSECURE=1 refuses 64 RLOCK_INSECURE status
+  RLOCK_MAX_LEASE=soon refuses 64 RLOCK_MAX_LEASE status
+  RLOCK_TIMEOUT=soon try status --timeout 2
+  exits 0
+}
+
+@test "a bare rlock inside run finds the same Redis" {
+  printf 'redis = %s\nprefix = file:\n' "$HERE" | configure
+  try run --config "$T/rlock.conf" --key job -- rlock status "job"
+  exits 0
+  contains "$OUT" held
+}

@@ -1,0 +1,164 @@
+# rlock release: only the holder's token frees the lock.
+
+load ../support/helpers
+
+STRANGER=00000000000000000000000000000000
+
+setup() {
+  hermetic
+  start_redis
+  try acquire job
+  exists rlock:job
+  RLOCK_TOKEN=$OUT
+}
+
+not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it was
+  local want=$1 before
+  shift
+  before=$(dump rlock:job)
+  try release "$@"
+  exits "$want"
+  same "$OUT" ''
+  matches "$ERR" $'^rlock: [^\n]+$'
+  same "$(dump rlock:job)" "$before"
+}
+
+@test "release frees the lock, silently" {
+  try release --key job --token "$RLOCK_TOKEN"
+  exits 0
+  same "$OUT$ERR" ''
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+@test "what is left behind expires by itself" {
+  local key
+  try release --key job --token "$RLOCK_TOKEN"
+  for key in $(cli KEYS '*'); do
+    same "$key" '{rlock:job}:meta'
+    (($(cli PTTL "$key") > 0)) || fail "$key stays for ever"
+  done
+}
+
+@test "a second release finds nothing: 1" {
+  try release --key job --token "$RLOCK_TOKEN"
+  not_released 1 --key job --token "$RLOCK_TOKEN"
+  contains "$ERR" job
+}
+
+@test "a stranger's token frees nothing: 1" {
+  not_released 1 --key job --token "$STRANGER"
+}
+
+@test "a token whose lease ran out does not free the next holder's lock: 1" {
+  cli DEL rlock:job
+  try acquire job
+  exits 0
+  not_released 1 --key job --token "$RLOCK_TOKEN"
+}
+
+@test "owner check and removal are one script, and nothing else" {
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  try release --key job --token "$RLOCK_TOKEN"
+  exits 0
+  cli ECHO finished
+  wait_for_text finished "$T/monitor.out"
+  same "$(grep rlock:job "$T/monitor.out" | grep -cvE 'lua\]|"EVAL(SHA)?"')" 0
+}
+
+@test "release takes key and token from the environment, which the command line outranks" {
+  export RLOCK_TOKEN
+  RLOCK_KEY=job not_released 1 --token "$STRANGER"
+  RLOCK_KEY=job not_released 1 other
+  RLOCK_KEY=job try release
+  exits 0
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+@test "another program's key is not touched: 1" {
+  cli SET rlock:job "$RLOCK_TOKEN"
+  not_released 1 --key job --token "$RLOCK_TOKEN"
+}
+
+@test "a token that cannot be one is a usage error: 64" {
+  local token
+  for token in '' x "${STRANGER}0" "${STRANGER%?}" "${STRANGER%?}g" $'\xff'; do
+    not_released 64 --key job --token="$token"
+    contains "$ERR" --token
+  done
+}
+
+@test "without a token: 64" {
+  unset RLOCK_TOKEN
+  not_released 64 --key job
+  contains "$ERR" --token
+}
+
+@test "no Redis there: 69 and its address" {
+  not_released 69 --key job --token "$RLOCK_TOKEN" --redis redis://127.0.0.1:1
+  contains "$ERR" 127.0.0.1:1
+}
+
+@test "--force breaks a lock, says whom it evicted, and their command is stopped by its own keeper" {
+  start run rlock run --key busy --holder deploy@web3 --ttl 1 -- sleep 600
+  wait_held busy
+  try release --force busy
+  exits 0
+  same "$OUT" "busy: evicted deploy@web3 pid $PID \"sleep 600\""
+  same "$ERR" ''
+  finish "$PID"
+  exits 76
+  contains "$(<"$T/run.err")" 'lost busy'
+}
+
+@test "--force evicts every holder, a line each" {
+  local i
+  for i in 1 2 3; do try acquire many --slots 3 --holder "h$i"; done
+  try release --force many
+  exits 0
+  same "$(sort "$T/out" | cut -d' ' -f1-3)" $'many: evicted h1\nmany: evicted h2\nmany: evicted h3'
+  same "$(cli EXISTS rlock:many)" 0
+}
+
+@test "--force --fence breaks only that acquisition: 1 when it is another's" {
+  local fence
+  fence=$(cli HVALS rlock:job | grep -oE ' [0-9]{16} ' | tr -d ' ')
+  not_released 1 --force --fence $((fence - 1)) job
+  try release --force --fence "$fence" job
+  exits 0
+  contains "$OUT" 'job: evicted '
+  try release --force job
+  exits 1
+  same "$OUT" ''
+}
+
+@test "who is evicted is shown escaped" {
+  try acquire evil --holder $'\e[31m\n\u202e'
+  try release --force evil
+  exits 0
+  same "$(wc -l <"$T/out")" 1
+  contains "$OUT" 'evicted \x1b[31m\n\u{202e} pid'
+}
+
+@test "a waiter gets a lock that was forced" {
+  hold held
+  start waiter rlock run --key held -- true
+  wait_for_text 'waiting for held' "$T/waiter.err"
+  try release --force held
+  finish "$PID"
+  exits 0
+}
+
+@test "another program's key is deleted only by force, and not for a fence" {
+  cli SET rlock:theirs $'value\e[2J'
+  try release --force --fence 1 theirs
+  exits 1
+  try release --force theirs
+  exits 0
+  same "$OUT" "theirs: deleted another program's key (string \"value\\x1b[2J\")"
+}
+
+@test "--fence goes with --force, --token without: 64" {
+  not_released 64 --key job --fence 1
+  not_released 64 --key job --force --token "$RLOCK_TOKEN"
+}

@@ -1,0 +1,95 @@
+# rlock renew: only the holder, only longer.
+
+load ../support/helpers
+
+STRANGER=00000000000000000000000000000000
+
+setup() {
+  hermetic
+  start_redis
+  try acquire job --ttl 5
+  exists rlock:job
+  RLOCK_TOKEN=$OUT
+}
+
+lease() { cli PTTL rlock:job; }
+
+# unchanged STATUS COMMAND...: exits so, says one line, and the lock is as it was
+not_renewed() {
+  local want=$1 before
+  shift
+  before=$(dump rlock:job)
+  try renew "$@"
+  exits "$want"
+  same "$OUT" ''
+  matches "$ERR" $'^rlock: [^\n]+$'
+  same "$(dump rlock:job)" "$before"
+}
+
+@test "renew sets the remaining time, silently" {
+  try renew --key job --token "$RLOCK_TOKEN" --ttl 60
+  exits 0
+  same "$OUT$ERR" ''
+  (($(lease) > 55000 && $(lease) <= 60000)) || fail "$(lease)"
+}
+
+@test "renew never shortens what is left" {
+  try renew --key job --token "$RLOCK_TOKEN" --ttl 60
+  try renew --key job --token "$RLOCK_TOKEN" --ttl 1
+  exits 0
+  (($(lease) > 55000)) || fail "$(lease)"
+}
+
+@test "renew without --ttl means 30 s" {
+  try renew --key job --token "$RLOCK_TOKEN"
+  exits 0
+  (($(lease) > 25000 && $(lease) <= 30000)) || fail "$(lease)"
+}
+
+@test "renew takes key and token from the environment, which the command line outranks" {
+  export RLOCK_TOKEN
+  RLOCK_KEY=job try renew --ttl 60
+  exits 0
+  (($(lease) > 55000)) || fail "$(lease)"
+  RLOCK_KEY=other try renew --key job
+  exits 0
+  RLOCK_KEY=job not_renewed 1 --token "$STRANGER"
+  RLOCK_KEY=job not_renewed 1 other
+}
+
+@test "a stranger's token renews nothing: 1" {
+  not_renewed 1 --key job --token "$STRANGER"
+  contains "$ERR" job
+}
+
+@test "a lock that is free or has run out is not made again: 1" {
+  cli DEL rlock:job
+  not_renewed 1 --key job --token "$RLOCK_TOKEN"
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+@test "another program's key is not touched: 1" {
+  cli SET rlock:job "$RLOCK_TOKEN"
+  not_renewed 1 --key job --token "$RLOCK_TOKEN"
+}
+
+@test "a token that cannot be one is a usage error: 64, and it is not repeated" {
+  local token
+  for token in '' x "${STRANGER}0" "${STRANGER%?}" "${STRANGER%?}g" $'\xff' "${STRANGER%?}"$'\n'; do
+    not_renewed 64 --key job --token="$token"
+    contains "$ERR" --token
+  done
+  not_renewed 64 --key job --token=open-sesame
+  [[ $ERR != *open-sesame* ]] || fail "$ERR"
+}
+
+@test "without a token: 64" {
+  unset RLOCK_TOKEN
+  not_renewed 64 --key job
+  contains "$ERR" --token
+}
+
+@test "no Redis there: 69 and its address" {
+  not_renewed 69 --key job --token "$RLOCK_TOKEN" --redis redis://127.0.0.1:1
+  contains "$ERR" 127.0.0.1:1
+}

@@ -1,0 +1,140 @@
+# Locks of other programs on the same key: they exclude rlock, rlock excludes them, and none of theirs is ever changed.
+
+load ../support/helpers
+
+setup() {
+  hermetic
+  start_redis
+  export RLOCK_PREFIX=
+}
+
+# python SCRIPT: with redis-py as `redis` and a connection as `r`
+python() {
+  /usr/bin/python3 -c 'import redis' 2>/dev/null || skip "no redis-py: install python3-redis"
+  /usr/bin/python3 -c "
+import redis
+r = redis.Redis(unix_socket_path='$REDIS_SOCK')
+$1"
+}
+
+# excluded: rlock finds deploy held, shows it as foreign, and changes nothing of it
+excluded() { # PART, of the message
+  local before
+  before=$(dump deploy)
+  try run --key deploy -n -- touch "$T/started"
+  exits 75
+  contains "$ERR" "deploy not acquired: held by another program ($1"
+  try run --key deploy --shared --wait 300ms -- touch "$T/started"
+  exits 75
+  contains "$ERR" "waiting for deploy, held by another program ($1"
+  try status deploy --json
+  exits 0
+  query '.[0].state == "foreign"'
+  [[ ! -e $T/started ]]
+  same "$(dump deploy)" "$before"
+  same "$(cli --raw KEYS '*' | grep -vFx '{deploy}:meta')" deploy
+}
+
+@test "redis-py's Lock excludes rlock, and goes on to work" {
+  mkfifo "$T/end"
+  exec 8<>"$T/end"
+  python 'pass'
+  start other /usr/bin/python3 -c "
+import redis
+with redis.Redis(unix_socket_path='$REDIS_SOCK').lock('deploy', timeout=30) as lock:
+    open('$T/end').readline()
+    lock.extend(10)
+print('released')"
+  wait_until "$PATIENCE" exists deploy
+  excluded 'string "'
+  start waiter rlock run --key deploy -- echo next
+  wait_for_text "waiting for deploy" "$T/waiter.err"
+  echo >&8
+  finish "$PID"
+  exits 0
+  contains "$(<"$T/other.out")" released
+}
+
+@test "rlock excludes redis-py's Lock, which gets it afterwards" {
+  start holder rlock run --key deploy -- sleep 600
+  HOLDER=$PID
+  wait_until "$PATIENCE" exists deploy
+  same "$(python "print(r.lock('deploy', timeout=30).acquire(blocking=False))")" False
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  same "$(python "print(r.lock('deploy', timeout=30).acquire(blocking=False))")" True
+}
+
+@test "SET NX PX of redsync, node-redlock or a shell script, both ways" {
+  cli SET deploy my-token NX PX 60000 >/dev/null
+  excluded 'string "my-token"), '
+  try release deploy --token "$(printf '%032d' 1)"
+  exits 1
+  cli DEL deploy >/dev/null
+  try run --key deploy -- "$REDIS_CLI" -s "$REDIS_SOCK" SET deploy my-token NX PX 60000
+  exits 0
+  same "$OUT" ''
+}
+
+@test "a key that never expires is said to" {
+  cli SET deploy for-ever >/dev/null
+  excluded 'string "for-ever"), never expires'
+}
+
+@test "Redisson's hash, both ways" {
+  # As RLock.lock() leaves it; and as it looks whether it may have it.
+  local take="if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+    redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], 30000) return 'taken' end
+    return redis.call('pttl', KEYS[1])"
+  same "$(cli EVAL "$take" 1 deploy 285475da-9152-4c83-822a-67ee2f116a79:52)" taken
+  excluded 'hash), '
+  cli DEL deploy >/dev/null
+  try run --key deploy --ttl 30s -- "$REDIS_CLI" -s "$REDIS_SOCK" EVAL "$take" 1 deploy 285475da:52
+  exits 0
+  matches "$OUT" '^2[0-9]{4}$'
+}
+
+@test "lists, sets and streams are held by somebody" {
+  cli RPUSH deploy a b >/dev/null
+  excluded 'list), never expires'
+  cli DEL deploy >/dev/null
+  cli SADD deploy a >/dev/null
+  excluded 'set), never expires'
+  cli DEL deploy >/dev/null
+  cli XADD deploy '*' a b >/dev/null
+  excluded 'stream), never expires'
+}
+
+@test "only --force, without --fence, deletes a foreign key, and says so" {
+  cli SET deploy theirs >/dev/null
+  try release deploy --force --fence 7
+  exits 1
+  same "$(cli GET deploy)" theirs
+  try release deploy --force
+  exits 0
+  contains "$OUT" 'deleted another program'
+  same "$(cli EXISTS deploy)" 0
+}
+
+# install_redlock: where it is not there already, for this test
+install_redlock() {
+  node -e 'require("redlock"); require("ioredis")' 2>/dev/null && return
+  command -v npm >/dev/null || skip "no npm, which has node-redlock"
+  export NODE_PATH=$T/node_modules
+  npm install --prefix "$T" --silent --no-audit --no-fund --fetch-retries 0 redlock@4 ioredis@5 >/dev/null 2>&1 ||
+    skip "npm cannot install redlock"
+}
+
+@test "node-redlock excludes rlock and is excluded" {
+  install_redlock
+  cat >"$T/redlock.js" <<'END'
+const Redlock = require("redlock"), Redis = require("ioredis");
+const redis = new Redis(process.argv[2]);
+new Redlock([redis], {retryCount: 0}).lock("deploy", 30000)
+  .then(() => console.log("taken"), () => console.log("refused")).then(() => redis.quit());
+END
+  try run --key deploy -- node "$T/redlock.js" "$REDIS_SOCK"
+  same "$OUT" refused
+  same "$(node "$T/redlock.js" "$REDIS_SOCK")" taken
+  excluded 'string "'
+}

@@ -1,0 +1,128 @@
+# --min-hold: a lock that stays taken for a while after it was acquired, against jobs run twice by clocks that differ.
+
+# shellcheck disable=SC2016,SC2153 # it is sh that expands them; helpers set them
+
+load ../support/helpers
+
+# nightly OPTION...: what cron starts on three machines whose clocks differ; prints which of them ran the job
+nightly() {
+  local machine pids=()
+  for machine in 0 0.3 0.9; do
+    start "machine$machine" sh -c 'sleep $1; shift; exec "$@"' sh $machine \
+      rlock run --key nightly -n -E 0 -q --holder "cron@machine$machine" "$@" -- sh -c "echo $machine; sleep .1"
+    pids+=("$PID")
+  done
+  for PID in "${pids[@]}"; do
+    finish "$PID"
+    exits 0
+  done
+  cat "$T"/machine*.out
+}
+
+@test "the nightly job of three machines runs once with --min-hold, three times without" {
+  local ran
+  same "$(nightly --min-hold 30 | wc -l)" 1
+  for _ in {1..3}; do # on a machine so slow that the job takes 0.3 s they may meet
+    cli FLUSHALL
+    ran=$(nightly | sort | xargs)
+    [[ $ran != '0 0.3 0.9' ]] || return 0
+  done
+  fail "without it: ${ran[*]}"
+}
+
+@test "the run does not wait for the minimum hold, and the lock does" {
+  local begin
+  begin=$(now_ms)
+  try run --key job --min-hold 2 -- true
+  exits 0
+  ((TOOK < 1500)) || fail "took $TOOK ms"
+  try run --key job -w 10 -- true
+  exits 0
+  begin=$(($(now_ms) - begin))
+  ((begin >= 1990 && begin < 4000)) || fail "free after $begin ms"
+}
+
+@test "a minimum hold that the command outlives costs nothing" {
+  try run --key job --min-hold 100ms -- sleep 0.3
+  exits 0
+  absent rlock:job
+}
+
+@test "who comes while the lock cools is told so" {
+  try run --key job --min-hold 60 --holder deploy@web3 -- true
+  try run --key job -n -- true
+  exits 75
+  matches "$ERR" 'job.*cooling for (1m0s|1m|[45][0-9](\.[0-9]+)?s) after deploy@web3$'
+  start waiter rlock run --key job -- true
+  wait_for_text 'waiting for job, cooling for' "$T/waiter.err"
+}
+
+@test "status shows a cooling lock, and with a key it counts as held" {
+  try run --key job --min-hold 60 --holder deploy@web3 -- sh -c 'exit 3'
+  try status job --json
+  exits 0
+  jq -e '.[0] | .state == "cooling" and .cooling_ms > 40000 and .last[0].exit_status == 3 and
+    .last[0].holder == "deploy@web3"' "$T/out"
+  try status job
+  exits 0
+  matches "$OUT" $'\njob +cooling +deploy@web3 '
+}
+
+@test "the minimum hold counts from the acquisition, and outlasts the lease of a holder that crashed" {
+  local left
+  hold job --ttl 1 --min-hold 60
+  kill -KILL "$HOLDER"
+  sleep 1.2
+  left=$(cli PTTL rlock:job)
+  ((left > 40000 && left <= 58900)) || fail "$left ms left"
+  try run --key job -n -- true
+  exits 75
+  contains "$ERR" cooling
+}
+
+@test "the minimum hold of an inner run counts" {
+  try run --key job -- rlock run --key job --min-hold 60 -- true
+  exits 0
+  try run --key job -n -- true
+  exits 75
+  contains "$ERR" cooling
+}
+
+@test "a reader that cools keeps writers out, not readers" {
+  try run --key job --shared --min-hold 60 -- true
+  try run --key job --shared -n -- true
+  exits 0
+  try run --key job -n -- true
+  exits 75
+}
+
+@test "a slot that cools is not given again" {
+  try run --key job --slots 2 --min-hold 60 -- true
+  try run --key job --slots 2 -n -- sh -c 'echo $RLOCK_SLOT'
+  exits 0
+  same "$OUT" 1
+}
+
+@test "a lock that was granted and not used does not cool" {
+  try run --key job -- true # the server knows the script
+  kill -STOP "$REDIS_PID"
+  start interrupted rlock run --key job --min-hold 60 -- true
+  wait_until "$PATIENCE" has_asked
+  kill -TERM "$PID"
+  kill -CONT "$REDIS_PID"
+  finish "$PID"
+  exits 143
+  try run --key job -w 10 -- true
+  exits 0
+}
+
+# Its request lies in the frozen server's socket.
+has_asked() { ss -Htn "sport = :$REDIS_PORT" | awk '$2 > 0 {found = 1} END {exit !found}'; }
+
+@test "the lock can be forced while it cools" {
+  try run --key job --min-hold 60 -- true
+  try release job --force
+  exits 0
+  try run --key job -n -- true
+  exits 0
+}

@@ -1,0 +1,422 @@
+# Waiting for a lock: first come, first served; nobody stalls because of somebody who died; nothing is left behind.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
+
+load ../support/helpers
+load ../support/supervision
+
+QUEUE='{rlock:job}:queue' META='{rlock:job}:meta'
+
+setup() {
+  hermetic
+  start_redis
+  declare -gA PIDS=()
+}
+
+# take: the lock is held, by nobody's process, until `give`
+take() {
+  try acquire job --ttl 60 "$@"
+  exits 0
+  TOKEN=$OUT
+}
+
+give() {
+  RLOCK_TOKEN=$TOKEN try release job
+  exits 0
+}
+
+# line_up NAME [OPTION...]: a run that waits behind all before it and logs its NAME and its fence: when it was granted,
+# in us by the server's clock. Its command is $THEN.
+line_up() {
+  local name=$1
+  shift
+  start "$name" rlock run --key job "$@" -- sh -c "echo $name \$RLOCK_FENCE >>$T/log; ${THEN:-:}"
+  PIDS[$name]=$PID
+  wait_until "$PATIENCE" is_queued "$PID"
+}
+
+is_queued() { cli HVALS '{rlock:job}:waiters' | grep -q " $1 "; } # PID
+waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
+listening() { [[ $(cli CLIENT LIST TYPE pubsub | grep -c addr) == "$1" ]]; } # COUNT
+
+# all_served NAME...: these, in this order, and then the lock is free and nothing stays but what it remembers
+all_served() {
+  local name
+  for name; do
+    finish "${PIDS[$name]}"
+    exits 0
+  done
+  same "$(awk '{print $1}' "$T/log" | xargs)" "$*"
+  wait_until 5 nothing_but_meta
+}
+
+nothing_but_meta() { [[ $(cli KEYS '*') == "$META" ]]; }
+
+server_ms() { cli EVAL 'local t = redis.call("TIME") return t[1] * 1000 + math.floor(t[2] / 1000)' 0; }
+
+granted_ms() { echo $(($(awk -v name="$1" '$1 == name {print $2}' "$T/log") / 1000)); } # NAME
+
+# no_stall_over LIMIT SINCE: no grant later than LIMIT ms after the one before it, the first after SINCE
+no_stall_over() {
+  awk -v limit="$1" -v last="$2" '{
+    gap = $2 / 1000 - last
+    last = $2 / 1000
+    if (gap > limit) { print $1 " was served after " gap " ms"; late = 1 }
+  } END { exit late }' "$T/log"
+}
+
+# ---- order
+
+@test "12 waiters are served in their order" {
+  local i names=()
+  take
+  for i in {1..12}; do
+    line_up "$i"
+    names+=("$i")
+  done
+  give
+  all_served "${names[@]}"
+}
+
+@test "30 waiters of whom 10 are killed: order kept, no stall over 1.5 s, everybody else served" {
+  local i victim victims=() names=() begin
+  take
+  for i in {1..30}; do THEN='sleep .05' line_up "$i"; done
+  # shellcheck disable=SC2207 # numbers
+  victims=($(shuf -i 1-15 -n 5) $(shuf -i 20-30 -n 5))
+  for victim in "${victims[@]::5}"; do kill -KILL "${PIDS[$victim]}"; done
+  begin=$(server_ms)
+  give
+  for victim in "${victims[@]:5}"; do # while the others go on; their turn is a second away
+    sleep "0.0$((RANDOM % 10))"
+    kill -KILL "${PIDS[$victim]}"
+  done
+  for i in {1..30}; do [[ " ${victims[*]} " == *" $i "* ]] || names+=("$i"); done
+  all_served "${names[@]}"
+  no_stall_over 1500 "$begin"
+}
+
+@test "100 waiters cost as few script calls for each grant as 5: at most 3" {
+  local count i before calls
+  for count in 5 100; do
+    take
+    PIDS=()
+    for ((i = 0; i < count; ++i)); do
+      start "$i" rlock run --key job -- true
+      PIDS[$i]=$PID
+    done
+    wait_until "$PATIENCE" waiting "$count"
+    before=$(script_calls)
+    give
+    for i in "${PIDS[@]}"; do
+      finish "$i"
+      exits 0
+    done
+    calls=$(($(script_calls) - before))
+    echo "# $count waiters: $calls script calls" >&3
+    ((calls <= 3 * count)) || fail "$calls script calls for $count grants"
+    wait_until 5 nothing_but_meta
+  done
+}
+
+script_calls() {
+  cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum}'
+}
+
+@test "newcomers do not pass the queue, nor does -n" {
+  local i
+  take
+  for i in {1..6}; do THEN='sleep .1' line_up "$i"; done
+  start newcomer rlock run --key job -- sh -c "echo newcomer >>$T/log"
+  PIDS[newcomer]=$PID
+  give
+  until try run --key job -n -- sh -c "echo nonblock >>$T/log" && ((STATUS != 75)); do :; done
+  exits 0
+  for i in 1 2 3 4 5 6 newcomer; do
+    finish "${PIDS[$i]}"
+    exits 0
+  done
+  same "$(awk '{print $1}' "$T/log" | xargs)" '1 2 3 4 5 6 newcomer nonblock'
+}
+
+@test "-n does not take a lock that was handed to the next in line" {
+  take
+  line_up slow
+  kill -STOP "${PIDS[slow]}"
+  give
+  try acquire job -n
+  kill -CONT "${PIDS[slow]}"
+  exits 75
+  contains "$ERR" 'held by'
+  all_served slow
+}
+
+# ---- the end of a wait
+
+@test "-w is one deadline, whatever happens meanwhile" {
+  local begin
+  take
+  begin=$(now_ms)
+  line_up first
+  start second rlock run --key job -w 2 -- touch "$T/ran"
+  PIDS[second]=$PID
+  wait_until "$PATIENCE" is_queued "$PID"
+  while (($(now_ms) - begin < 1500)); do
+    cli CLIENT KILL TYPE pubsub >/dev/null
+    cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
+    sleep 0.1
+  done
+  finish "${PIDS[second]}"
+  exits 75
+  begin=$(($(now_ms) - begin))
+  ((begin >= 2000 && begin < 4000)) || fail "gave up after $begin ms"
+  wait_until 5 waiting 1
+  give
+  all_served first
+}
+
+@test "who gives up names who holds by then" {
+  take --holder early
+  THEN='sleep 600' line_up late --holder late
+  start impatient rlock run --key job -w 2 -- true
+  PIDS[impatient]=$PID
+  wait_until "$PATIENCE" is_queued "$PID"
+  kill -STOP "$PID" # so that it hears of nothing
+  give
+  wait_for_text late "$T/log"
+  sleep 2
+  kill -CONT "${PIDS[impatient]}"
+  finish "${PIDS[impatient]}"
+  exits 75
+  matches "$(<"$T/impatient.err")" 'waiting for job, held by early.*not acquired: held by late pid'
+}
+
+@test "status shows who waits, in their order" {
+  take
+  line_up first --holder alice
+  line_up second --shared --holder bob
+  try status job --json
+  exits 0
+  jq -e --argjson one "${PIDS[first]}" --argjson two "${PIDS[second]}" --arg host "$(uname -n)" '.[0] | .waiting == 2 and
+    (.waiters | map([.holder, .host, .pid, .position, .mode])) ==
+      [["alice", $host, $one, 1, "exclusive"], ["bob", $host, $two, 2, "shared"]] and
+    (.waiters[0].waiting_ms | . >= 0 and . < 20000) and .waiters[0].waiting_ms >= .waiters[1].waiting_ms' "$T/out"
+  try status job
+  matches "$OUT" ' 2$'
+  give
+  all_served first second
+}
+
+@test "a signal leaves the queue" {
+  local name
+  take
+  for name in first second third; do line_up $name; done
+  kill -TERM "${PIDS[first]}"
+  kill -INT "${PIDS[second]}"
+  finish "${PIDS[first]}"
+  exits 143
+  finish "${PIDS[second]}"
+  exits 130
+  waiting 1
+  give
+  all_served third
+}
+
+@test "a signal at the moment of the wake-up passes it on" {
+  local begin
+  take
+  line_up first
+  line_up second
+  kill -STOP "${PIDS[first]}"
+  kill -TERM "${PIDS[first]}" # found when it goes on, beside the wake-up
+  begin=$(server_ms)
+  give
+  kill -CONT "${PIDS[first]}"
+  finish "${PIDS[first]}"
+  exits 143
+  all_served second
+  no_stall_over 900 "$begin" # the seat would have been kept for 1 s
+}
+
+# ---- the dead
+
+@test "a crashed holder is replaced when its lease ends, not a poll later" {
+  local end
+  hold job --ttl 3
+  line_up next
+  kill -KILL "$HOLDER"
+  end=$(($(server_ms) + $(cli PTTL rlock:job)))
+  all_served next
+  end=$(($(granted_ms next) - end))
+  ((end >= -10 && end < 400)) || fail "served $end ms after the lease"
+}
+
+@test "a waiter killed right when it was handed the lock costs a second" {
+  local begin
+  take
+  line_up first
+  line_up second
+  kill -STOP "${PIDS[first]}"
+  begin=$(server_ms)
+  give
+  kill -KILL "${PIDS[first]}"
+  all_served second
+  no_stall_over 1500 "$begin"
+}
+
+@test "a waiter that was stopped when it was handed the lock does not use it when it goes on" {
+  take
+  line_up first
+  THEN='sleep 0.5; echo second-ended >>'$T/log line_up second
+  kill -STOP "${PIDS[first]}"
+  give
+  wait_for_text second "$T/log"
+  kill -CONT "${PIDS[first]}"
+  local name
+  for name in second first; do
+    finish "${PIDS[$name]}"
+    exits 0
+  done
+  same "$(awk '{print $1}' "$T/log" | xargs)" 'second second-ended first'
+}
+
+@test "a waiter whose connections have died in silence comes to its turn, however busy the lock is" {
+  local near=$RLOCK_REDIS pid busy=()
+  take
+  start_proxy
+  line_up far --timeout 500ms
+  network strand
+  RLOCK_REDIS=$near
+  for _ in 1 2; do
+    start busy sh -c 'while [ ! -e "$0/end" ]; do rlock run --key job -- sleep .1; done' "$T"
+    busy+=("$PID")
+  done
+  give
+  wait_until 10 gone "${PIDS[far]}" # without luck it took 20 s and more
+  touch "$T/end"
+  for pid in "${PIDS[far]}" "${busy[@]}"; do
+    finish "$pid"
+    exits 0
+  done
+}
+
+@test "a queue whose waiters have all died does not hinder anybody" {
+  local i
+  take
+  for i in {1..5}; do line_up "$i"; done
+  for i in {1..5}; do kill -KILL "${PIDS[$i]}"; done
+  for i in {1..5}; do finish "${PIDS[$i]}"; done
+  give
+  try run --key job -n -- true
+  exits 0
+  nothing_but_meta
+}
+
+@test "who slept longer than it was told, because messages said so, still has its place" {
+  local reader
+  take --shared
+  reader=$TOKEN
+  take --shared
+  line_up first
+  line_up second
+  sleep 1.5 # of the 2 s that the first may sleep
+  RLOCK_TOKEN=$reader try release job
+  sleep 1.8 # now the 2 s and a grace of 1 s have passed
+  give
+  all_served first second
+}
+
+@test "two messages at once: the second counts too" {
+  local begin
+  take
+  line_up slow
+  kill -STOP "${PIDS[slow]}"
+  cli PUBLISH "$(cli PUBSUB CHANNELS '*')" 1900
+  begin=$(server_ms)
+  give
+  kill -CONT "${PIDS[slow]}"
+  all_served slow
+  no_stall_over 1500 "$begin"
+}
+
+# ---- connections
+
+@test "a connection that is killed while waiting keeps the place" {
+  local type
+  take
+  line_up first
+  line_up second
+  for type in pubsub normal pubsub; do
+    cli CLIENT KILL TYPE $type SKIPME yes
+    wait_until "$PATIENCE" listening 2
+    wait_until "$PATIENCE" waiting 2
+  done
+  give
+  all_served first second
+}
+
+@test "who was taken for dead while its connection was away has its place again" {
+  take
+  line_up first
+  line_up second
+  kill -STOP "${PIDS[first]}"
+  cli CLIENT KILL TYPE pubsub
+  wait_until "$PATIENCE" waiting 1 # the second has come back and found the first gone
+  kill -CONT "${PIDS[first]}"
+  wait_until "$PATIENCE" waiting 2
+  give
+  all_served first second
+}
+
+@test "a server that restarts keeps the queue's order, where it keeps the lock" {
+  local name
+  stop_redis
+  start_redis --appendonly yes --appendfsync always
+  take
+  for name in first second third; do line_up $name; done
+  stop_redis
+  try_port "$REDIS_PORT" --appendonly yes --appendfsync always
+  SERVERS+=("$REDIS_PID")
+  wait_until "$PATIENCE" listening 3
+  wait_until "$PATIENCE" waiting 3
+  exists rlock:job
+  give
+  all_served first second third
+}
+
+@test "a server that restarts empty is asked again, by all who wait" {
+  local name
+  take
+  for name in first second third; do line_up $name; done
+  stop_redis
+  try_port "$REDIS_PORT"
+  SERVERS+=("$REDIS_PID")
+  for name in first second third; do
+    finish "${PIDS[$name]}"
+    exits 0
+  done
+  same "$(awk '{print $1}' "$T/log" | sort | xargs)" 'first second third'
+  wait_until 5 nothing_but_meta
+}
+
+@test "where subscribing is forbidden rlock polls, and says so with -v" {
+  local rule
+  cli ACL WHOAMI || skip "this server has no ACL"
+  take
+  export RLOCK_USERNAME=poller RLOCK_PASSWORD=secret
+  for rule in '-subscribe allchannels' 'resetchannels'; do
+    # shellcheck disable=SC2086 # two rules
+    cli ACL SETUSER poller reset on '>secret' '~*' +@all $rule
+    start poller rlock run --key job -v -- true
+    wait_for_text 'polls' "$T/poller.err"
+    absent "$QUEUE"
+    give
+    finish "$PID"
+    exits 0
+    take
+    try run --key job -w 400ms -- true
+    exits 75
+    ((TOOK >= 400 && TOOK < 4000)) || fail "took $TOOK ms"
+    [[ $ERR != *polls* ]]
+  done
+}

@@ -1,0 +1,247 @@
+# Several --redis: independent servers, of which a majority decides.
+
+load ../support/helpers
+load ../support/servers
+load ../support/supervision
+
+setup() {
+  hermetic
+  start_quorum 5
+}
+
+exists() { # KEY: on a majority
+  local port count=0
+  for port in "${QUORUM_PORTS[@]}"; do count=$((count + $(cli_at "$port" EXISTS "$1"))); done
+  ((count >= 3))
+}
+
+# fastest_run: microseconds that a run takes which does nothing; the fastest of many, so that it is rlock that is
+# measured, and not who else uses the machine
+fastest_run() {
+  local begin
+  for _ in {1..40}; do
+    begin=${EPOCHREALTIME/./}
+    timeout "$PATIENCE" rlock run --key job --ttl 1s -- true || return
+    echo $((${EPOCHREALTIME/./} - begin))
+  done | sort -n | head -n 1
+}
+
+# hold_briefly KEY: a lease of 1 s, which is all that --max-lease allows, on a loaded machine too; sets HOLDER and FENCE
+hold_briefly() {
+  # shellcheck disable=SC2016 # the command's shell expands it
+  start holder rlock run --key "$1" --ttl 1s --kill-after 50ms -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  HOLDER=$PID
+  wait_until "$PATIENCE" is_held_or_gone
+  FENCE=$(<"$T/holder.out")
+  [[ -n $FENCE ]] || fail "rlock run ended: $(<"$T/holder.err")"
+}
+
+is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
+
+@test "all of them have the lock while it is held, with one fence, and none afterwards" {
+  local port
+  # One that lagged, on a busy machine, has it, and the same fence, from a renewal on.
+  # shellcheck disable=SC2016 # the command's shell expands it
+  try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
+    until rlock status job --json >"$0" &&
+      jq -e ".[0] | (.servers | all(.state == \"held\")) and .holders[0].fence" "$0" >&2; do sleep 0.1; done
+    cat "$0"; rlock status job >"$0"' "$T/table"
+  exits 0
+  same "$(sed 1d <<<"$OUT" | jq -c '.[0] | [.state, .holders[0].fence, .waiting, (.servers | map(.state) | unique)]')" \
+    "[\"held\",$(head -n 1 <<<"$OUT"),null,[\"held\"]]"
+  matches "$(<"$T/table")" "job +held .* no queue"
+  # A server that lagged may learn of the lock after its release: there the lease ends it.
+  for port in "${QUORUM_PORTS[@]}"; do wait_until 3 released_at "$port"; done
+}
+
+released_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 0 ]]; } # PORT
+
+@test "two down, one killed and one frozen: under 3 times the healthy time, the holder undisturbed" {
+  local healthy crippled
+  hold_briefly held
+  healthy=$(fastest_run)
+  kill -KILL "${QUORUM_PIDS[0]}"
+  freeze "${QUORUM_PIDS[1]}"
+  crippled=$(fastest_run)
+  echo "# $healthy us, two down $crippled us" >&3
+  # On a busy machine the 3 ms for the missing ones take longer; waiting for their answers would take 100 at least.
+  ((crippled < 3 * healthy || crippled < healthy + 20000)) || fail "$healthy us, then $crippled"
+  sleep 2 # two leases
+  if gone "$HOLDER"; then fail "the holder was disturbed"; fi
+  try status held
+  exits 0
+  matches "$OUT" "held +held"
+  matches "$OUT" "${QUORUM_PORTS[1]} +(no answer|unreachable)"
+}
+
+# hold_with_witness: a run of key job; HOLDER
+hold_with_witness() {
+  run_witness --ttl 1s --kill-after 50ms -- stubborn child setsid double
+  HOLDER=$PID
+}
+
+# stopped_since MS: whatever was granted or renewed before that moment, the command died inside that lease
+stopped_since() {
+  finish "$HOLDER"
+  exits 76
+  silent_since $(($1 + 1000))
+}
+
+@test "three down: nothing new starts, what is held is stopped in time, and each server is named" {
+  local n down
+  hold_with_witness
+  for n in 0 1 2; do kill -KILL "${QUORUM_PIDS[n]}"; done
+  down=$(now_ms)
+  try run --key other --ttl 1s -- touch "$T/started"
+  exits 69
+  contains "$ERR" "2 of 5 servers answered, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: "
+  contains "$ERR" "redis://127.0.0.1:${QUORUM_PORTS[2]}: "
+  [[ ! -e $T/started ]]
+  stopped_since "$down"
+  try status
+  exits 69
+  try status job
+  exits 69
+}
+
+@test "a majority that freezes stops the holder in time" {
+  local n down
+  hold_with_witness
+  for n in 0 1 2; do freeze "${QUORUM_PIDS[n]}"; done
+  down=$(now_ms)
+  stopped_since "$down"
+}
+
+@test "a server restarted empty does not vote while young, and is brought back when it is old enough" {
+  hold_briefly held
+  kill -KILL "${QUORUM_PIDS[0]}"
+  wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
+  restart_server 0
+  for n in 1 2; do kill -KILL "${QUORUM_PIDS[n]}"; done
+  try run --key job --ttl 1s -n --timeout 100ms -- true
+  exits 69
+  contains "$ERR" "redis://127.0.0.1:${QUORUM_PORTS[0]}: up for 0ms; "
+  finish "$HOLDER"
+  exits 76
+}
+
+@test "servers that are all too young to vote: the cause is named" {
+  refuses 69 "0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for " \
+    run --key job --max-lease 1h -n -- true
+  contains "$ERR" "who is up for less than --max-lease may have forgotten a lock and does not vote"
+}
+
+@test "a majority that has forgotten gives the lock to nobody while it may be held" {
+  local n command
+  for n in 3 4; do kill -KILL "${QUORUM_PIDS[n]}"; done
+  hold_briefly job
+  command=$(pgrep -P "$(pgrep -P "$HOLDER")")
+  kill -KILL "${QUORUM_PIDS[0]}"
+  for n in 0 3 4; do
+    wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
+    restart_server "$n"
+  done
+  # shellcheck disable=SC2016 # the command's shell expands it
+  try run --key job --ttl 1s -- sh -c '! kill -0 "$0" && echo "$RLOCK_FENCE"' "$command"
+  exits 0
+  ((OUT > FENCE)) || fail "$OUT after $FENCE"
+  finish "$HOLDER"
+  exits 76
+}
+
+@test "a server that missed out is given the lock again, and the fence" {
+  hold_briefly held
+  kill -KILL "${QUORUM_PIDS[0]}"
+  wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
+  restart_server 0
+  wait_until "$PATIENCE" fence_is "${QUORUM_PORTS[0]}" "$FENCE"
+  cli_at "${QUORUM_PORTS[1]}" DEL rlock:held >/dev/null
+  wait_until "$PATIENCE" fence_is "${QUORUM_PORTS[1]}" "$FENCE"
+  if gone "$HOLDER"; then fail "the holder was disturbed"; fi
+}
+
+fence_is() { [[ $(cli_at "$1" HVALS rlock:held) == *" $2 "* ]]; } # PORT FENCE
+
+restart_server() { # INDEX
+  REDIS_SOCK=$(mktemp -d "$T/redis.XXXXXX")/sock
+  wait_until "$PATIENCE" try_port "${QUORUM_PORTS[$1]}"
+  QUORUM_PIDS[$1]=$REDIS_PID
+  SERVERS+=("$REDIS_PID")
+}
+
+@test "200 contended rounds while servers are restarted empty: never two at once, fences ever larger" {
+  local buyer buyers=() n
+  echo 0 >"$T/owner"
+  for buyer in {1..10}; do
+    # shellcheck disable=SC2016 # the command's shell expands it
+    start "buyer$buyer" bash -c 'for n in {1..20}; do "$@" || exit; done' - \
+      rlock run --key job --ttl 1s -- bash -c 'mkdir "$0/inside" || echo overlap
+        echo "$RLOCK_FENCE" >>"$0/fences"; rmdir "$0/inside"' "$T"
+    buyers+=("$PID")
+  done
+  for n in 0 1; do
+    wait_until "$PATIENCE" at_least_lines $((40 * (n + 1)))
+    kill -KILL "${QUORUM_PIDS[n]}"
+    wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
+    restart_server "$n"
+    wait_until "$PATIENCE" votes "${QUORUM_PORTS[n]}"
+  done
+  for buyer in "${buyers[@]}"; do
+    wait_until 60 gone "$buyer"
+    finish "$buyer"
+    exits 0
+  done
+  same "$(cat "$T"/buyer*.out)" ''
+  same "$(wc -l <"$T/fences")" 200
+  sort -nuc "$T/fences"
+}
+
+at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
+
+@test "leases longer than --max-lease are refused" {
+  for verb in "run --key job --ttl 2s -- true" "acquire job --ttl 2s" \
+    "renew job --ttl 2s --token $(printf '%032d' 1)" "run --key job -- true"; do
+    # shellcheck disable=SC2086 # words
+    try $verb
+    exits 64
+    contains "$ERR" "--max-lease"
+  done
+}
+
+@test "held: 75 at once with -n, a wait that ends, and a forced release" {
+  hold_briefly job
+  try run --key job --ttl 1s -n -- true
+  exits 75
+  contains "$ERR" "held by"
+  try run --key job --ttl 1s --wait 300ms -- true
+  exits 75
+  try release job --force
+  exits 0
+  matches "$OUT" '^job: evicted [^ ]+ pid [0-9]+'
+  finish "$HOLDER"
+  exits 76
+}
+
+@test "acquire, renew and release by token; a nested run re-enters" {
+  local token
+  token=$(rlock acquire job --ttl 1s)
+  try renew job --ttl 1s --token "$token"
+  exits 0
+  try release job --token "$token"
+  exits 0
+  try release job --token "$token"
+  exits 1
+  try run --key job --ttl 1s -- rlock run --key job --ttl 1s -n -- echo nested
+  exits 0
+  same "$OUT" nested
+}
+
+# Of three servers with two seats each, three holders could have two servers each.
+@test "slots are refused: majorities would admit more than there are" {
+  try run --key job --ttl 1s --slots 2 -- touch "$T/ran"
+  exits 64
+  contains "$ERR" '--slots'
+  [[ ! -e $T/ran ]]
+  try run --key job --ttl 1s --slots 1 -- true
+  exits 0
+}

@@ -1,0 +1,221 @@
+# Runs inside runs: whoever holds a lock already does not wait for itself, and nobody else is let in by that.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
+
+load ../support/helpers
+
+# How often the lock job is held, from inside.
+COUNT='rlock status job --json | jq .[0].holders[0].count'
+
+@test "A inside B inside A does not wait for itself, and is counted right" {
+  try run --key job -- sh -c "$COUNT
+    rlock run --key other -- rlock run --key job -- sh -c '
+      $COUNT
+      rlock run --key job -n -- sh -c \"$COUNT\"
+      $COUNT'
+    $COUNT"
+  exits 0
+  same "$(xargs <<<"$OUT")" '1 2 3 2 1'
+  same "$ERR" ''
+  absent rlock:job
+  absent rlock:other
+}
+
+@test "a nested run has the same token and fence, and a slot has the same number" {
+  local show='echo "$RLOCK_KEY $RLOCK_TOKEN $RLOCK_FENCE $RLOCK_SLOT"'
+  try acquire job --slots 3
+  try run --key job --slots 3 -- sh -c "$show; rlock run --key job --slots 3 -- sh -c '$show'"
+  exits 0
+  matches "$OUT" '^job [0-9a-f]{32} [0-9]+ 1'
+  same "${OUT%$'\n'*}" "${OUT#*$'\n'}"
+}
+
+@test "names with spaces, percent and equals signs are told apart" {
+  local name='100% a=b c'
+  try run --key "$name" -- rlock run --key other -- rlock run --key "$name" -n -- true
+  exits 0
+  try run --key "$name" -- rlock run --key '100% a' -n -- true
+  exits 0
+}
+
+@test "renewals go on at every level, whoever is slower" {
+  local ttl
+  for ttl in '2 8' '8 2'; do
+    try run --key job --ttl "${ttl% *}" -- rlock run --key job --ttl "${ttl#* }" -- \
+      sh -c "sleep 2.4; $REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job"
+    exits 0
+    same "$OUT$ERR" 1
+    absent rlock:job
+  done
+}
+
+@test "an inner run that ends leaves the outer one its lock, renewed" {
+  start outer rlock run --key job --ttl 2 -- \
+    sh -c "rlock run --key job --ttl 2 -- true; echo inner is over; until [ -e $T/over ]; do sleep .02; done"
+  wait_for_text 'inner is over' "$T/outer.out"
+  sleep 2.4
+  try run --key job -n -- true
+  exits 75
+  touch "$T/over"
+  finish "$PID"
+  exits 0
+  absent rlock:job
+}
+
+@test "an inner run that outlives the outer one keeps the lock" {
+  start outer rlock run --key job --ttl 2 -- \
+    sh -c "setsid rlock run --key job --ttl 2 -- sh -c 'touch $T/in; until [ -e $T/over ]; do sleep .02; done' &
+      until [ -e $T/in ]; do sleep .02; done"
+  finish "$PID"
+  exits 0
+  sleep 2.4
+  try run --key job -n -- true
+  exits 75
+  touch "$T/over"
+  wait_until 5 absent rlock:job
+}
+
+@test "siblings inside a run exclude each other" {
+  try run --key job -- sh -c '
+    for i in 1 2 3 4; do
+      rlock run --key part -q -- sh -c "mkdir \"$0\" && sleep .05 && rmdir \"$0\"" &
+      pids="$pids $!"
+    done
+    for pid in $pids; do wait $pid || exit 1; done' "$T/alone"
+  exits 0
+  same "$ERR" ''
+}
+
+@test "strangers wait as long as any level holds" {
+  try run --key job -- rlock run --key job -- env -u RLOCK_HELD rlock run --key job -n -- true
+  exits 75
+}
+
+# ---- what was inherited is only believed while it holds
+
+@test "an inherited token that does not hold any more gives nothing" {
+  try run --key job --on-lost warn -- sh -c "
+    $REDIS_CLI -s $REDIS_SOCK DEL rlock:job
+    stranger=\$(RLOCK_HELD= rlock acquire job)
+    rlock run --key job -n -- touch $T/ran
+    echo \$?"
+  same "${OUT##*$'\n'}" 75
+  [[ ! -e $T/ran ]]
+}
+
+@test "an inherited token that does not hold any more is not used to take the lock anew" {
+  try run --key job --on-lost warn -- sh -c "
+    $REDIS_CLI -s $REDIS_SOCK DEL rlock:job >&2
+    outer=\$RLOCK_TOKEN
+    rlock run --key job -- sh -c '[ \$RLOCK_TOKEN != \$0 ] && echo anew' \$outer"
+  same "$OUT" anew
+}
+
+@test "a malformed or foreign RLOCK_HELD is not believed" {
+  local held
+  hold job
+  for held in job job= job=x "job=$(printf '%032d' 0)" "%6aob=$(printf '%032d' 0)" '===' $'\xff\n'; do
+    RLOCK_HELD=$held RLOCK_PREFIX=rlock: try run --key job -n -- true
+    exits 75
+  done
+}
+
+@test "another server and another prefix are not mixed up" {
+  local other
+  other=$RLOCK_REDIS
+  start_redis
+  try run --key job -- rlock run --key job --redis "$other" -- sh -c "$COUNT"
+  exits 0
+  same "$OUT" 1
+  try run --key job -- rlock run --key job --prefix app: -- sh -c "$COUNT"
+  exits 0
+  same "$OUT" 1
+  try acquire job --prefix app:
+  try run --key job -- rlock run --key job --prefix app: -n -- true
+  exits 75
+}
+
+# ---- modes
+
+@test "exclusive inside shared is refused at once: it would wait for itself" {
+  try run --key job --shared -- rlock run --key job -E 0 -- touch "$T/ran"
+  exits 64
+  contains "$ERR" 'already held shared by this run'
+  [[ ! -e $T/ran ]]
+  absent rlock:job
+}
+
+@test "shared inside shared, and shared inside exclusive" {
+  try run --key job --shared -- rlock run --key job --shared -- sh -c "$COUNT"
+  exits 0
+  same "$OUT" 2
+  try run --key job -- rlock run --key job --shared -- rlock run --key job -- sh -c "$COUNT"
+  exits 0
+  same "$OUT" 3 # exclusive stays what it is
+}
+
+@test "a reader re-enters past a waiting writer" {
+  start writer true
+  try run --key job --shared -- sh -c "
+    env -u RLOCK_HELD rlock run --key job -- touch $T/written 2>$T/writer.err &
+    until grep -qs waiting $T/writer.err; do sleep .02; done
+    rlock run --key job --shared -n -- test ! -e $T/written"
+  exits 0
+  wait_until 5 test -e "$T/written"
+}
+
+@test "other slots inside slots are refused: 64, both numbers" {
+  try run --key job --slots 3 -- rlock run --key job --slots 2 -- touch "$T/ran"
+  exits 64
+  contains "$ERR" 'slots 3'
+  contains "$ERR" 'slots 2'
+  try run --key job --slots 3 -- rlock run --key job -- touch "$T/ran" # others may hold the other two
+  exits 64
+  [[ ! -e $T/ran ]]
+}
+
+# ---- renew and release from inside
+
+@test "renew from inside lengthens the lease that the run keeps" {
+  try run --key job --ttl 2 -- sh -c "rlock renew --ttl 60 && sleep 1 && $REDIS_CLI -s $REDIS_SOCK PTTL rlock:job"
+  exits 0
+  ((OUT > 50000)) || fail "$OUT" # the renewals since have not shortened it
+  same "$ERR" ''
+}
+
+@test "release from inside frees the lock, and the run goes on and ends with the command's status" {
+  start outer rlock run --key job --ttl 1 -- \
+    sh -c "rlock release; echo released; until [ -e $T/over ]; do sleep .02; done; exit 7"
+  wait_for_text released "$T/outer.out"
+  absent rlock:job
+  try acquire job # somebody else's now
+  exits 0
+  sleep 1 # a renewal finds it gone
+  touch "$T/over"
+  finish "$PID"
+  exits 7
+  same "$(cli HEXISTS rlock:job "$OUT")" 1
+  contains "$(<"$T/outer.err")" 'released by its command'
+}
+
+@test "release from inside an inner run frees all levels, and all go on" {
+  try run --key job --ttl 1 -- sh -c "
+    rlock run --key job -- sh -c 'rlock release; sleep 1; exit 3'
+    echo \$?
+    rlock run --key job -- sh -c '$COUNT'
+    exit 5"
+  exits 5
+  same "$(xargs <<<"$OUT")" '3 1'
+}
+
+@test "a command that releases and ends at once: its status, and no warning" {
+  try run --key job -- sh -c 'rlock release; exit 4'
+  exits 4
+  [[ $ERR != *'not ours'* ]] || fail "$ERR"
+}
+
+@test "a second release from inside finds nothing: 1" {
+  try run --key job -- sh -c 'rlock release; rlock release; echo $?'
+  exits 0
+  same "$OUT" 1
+}

@@ -1,0 +1,249 @@
+# rlock check: whether this Redis can be trusted with locks, and the rights that rlock needs there, no more.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # jq and sh expand them; each test is a shell of its own
+
+load ../support/helpers
+
+# says GRADE TOPIC [PART]: check printed such a line
+says() {
+  matches $'\n'"$OUT" $'\n'"$1"' +'"$2"' [^'$'\n'']*'"${3-}"
+}
+
+# as_user USER: rlock is that user from now on, whose password is in a file
+as_user() {
+  echo PASSWORD >"$T/password"
+  chmod 600 "$T/password"
+  export RLOCK_USERNAME=$1 RLOCK_PASSWORD_FILE=$T/password
+}
+
+# The line that check prints.
+acl_line() {
+  try check "$@"
+  grep '^ACL SETUSER ' "$T/out"
+}
+
+# paste LINE: as into redis-cli's prompt
+paste() { same "$(cli <<<"$1")" OK; }
+
+# Everything that a lock can go through, as whoever we are; each step ends well.
+live() {
+  local waiter
+  cli DEL go
+  try run --key job -- true
+  exits 0
+  start holder rlock run --key job -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$T/go"
+  wait_held job
+  start waiter rlock run --key job --wait 20 -- rlock renew
+  waiter=$PID
+  wait_until "$PATIENCE" exists '{rlock:job}:queue'
+  try status
+  exits 0
+  try status job
+  exits 0
+  try run --key job -n -- true
+  exits 75
+  touch "$T/go"
+  finish "$waiter"
+  exits 0
+  rm "$T/go"
+  try acquire 'x{tag}' --slots 2
+  exits 0
+  try release 'x{tag}' --token "$OUT"
+  exits 0
+  try acquire job
+  exits 0
+  try release job --force
+  exits 0
+  try check
+  exits 0
+}
+
+@test "a fit server: a line each, 0, and nothing left on it" {
+  stop_redis
+  start_redis --appendonly yes
+  try check
+  exits 0
+  same "$ERR" ''
+  says ok reachable "$RLOCK_REDIS in [0-9.]+ ms"
+  says ok version '[5-9]\.'
+  says ok role master
+  says ok eviction noeviction
+  says ok persistence append-only
+  says ok replicas none
+  says ok clock
+  says ok permissions
+  same "$(grep -vcE '^(ok|warn|FAIL) |^ACL SETUSER ' "$T/out")" 0
+  same "$(cli DBSIZE)" 0
+}
+
+@test "without persistence: a warning, and still 0" {
+  try check
+  exits 0
+  says warn persistence off
+  cli CONFIG SET save '3600 1'
+  try check
+  exits 0
+  says warn persistence snapshots
+}
+
+@test "a policy that evicts: a warning, and with a maxmemory a failure, 1" {
+  cli CONFIG SET maxmemory-policy allkeys-lru
+  try check
+  exits 0
+  says warn eviction allkeys-lru
+  cli CONFIG SET maxmemory 100mb
+  try check
+  exits 1
+  says FAIL eviction allkeys-lru
+  same "$ERR" ''
+}
+
+@test "a replica is no place for locks: 1, naming its master" {
+  local master=$REDIS_PORT
+  start_redis --replicaof 127.0.0.1 "$master"
+  try check
+  exits 1
+  says FAIL role "127.0.0.1:$master"
+}
+
+@test "replicas are counted" {
+  local url=$RLOCK_REDIS
+  start_redis --replicaof 127.0.0.1 "$REDIS_PORT"
+  export RLOCK_REDIS=$url
+  wait_until "$PATIENCE" in_step
+  try check
+  exits 0
+  says ok replicas 1
+}
+in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
+
+@test "nobody there: 69, on stdout and on stderr" {
+  try check --redis redis://127.0.0.1:1
+  exits 69
+  says FAIL reachable 127.0.0.1:1
+  matches "$ERR" '^rlock: redis://127.0.0.1:1: '
+}
+
+@test "a wrong password: 77, not shown" {
+  cli CONFIG SET requirepass s3cret
+  RLOCK_PASSWORD=wr0ng try check
+  exits 77
+  [[ $OUT$ERR != *wr0ng* ]]
+  RLOCK_PASSWORD=s3cret try check
+  exits 0
+}
+
+@test "several servers: each is examined, one that is away is a failure, a majority away is 69" {
+  local one=$RLOCK_REDIS two
+  start_redis
+  two=$RLOCK_REDIS
+  unset RLOCK_REDIS
+  try check -r "$one" -r "$two" -r "$one"
+  exits 0
+  says ok version "$two: "
+  try check -r "$one" -r "$two" -r redis://127.0.0.1:1
+  exits 1
+  try check -r "$one" -r redis://127.0.0.1:2 -r redis://127.0.0.1:1
+  exits 69
+}
+
+@test "--json tells the same" {
+  try check --json
+  exits 0
+  query --arg url "$RLOCK_REDIS" '.exit_status == 0 and .servers[0].server == $url and
+    (.servers[0].findings | map({(.topic): .result}) | add | .reachable == "ok" and .persistence == "warn")'
+  query '.acl[0] | startswith("ACL SETUSER ")'
+}
+
+@test "the line that it prints suffices for everything that rlock does" {
+  local line
+  line=$(acl_line)
+  same "$(wc -l <<<"$line")" 1
+  paste "$line"
+  as_user rlock
+  live
+}
+
+@test "every right in the line is needed: without it something fails, with 77" {
+  local line right failed
+  line=$(acl_line)
+  paste "$line"
+  as_user rlock
+  # What has to do with waking is passed over when it is refused: waiting then takes longer. --replicas alone WAITs, and
+  # only a server that knows the scripts is spared EVAL.
+  # shellcheck disable=SC2013 # they are words
+  for right in $(grep -oE '[+][a-z]+' <<<"$line"); do
+    case $right in +publish | +pubsub | +subscribe | +wait | +info) continue ;; esac
+    cli SCRIPT FLUSH
+    cli ACL SETUSER rlock "-${right#+}"
+    failed=$(try_all | tr '\n' ' ')
+    cli ACL SETUSER rlock "$right"
+    cli DEL rlock:job # who may not release it leaves it
+    contains " $failed " ' 77 ' || fail "nothing failed with 77 without $right: $failed"
+  done
+}
+
+# The statuses of what rlock does, in short.
+try_all() {
+  local token
+  try acquire job
+  token=$OUT
+  echo "$STATUS"
+  try run --key job --wait 200ms -- true
+  echo "$STATUS"
+  try renew job --token "${token:-00000000000000000000000000000000}"
+  echo "$STATUS"
+  cli SET rlock:string value >&2
+  cli HSET rlock:hash field value >&2
+  try status
+  echo "$STATUS"
+  try release job --token "${token:-00000000000000000000000000000000}"
+  echo "$STATUS"
+  try release job --force
+  echo "$STATUS"
+  rlock acquire shared -s --ttl 500ms >/dev/null 2>&1 || true
+  try acquire shared -s --ttl 500ms
+  try release shared --token "${OUT:-00000000000000000000000000000000}" # another one stays
+  echo "$STATUS"
+}
+
+@test "rights that are missing are a failure that names what was refused" {
+  paste "$(acl_line)"
+  as_user rlock
+  cli ACL SETUSER rlock -hset
+  try check
+  exits 1
+  says FAIL permissions acquire
+  cli ACL SETUSER rlock +hset resetkeys '~other:*'
+  try check
+  exits 1
+  says FAIL permissions
+  cli ACL SETUSER rlock '~rlock:*' '~{rlock:*}:*' resetchannels
+  try check
+  exits 1
+  says FAIL permissions subscribe
+}
+
+@test "the user that we are keeps password and name" {
+  cli ACL SETUSER deploy on '>PASSWORD' '~*' '&*' '+@all'
+  as_user deploy
+  matches "$(acl_line)" '^ACL SETUSER deploy ~'
+}
+
+@test "the line fits the prefix, the database and where the master is" {
+  [[ $(acl_line) != *'+select'* ]]
+  contains "$(acl_line --redis "$RLOCK_REDIS/3")" ' +select'
+  contains "$(acl_line --prefix 'a*b c:')" ' ~a\*b?c:* ~{a\*b?c:*}:* '
+  contains "$(acl_line --prefix '')" ' ~* &*:wake:* +'
+  contains "$(acl_line --prefix '{tag}')" ' ~{tag}* &{tag}*:wake:* +'
+}
+
+@test "with another prefix the line suffices too" {
+  export RLOCK_PREFIX='team a:*:'
+  paste "$(acl_line)"
+  as_user rlock
+  try check
+  exits 0
+  try run --key job -- true
+  exits 0
+}

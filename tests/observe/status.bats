@@ -1,0 +1,313 @@
+# rlock status: every fact about a lock, for people and for jq, and nothing that could fool a terminal.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell; helpers use STATUS
+
+load ../support/helpers
+
+# Nothing that a terminal would act on.
+is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
+
+@test "without locks: a heading, an empty array, 0" {
+  try status
+  exits 0
+  matches "$OUT" $'^KEY +STATE +HOLDER +PID +COMMAND +HELD +LEASE +FENCE +WAITING *$'
+  try status --json
+  exits 0
+  query '. == []'
+}
+
+@test "the table has a row per lock" {
+  hold job --holder deploy@web3
+  try acquire other
+  try status
+  exits 0
+  same "$ERR" ''
+  same "$(wc -l <"$T/out")" 3
+  matches "$OUT" $'\njob +held +deploy@web3 +'"$HOLDER"' +"?sleep 600"? .*[0-9]{16}'
+  matches "$OUT" $'\nother +held '
+  try status job
+  exits 0
+  same "$(wc -l <"$T/out")" 2
+}
+
+@test "--json has every fact about a holder" {
+  hold job --note weekly --ttl 20
+  try status --json
+  exits 0
+  query 'length == 1 and (.[0] | .key == "job" and .state == "held" and .mode == "exclusive" and .waiters == [])'
+  query --arg user "$(id -un)" --arg host "$(uname -n)" --argjson pid "$HOLDER" '.[0].holders | length == 1 and (.[0] |
+    .holder == "\($user)@\($host)" and .user == $user and .host == $host and .pid == $pid and .command == "sleep 600" and
+    .note == "weekly" and .count == 1 and .slot == null and .held_ms >= 0 and .held_ms < 20000 and
+    .lease_ms > 0 and .lease_ms <= 20000 and .fence < 9007199254740992)'
+  query '.[0].holders[0].acquired_at | sub("\\.[0-9]+"; "") | fromdate | now - . | . > -2 and . < 20'
+}
+
+@test "with keys the status tells: 0 all held, 1 some free" {
+  try acquire one
+  try acquire two
+  try status one two
+  exits 0
+  try status one free
+  exits 1
+  matches "$OUT" $'\nfree +free '
+  try status free --json
+  exits 1
+  query '.[0] | .key == "free" and .state == "free" and .holders == []'
+}
+
+@test "a lock is free again after release and expiry" {
+  try acquire job --ttl 500ms
+  wait_until 5 absent rlock:job
+  try status job
+  exits 1
+  try status
+  exits 0
+  same "$(wc -l <"$T/out")" 1
+}
+
+@test "only locks under the prefix are listed, and no key of ours beside them" {
+  try acquire one
+  try acquire two --prefix other:
+  try status --json
+  query '[.[].key] == ["one"]'
+  try status --prefix other: --json
+  query '[.[].key] == ["two"]'
+}
+
+@test "another program's key is foreign, shown with value and lease, and counts as held" {
+  cli SET rlock:job token PX 30000
+  try status job --json
+  exits 0
+  query '.[0] | .key == "job" and .state == "foreign"'
+  contains "$OUT" token
+  cli PERSIST rlock:job
+  try status job
+  exits 0
+  matches "$OUT" $'\njob +foreign .*token.*never'
+  same "$(cli GET rlock:job)" token
+}
+
+@test "foreign keys of other types are shown too, unchanged" {
+  local before key
+  cli RPUSH rlock:list a
+  cli HSET rlock:hash 4d9e:1 1
+  for key in list hash; do
+    before=$(dump "rlock:$key")
+    try status "$key"
+    exits 0
+    matches "$OUT" $'\n'"$key +foreign "
+    same "$(dump "rlock:$key")" "$before"
+  done
+}
+
+@test "looking changes nothing" {
+  local before
+  try acquire job
+  before=$(dump rlock:job; cli KEYS '*' | sort)
+  try status
+  exits 0
+  try status job --json
+  exits 0
+  same "$(dump rlock:job; cli KEYS '*' | sort)" "$before"
+}
+
+@test "escape sequences and newlines are shown escaped in the table and kept in JSON" {
+  local evil=$'\e[31mred\a\nrow 2\r\t\x7f"\\' key=$'a\e[2J\tb'
+  try acquire --key "$key" --holder "$evil" --note "$evil"
+  exits 0
+  try status
+  exits 0
+  same "$(wc -l <"$T/out")" 2
+  is_clean "$T/out"
+  contains "$OUT" '[31mred'
+  try status --json
+  exits 0
+  is_clean "$T/out"
+  query --arg key "$key" '.[0].key == $key'
+  query --arg evil "$evil" '.[0].holders[0] | .holder == $evil and .note == $evil'
+}
+
+@test "bytes that are no UTF-8 leave the table clean and JSON valid" {
+  try acquire --key $'k\xff' --holder $'\xc3(\xf0\x28' --note $'\xed\xa0\x80'
+  exits 0
+  try status
+  exits 0
+  is_clean "$T/out"
+  try status --json
+  exits 0
+  query '.[0].state == "held"'
+  iconv -f UTF-8 -t UTF-8 "$T/out"
+}
+
+@test "a command with control bytes is escaped in the messages about it" {
+  start holder rlock run --key job -- sh -c 'sleep "$0"' 600 $'\e]0;title\a\nx'
+  wait_held job
+  try run --key job -n -- true
+  exits 75
+  same "$(wc -l <"$T/err")" 1
+  is_clean "$T/err"
+  try status
+  same "$(wc -l <"$T/out")" 2
+}
+
+@test "no colour into a pipe" {
+  hold job
+  try status
+  [[ $OUT != *$'\e'* ]]
+}
+
+@test "no Redis there: 69, never free" {
+  try status job --redis redis://127.0.0.1:1
+  exits 69
+  same "$OUT" ''
+  contains "$ERR" 127.0.0.1:1
+  try status --json --redis redis://127.0.0.1:1
+  exits 69
+  same "$OUT" ''
+}
+
+@test "bidirectional and invisible characters are escaped everywhere, wide ones are not" {
+  local evil=$'\u202eevil\u200b\ufeff\u2028\u009b31m' good='дежурный 日本 ☎'
+  try acquire --key "k$evil" --holder "$evil" --note "$evil"
+  try acquire --key good --holder "$good"
+  try status
+  [[ $OUT != *$'\u202e'* && $OUT != *$'\u200b'* && $OUT != *$'\ufeff'* && $OUT != *$'\u2028'* && $OUT != *$'\u009b'* ]]
+  contains "$OUT" '\u{202e}evil'
+  contains "$OUT" "$good"
+  try status --json
+  [[ $OUT != *$'\u202e'* && $OUT != *$'\u009b'* ]]
+  query --arg evil "$evil" 'any(.[]; .key == "k\($evil)" and .holders[0].holder == $evil and .holders[0].note == $evil)'
+}
+
+@test "what others wrote into the key that we read cannot fool the terminal either" {
+  cli SET $'rlock:a\e]0;title\a' $'\e[2J\n\xff\u202e'
+  try status
+  exits 0
+  is_clean "$T/out"
+  same "$(wc -l <"$T/out")" 2
+  cli HSET rlock:b rlock 1 token $'9999999999999 0 1 0 0 l %1b[31m %0a %zz x %e2%80%ae -'
+  try status
+  exits 0
+  is_clean "$T/out"
+  same "$(wc -l <"$T/out")" 3
+  try status --json
+  query 'length == 2'
+}
+
+# on_terminal COMMAND [STEPS]: a shell command on a terminal of 80 columns, and what its user does; sets STATUS and OUT
+on_terminal() {
+  STATUS=0
+  OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c "stty cols 80 rows 24; $1" <<<"${2-}") || STATUS=$?
+}
+
+@test "colour on a terminal, unless NO_COLOR is set or the terminal has none" {
+  try acquire job
+  on_terminal 'rlock status'
+  matches "$OUT" $'\e\\[32mheld\e\\[0m'
+  NO_COLOR=1 on_terminal 'rlock status'
+  [[ $OUT == *held* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
+  on_terminal 'TERM=dumb rlock status'
+  [[ $OUT == *held* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
+}
+
+@test "rows fit a terminal, and are whole in a pipe" {
+  local long
+  long=$(printf '%60s' '' | tr ' ' x)
+  try acquire "$long" --holder "$long日本日本"
+  NO_COLOR=1 on_terminal 'rlock status'
+  contains "$OUT" '…'
+  same "$(tr -d '\r' <<<"$OUT" | LC_ALL=C.UTF-8 awk 'length > 80' | wc -l)" 0
+  matches "$OUT" ' [0-9]{16} ' # the fence is not cut
+  try status
+  contains "$OUT" " $long日本日本 "
+}
+
+@test "--watch draws it again until interrupted" {
+  start watch rlock status --watch
+  wait_for_text KEY "$T/watch.out"
+  try acquire job
+  wait_for_text 'job  held' "$T/watch.out"
+  try release job --token "$OUT"
+  wait_until "$PATIENCE" redrawn_without_job
+  kill -INT "$PID"
+  finish "$PID"
+  exits 130
+  same "$(<"$T/watch.err")" ''
+}
+redrawn_without_job() { [[ $(tail -n 2 "$T/watch.out") == KEY*$'\n'KEY* ]]; }
+
+@test "--watch on a terminal redraws in place, and shows that Redis is away" {
+  on_terminal 'rlock status --watch' "expect KEY
+expect KEY
+do kill -STOP $REDIS_PID
+expect no answer
+do kill -CONT $REDIS_PID
+expect KEY
+key C"
+  exits 130
+  contains "$OUT" $'\e[H'
+}
+
+@test "--watch without Redis from the start: 69" {
+  try status --watch --redis redis://127.0.0.1:1
+  exits 69
+}
+
+@test "--watch --json prints an array a second" {
+  start watch rlock status --watch --json
+  wait_until "$PATIENCE" three_arrays
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+}
+three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''[]'* ]]; }
+
+@test "without a prefix the list shows rlock's and Redisson's locks, and what else is named" {
+  local redisson=f3b8a4c4-1d7d-4d0f-9a54-0d8a8f4e7a11:42
+  cli SET string value
+  cli HSET session user 1
+  cli RPUSH list a
+  cli HSET theirs "$redisson" 1
+  cli PEXPIRE theirs 30000
+  export RLOCK_PREFIX=
+  try acquire ours
+  try status --json
+  exits 0
+  query --arg holder "$redisson" '[.[].key] == ["ours", "theirs"] and
+    (.[1] | .state == "foreign" and .foreign.type == "hash" and .foreign.value == $holder and .foreign.ttl_ms > 20000)'
+  try status
+  matches "$OUT" $'\ntheirs +foreign +hash "'"$redisson"'" '
+  try status string session
+  exits 0
+  matches "$OUT" $'\nsession +foreign +hash '
+  matches "$OUT" $'\nstring +foreign +string "value" '
+}
+
+@test "a huge hash of another program is not read" {
+  cli EVAL "for i = 1, 200000 do redis.call('HSET', KEYS[1], i, i) end" 1 rlock:huge
+  cli CONFIG RESETSTAT
+  try status huge
+  exits 0
+  matches "$OUT" $'\nhuge +foreign +hash '
+  [[ $(cli INFO commandstats) != *cmdstat_hgetall* ]]
+}
+
+@test "5,000 locks are listed in no time, a wide margin for a busy machine included" {
+  try acquire job
+  cli EVAL "local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, 4999 do redis.call('HSET', 'rlock:job' .. i, unpack(fields)) end" 1 rlock:job
+  try status
+  exits 0
+  same "$(wc -l <"$T/out")" 5001
+  [[ $(ldd "$T/bin/rlock") == *lib@(a|t|ub)san* ]] || ((TOOK < 1000)) || fail "$TOOK ms"
+  try status --json
+  query 'length == 5000'
+}
+
+@test "did it run in the last day, and how did it end? Asked with jq" {
+  try run --key nightly -- sh -c 'exit 3'
+  try status nightly --json
+  exits 1
+  query '.[0].last[0] | .exit_status == 3 and .held_ms < 20000 and
+    (.ended_at | sub("\\.[0-9]+"; "") | fromdate > now - 86400)'
+}

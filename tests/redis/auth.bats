@@ -1,0 +1,172 @@
+# Who we are to Redis: passwords from everywhere, users with few permissions, and secrets that stay secret.
+
+load ../support/helpers
+load ../support/servers
+
+setup() {
+  hermetic
+  start_redis --requirepass 'sé:cret@/#'
+  cli() { REDISCLI_AUTH='sé:cret@/#' "$REDIS_CLI" -s "$REDIS_SOCK" --no-auth-warning "$@"; }
+  echo 'sé:cret@/#' >"$T/password"
+  chmod 600 "$T/password"
+}
+
+runs() { # ARG...: a run works
+  try run --key job "$@" -- echo ran
+  exits 0
+  same "$OUT" ran
+}
+
+refused() { # PART ARG...: 77, one line, nothing started
+  try run --key job "${@:2}" -- touch "$T/started"
+  exits 77
+  same "$(wc -l <"$T/err")" 1
+  contains "$ERR" "$1"
+  [[ ! -e $T/started && $ERR != *cret* ]]
+}
+
+with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
+
+@test "no password, and a wrong one, are refused with 77" {
+  refused "a password is needed"
+  with_url ':wrong'
+  refused WRONGPASS
+  with_url 'default:wrong'
+  refused WRONGPASS
+  with_url 'nobody'
+  refused WRONGPASS
+  same "$(cli DBSIZE)" 0
+}
+
+@test "a password where the server wants none is refused" {
+  stop_redis
+  start_redis
+  with_url ':some-password'
+  try run --key job -- true
+  exits 77
+  contains "$ERR" "without any password configured"
+}
+
+@test "the password of a URL, percent-encoded or not" {
+  with_url ':s%C3%A9%3Acret%40%2F%23'
+  runs
+  same "$ERR" ''
+  with_url 'default:sé:cret@/%23'
+  runs
+}
+
+@test "the password of a file, RLOCK_PASSWORD and REDISCLI_AUTH, the more special first" {
+  runs --password-file "$T/password"
+  RLOCK_PASSWORD_FILE=$T/password runs
+  RLOCK_PASSWORD='sé:cret@/#' REDISCLI_AUTH=wrong runs
+  REDISCLI_AUTH='sé:cret@/#' runs
+  RLOCK_PASSWORD_FILE=$T/password RLOCK_PASSWORD=wrong runs
+  with_url ':s%C3%A9%3Acret%40%2F%23'
+  RLOCK_PASSWORD=wrong runs
+}
+
+@test "a password on the command line works and is warned about once; one in the environment is not" {
+  try run --key job --redis "redis://:s%C3%A9%3Acret%40%2F%23@127.0.0.1:$REDIS_PORT" -- echo ran
+  exits 0
+  same "$(wc -l <"$T/err")" 1
+  contains "$ERR" "warning: a password on the command line"
+  [[ $ERR != *cret* ]]
+}
+
+@test "password files that others can read are warned about, unusable ones are refused" {
+  chmod 644 "$T/password"
+  runs --password-file "$T/password"
+  contains "$ERR" "can be read by others"
+  : >"$T/empty"
+  printf 'a\0b\n' >"$T/binary"
+  for file in "$T/missing" "$T" "$T/empty" "$T/binary"; do
+    try run --key job --password-file "$file" -- true
+    exits 78
+    contains "$ERR" "password file $file: "
+  done
+}
+
+@test "secrets reach neither ps, nor the command's environment, nor any message" {
+  export RLOCK_PASSWORD='sé:cret@/#' REDIS_URL=redis://:sé:cret@example.org
+  with_url ':sé:cret@/%23'
+  export RLOCK_REDIS
+  # shellcheck disable=SC2016 # the child's shell expands it
+  try run -v --key job -- sh -c 'env; tr "\0" " " </proc/self/cmdline; tr "\0" " " <"/proc/$PPID/cmdline"'
+  exits 0
+  contains "$OUT" "RLOCK_TOKEN="
+  [[ $OUT$ERR != *:cret* ]] || fail "$OUT$ERR"
+  RLOCK_REDIS=redis://:sé:cret@127.0.0.1:1
+  try run -v --key job -- true
+  exits 69
+  [[ $ERR != *cret* ]] || fail "$ERR"
+}
+
+@test "nothing is written before AUTH was answered" {
+  start_fake auth
+  try run --timeout 1s --key job --password-file "$T/password" -- true
+  exits 69
+  same "$(sed -n 2p "$T/fake.out")" "b'*2\r\n\$4\r\nAUTH\r\n\$11\r\ns\xc3\xa9:cret@/#\r\n'"
+  start_fake garbage
+  try run --key job --password-file "$T/password" -- true
+  exits 69
+  [[ $(<"$T/fake.out") != *EVAL* ]]
+}
+
+@test "a password changed while the lock is held: the file is read again on reconnect" {
+  local i
+  hold job --ttl 2s --password-file "$T/password"
+  cli CONFIG SET requirepass new >/dev/null
+  cli() { "$REDIS_CLI" -s "$REDIS_SOCK" --no-auth-warning -a new "$@"; }
+  echo new >"$T/password"
+  for i in 1 2 3; do
+    cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
+    wait_until "$PATIENCE" is_renewed
+  done
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
+
+@test "a user with the permissions that rlock names can do everything" {
+  local rules
+  cli ACL SETUSER poor on '>pw' '+eval' '+evalsha' >/dev/null
+  RLOCK_REDIS=redis://poor:pw@127.0.0.1:$REDIS_PORT
+  refused "rlock needs: ~rlock:* ~{rlock:*}:* &rlock:*:wake:* &{rlock:*}:wake:* +eval"
+  rules=${ERR##*rlock needs: }
+  # shellcheck disable=SC2086 # one word each
+  cli ACL SETUSER good on '>pw' $rules
+  RLOCK_REDIS=redis://good:pw@127.0.0.1:$REDIS_PORT
+  hold job
+  start waiter rlock run -v --key job -- echo next
+  wait_for_text "waiting for job" "$T/waiter.err"
+  try status
+  exits 0
+  contains "$OUT" held
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  finish "$PID"
+  exits 0
+  [[ $(<"$T/waiter.err") != *polls* ]]
+  echo pw >"$T/password"
+  RLOCK_REDIS=redis://good@127.0.0.1:$REDIS_PORT
+  try run --password-file "$T/password" --key '{tag}' --slots 2 --min-hold 1ms -- rlock renew
+  exits 0
+  try run --password-file "$T/password" --key job --prefix 'else*where:' -- true
+  exits 77
+  contains "$ERR" '~else\*where:* '
+}
+
+@test "each verb that is refused says 77" {
+  cli ACL SETUSER reader on '>pw' '~*' '&*' +@read >/dev/null
+  RLOCK_REDIS=redis://reader:pw@127.0.0.1:$REDIS_PORT
+  for verb in "renew job --token $(printf '%032d' 1)" "release job --token $(printf '%032d' 1)" "release job --force" \
+    "acquire job" "status job"; do
+    # shellcheck disable=SC2086 # words
+    try $verb
+    exits 77
+    contains "$ERR" "rlock needs: "
+  done
+}

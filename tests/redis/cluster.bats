@@ -1,0 +1,155 @@
+# redis-cluster://: three masters with a replica each.
+
+load ../support/helpers
+load ../support/servers
+
+setup() { hermetic; }
+
+at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
+
+@test "locks of every slot, by way of any node; status knows all masters; a dead node in the URL does no harm" {
+  local n key
+  start_cluster
+  for n in {1..9}; do
+    try run --key "job$n" -- true
+    exits 0
+  done
+  try run --key 'a{tag}b' -- rlock status 'a{tag}b' '{tag}'
+  exits 1
+  matches "$OUT" 'a\{tag\}b +held'
+  for key in one two three four five six; do try acquire "$key"; done
+  try status --json
+  exits 0
+  same "$(jq -c '[.[] | select(.state == "held") | .key]' <<<"$OUT")" '["five","four","one","six","three","two"]'
+  try status one two three nobody
+  exits 1
+  same "$(grep -c held <<<"$OUT")" 3
+  RLOCK_REDIS=redis-cluster://127.0.0.1:1,127.0.0.1:${NODES[4]}
+  try run --key job1 -- rlock renew
+  exits 0
+  kill -STOP "${NODE_PIDS[5]}"
+  RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[5]},127.0.0.1:${NODES[1]} try run --key job1 -- true
+  exits 0
+}
+
+@test "a master fails while it has a held lock: undisturbed, the fence kept, a larger one afterwards" {
+  local index fence
+  start_cluster
+  index=$(node_of rlock:job)
+  # The URL names only the one that will be gone.
+  RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[index]}
+  start holder rlock run -v --key job --ttl 60s --renew-every 500ms -- sh -c 'echo $RLOCK_FENCE; exec sleep 600'
+  HOLDER=$PID
+  wait_until "$PATIENCE" test -s "$T/holder.out"
+  fence=$(<"$T/holder.out")
+  start waiter rlock run --key job -- sh -c 'echo $RLOCK_FENCE'
+  wait_for_text "waiting for job" "$T/waiter.err"
+  wait_until "$PATIENCE" info_says "${NODES[index + 3]}" db0:keys= # the replica has it
+  kill -KILL "${NODE_PIDS[index]}"
+  wait_until "$PATIENCE" info_says "${NODES[index + 3]}" role:master
+  still_renewed
+  waiter_has_its_turn
+  (($(<"$T/waiter.out") > fence))
+}
+
+@test "a slot moves while its lock is held, waited for and released" {
+  local slot from to ids
+  start_cluster
+  from=$(node_of rlock:job)
+  to=$(((from + 1) % 3))
+  slot=$(at 0 CLUSTER KEYSLOT rlock:job)
+  hold job -v --ttl 3s --renew-every 200ms
+  start waiter rlock run --key job -- echo next
+  wait_for_text "waiting for job" "$T/waiter.err"
+  at "$to" CLUSTER SETSLOT "$slot" IMPORTING "$(node_id "$from")"
+  at "$from" CLUSTER SETSLOT "$slot" MIGRATING "$(node_id "$to")"
+  move_key rlock:job # the rest stays: acquire and release now meet TRYAGAIN, a renewal ASK
+  still_renewed
+  try status job
+  exits 69
+  contains "$ERR" TRYAGAIN
+  for key in queue waiters meta; do move_key "{rlock:job}:$key"; done
+  for n in "$to" "$from" 0 1 2; do at "$n" CLUSTER SETSLOT "$slot" NODE "$(node_id "$to")"; done
+  waiter_has_its_turn
+  same "$(<"$T/waiter.out")" next
+  same "$(at "$to" HGET '{rlock:job}:meta' waited)" 1
+}
+
+exists() {
+  local n
+  for n in 0 1 2; do [[ $(at "$n" EXISTS "$1") != 1 ]] || return 0; done
+  return 1
+}
+
+move_key() { at "$from" MIGRATE 127.0.0.1 "${NODES[to]}" "$1" 0 5000; }
+
+@test "a cluster that is down: waited for inside the budget, and named" {
+  start_cluster --cluster-require-full-coverage yes
+  kill -KILL "${NODE_PIDS[1]}" "${NODE_PIDS[4]}"
+  wait_until "$PATIENCE" info_says_cluster "${NODES[0]}" cluster_state:fail
+  try run --key job --wait 300ms -- touch "$T/started"
+  exits 69
+  contains "$ERR" CLUSTERDOWN
+  [[ ! -e $T/started ]]
+}
+
+@test "a master that failed and was not replaced: its locks are not passed over in silence, the others can be looked at" {
+  local here there
+  start_cluster
+  here=$(key_at 0) there=$(key_at 1)
+  kill -KILL "${NODE_PIDS[1]}" "${NODE_PIDS[4]}"
+  wait_until "$PATIENCE" has_failed 1
+  try status
+  exits 69
+  contains "$ERR" "127.0.0.1:${NODES[1]}"
+  try status "$there"
+  exits 69
+  try status "$here"
+  exits 1
+  try check
+  exits 69
+  contains "$OUT" "FAIL  reachable    $RLOCK_REDIS (127.0.0.1:${NODES[1]}): "
+}
+
+key_at() { # INDEX: the first of some that is kept there
+  local key
+  for key in {a..z}; do
+    if (($(node_of "rlock:$key") == $1)); then
+      echo "$key"
+      return
+    fi
+  done
+}
+
+# INDEX: the others agree that it has
+has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
+
+@test "check looks at all masters, and says once what is true of all" {
+  local name
+  start_cluster
+  try check
+  exits 0
+  same "$(grep -c "^ok    reachable .* in [0-9.]* ms" <<<"$OUT")" 3
+  for name in version role eviction persistence replicas permissions; do
+    same "$(grep -c "^[a-z]*  *$name " <<<"$OUT")" 1
+  done
+  contains "$OUT" "role         master"
+  contains "$OUT" "replicas     1; "
+  at 1 CONFIG SET maxmemory-policy allkeys-lru
+  at 1 CONFIG SET maxmemory 100mb
+  try check
+  exits 1
+  contains "$OUT" "FAIL  eviction     127.0.0.1:${NODES[1]}: allkeys-lru can evict a lock"
+  matches "$OUT" "ok    eviction     127.0.0.1:(${NODES[0]}, 127.0.0.1:${NODES[2]}|${NODES[2]}, 127.0.0.1:${NODES[0]}): noeviction"
+}
+
+@test "a user with the rights that check names, at every node, can do everything" {
+  start_cluster
+  become_least "${NODES[@]}"
+  live
+}
+
+@test "a cluster has database 0 alone" {
+  RLOCK_REDIS=redis-cluster://127.0.0.1/1 try run --key job -- true
+  exits 64
+}

@@ -1,0 +1,130 @@
+# Networks and name servers that fail, and servers that are none. (Outages under a held lock: run_lease.bats.)
+
+load ../support/helpers
+load ../support/servers
+load ../support/supervision
+
+setup() { hermetic; }
+
+# unreachable PART: 69 at the first try, one line, nothing started
+unreachable() {
+  try run --key job "${@:2}" -- touch "$T/started"
+  exits 69
+  same "$(wc -l <"$T/err")" 1
+  contains "$ERR" "$1"
+  [[ ! -e $T/started ]]
+}
+
+# in_own_network SCRIPT: as root of a network where 192.0.2.2 is ours, and 192.0.2.9 swallows what it is sent, and where
+# files may be mounted over those of /etc
+in_own_network() {
+  ((EUID == 0)) || skip "only root can make a network of its own"
+  unshare --net --mount true 2>/dev/null || skip "no network namespaces here"
+  start network unshare --net --mount bash -ec "
+    ip link set lo up
+    ip link add hole type veth peer name bottom
+    ip link set bottom up
+    ip link set hole up
+    ip address add 192.0.2.2/24 dev hole
+    ip neighbour add 192.0.2.9 lladdr 02:00:00:00:00:01 dev hole nud permanent
+    $1"
+  finish "$PID"
+}
+
+in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
+
+@test "a port that nobody listens on, a name that nobody has: 69 at once, with the address" {
+  export RLOCK_REDIS=redis://127.0.0.1:1
+  unreachable "redis://127.0.0.1:1: connection failed: Connection refused"
+  in_time 1500
+  RLOCK_REDIS=redis://no-such-host.invalid:1234 unreachable "cannot look up 'no-such-host.invalid': " --timeout 5s
+  RLOCK_REDIS=unix://$T/no.sock unreachable "no.sock: connection failed: No such file or directory"
+}
+
+@test "a --wait does not repeat what never worked" {
+  RLOCK_REDIS=redis://127.0.0.1:1 unreachable "Connection refused" --wait 30s
+  in_time 10000
+}
+
+@test "all addresses of a name are tried" {
+  start_redis --bind ::1
+  RLOCK_REDIS=redis://localhost:$REDIS_PORT
+  getent ahosts localhost | grep -q ::1 || skip "localhost has no IPv6 address here"
+  try run --key job -- true
+  exits 0
+}
+
+@test "an address that swallows packets costs --timeout, and the second address is tried before that" {
+  in_own_network "
+    echo '192.0.2.2 both
+    192.0.2.9 both hole' >'$T/hosts'; mount --bind '$T/hosts' /etc/hosts
+    ! timeout 10 rlock run --redis redis://hole:7 --timeout 500ms --key job -- true || exit 9
+    '$REDIS_SERVER' --bind 192.0.2.2 --port 7777 --protected-mode no --save '' --daemonize no >/dev/null & server=\$!
+    until timeout 10 rlock run --redis redis://both:7777 --key job -- echo ran; do sleep 0.02; done
+    kill \$server; wait || true"
+  exits 0
+  contains "$(<"$T/network.err")" "redis://hole:7: cannot connect in time"
+  contains "$(<"$T/network.out")" ran
+}
+
+@test "a dead name server costs --timeout and no more" {
+  in_own_network "
+    echo 'nameserver 192.0.2.9' >'$T/resolv'; mount --bind '$T/resolv' /etc/resolv.conf
+    before=\$(date +%s%N)
+    status=0; timeout 10 rlock run --redis redis://redis.example.org --timeout 700ms --key job -- true || status=\$?
+    echo \$status \$(((\$(date +%s%N) - before) / 1000000))"
+  exits 0
+  contains "$(<"$T/network.err")" "cannot look up 'redis.example.org' in time"
+  read -r status took <"$T/network.out"
+  same "$status" 69
+  ((took >= 650 && took < 5000)) || fail "$took ms"
+}
+
+@test "servers that are none: 69, one line, little memory" {
+  local mode
+  for mode in garbage partial endless nested wide silent closing ok; do
+    start_fake "$mode"
+    STATUS=0
+    /usr/bin/env time -f %M -o "$T/memory" timeout 15 rlock run --timeout 700ms --key job -- true 2>"$T/err" || STATUS=$?
+    ERR=$(<"$T/err")
+    exits 69
+    same "$(wc -l <"$T/err")" 1
+    contains "$ERR" "rlock: redis://127.0.0.1:$FAKE_PORT: "
+    is_sanitized || (($(tail -n 1 "$T/memory") < 65536)) || fail "$mode: $(<"$T/memory") kB"
+  done
+}
+
+@test "status believes no pretender either" {
+  local mode
+  for mode in garbage endless nested wide ok; do
+    start_fake "$mode"
+    STATUS=0
+    /usr/bin/env time -f %M -o "$T/memory" timeout 15 rlock status --timeout 700ms 2>"$T/err" || STATUS=$?
+    exits 69
+    is_sanitized || (($(tail -n 1 "$T/memory") < 65536)) || fail "$mode: $(<"$T/memory") kB"
+  done
+}
+
+@test "what a connection brings unasked is no answer to the next request" {
+  start_redis
+  hold job --ttl 2s
+  cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
+  wait_until "$PATIENCE" is_renewed
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(grep -c 'cannot renew' "$T/holder.err")" 0
+}
+
+is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
+
+@test "what was asked for in vain is taken back, also where a server never saw the script for that" {
+  start_redis
+  try run --key other -- true
+  start_proxy
+  network drop
+  try acquire job -n --timeout 500ms
+  exits 69
+  wait_until 5 absent rlock:job # its lease is 30 s
+  same "$(cli HGET '{rlock:job}:meta' acquired)" 1
+}

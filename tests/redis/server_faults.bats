@@ -1,0 +1,172 @@
+# A server that answers, but not what one hopes for.
+
+load ../support/helpers
+load ../support/servers
+
+held_on() { # [RUN-OPTION...]: a lock whose renewals are counted
+  hold job -v --ttl 3s --renew-every 200ms "$@"
+  wait_until "$PATIENCE" renewed_more_than 1
+}
+
+ends_well() {
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+refused() { # CAUSE [OPTION...]: 69, named, nothing started
+  try run --key other "${@:2}" -- touch "$T/started"
+  exits 69
+  contains "$ERR" "$1"
+  [[ ! -e $T/started ]]
+}
+
+@test "OOM: renewed and released, but nothing new is acquired" {
+  held_on
+  cli CONFIG SET maxmemory 1 >/dev/null
+  still_renewed
+  refused OOM
+  refused OOM --wait 10s
+  ((TOOK < 5000))
+  try release job --token "$(tr '\0' '\n' </proc/"$(pgrep -P "$(pgrep -P "$HOLDER")")"/environ | sed -n s/RLOCK_TOKEN=//p)"
+  exits 0
+  ends_well
+}
+
+@test "MISCONF: retried inside the budget, and named" {
+  held_on --ttl 15s
+  mkdir "${REDIS_SOCK%/*}/dump.rdb" # so that no file can be put there
+  cli CONFIG SET save "1 1" >/dev/null
+  cli SET a b >/dev/null
+  cli BGSAVE >/dev/null
+  wait_until "$PATIENCE" refuses_to_write
+  refused MISCONF --wait 300ms
+  contains "$(<"$T/holder.err")" "cannot renew job: "
+  cli CONFIG SET stop-writes-on-bgsave-error no >/dev/null
+  still_renewed
+  ends_well
+}
+
+refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
+
+@test "BUSY: waited for, and named when it does not end" {
+  cli CONFIG SET lua-time-limit 50 >/dev/null
+  held_on --ttl 15s
+  start hog "$REDIS_CLI" -s "$REDIS_SOCK" EVAL 'while true do end' 0
+  wait_until "$PATIENCE" is_busy
+  refused BUSY --wait 300ms
+  start waiter rlock run --key other -- echo ran
+  wait_for_text "BUSY" "$T/waiter.err"
+  cli SCRIPT KILL >/dev/null
+  finish "$PID"
+  exits 0
+  still_renewed
+  ends_well
+}
+
+is_busy() { [[ $(cli PING) == BUSY* ]]; }
+
+@test "LOADING: waited for, and named when it does not end; with an AOF the lock outlives the restart" {
+  local n
+  stop_redis
+  start_redis --appendonly yes --appendfsync always --rdbcompression no
+  held_on --ttl 15s
+  for n in {1..40}; do echo "SET filler$n $(printf '%01024d' 0)"; done | cli >/dev/null
+  cli BGREWRITEAOF >/dev/null # only while it loads an RDB, the base of an AOF, does it answer before its end
+  wait_until "$PATIENCE" is_rewritten
+  kill -KILL "$REDIS_PID"
+  wait_until "$PATIENCE" gone "$REDIS_PID"
+  reopen --appendonly yes --appendfsync always --key-load-delay 50000 --loading-process-events-interval-bytes 1024
+  refused LOADING --wait 500ms
+  still_renewed
+  ends_well
+}
+
+is_rewritten() { [[ $(cli INFO persistence) == *aof_rewrite_in_progress:0*aof_last_bgrewrite_status:ok* && -s ${REDIS_SOCK%/*}/appendonlydir/appendonly.aof.2.base.rdb ]]; }
+
+# reopen OPTION...: the server again, where it was; not waited for
+reopen() {
+  local dir=${REDIS_SOCK%/*}
+  "$REDIS_SERVER" --bind 127.0.0.1 --port "$REDIS_PORT" --unixsocket "$REDIS_SOCK" --dir "$dir" --save '' "$@" \
+    >"$dir/log" 2>&1 3>&- 4>&- &
+  REDIS_PID=$!
+  SERVERS+=("$REDIS_PID")
+  wait_until "$PATIENCE" grep -q 'Server initialized' "$dir/log"
+}
+
+@test "a restart without persistence: lost at the next renewal" {
+  held_on
+  stop_redis
+  reopen
+  finish "$HOLDER"
+  exits 76
+  contains "$(<"$T/holder.err")" "lost job"
+}
+
+@test "an eviction: lost at the next renewal" {
+  held_on
+  cli CONFIG SET maxmemory-policy allkeys-random >/dev/null
+  cli CONFIG SET maxmemory 1 >/dev/null # below what an empty server uses: the next write drives everything out
+  cli SET filler x || true
+  cli CONFIG SET maxmemory 0 >/dev/null
+  finish "$HOLDER"
+  exits 76
+  contains "$(<"$T/holder.err")" "lost job"
+}
+
+@test "NOSCRIPT after SCRIPT FLUSH goes unnoticed" {
+  held_on
+  cli SCRIPT FLUSH >/dev/null
+  still_renewed
+  cli SCRIPT FLUSH >/dev/null
+  ends_well
+  same "$(grep -c 'cannot' "$T/holder.err")" 0
+}
+
+@test "maxclients: waited for, and named" {
+  held_on --ttl 15s
+  mkfifo "$T/orders"
+  exec 8<>"$T/orders"
+  start only sh -c 'exec "$0" -s "$1" <"$2"' "$REDIS_CLI" "$REDIS_SOCK" "$T/orders"
+  echo PING >&8
+  wait_for_text PONG "$T/only.out"
+  echo CONFIG SET maxclients 1 >&8
+  echo CLIENT KILL TYPE normal SKIPME yes >&8
+  wait_for_text "max number of clients" "$T/holder.err"
+  refused "max number of clients" --wait 300ms
+  echo CONFIG SET maxclients 100 >&8
+  still_renewed
+  ends_well
+}
+
+@test "connections that the server closes, for idleness or by CLIENT KILL, are replaced unnoticed" {
+  held_on
+  cli CONFIG SET timeout 1 >/dev/null
+  hold other -v --ttl 5s --renew-every 1900ms
+  wait_until "$PATIENCE" renewed_more_than 1
+  cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
+  still_renewed
+  same "$(grep -c 'cannot' "$T/holder.err")" 0
+}
+
+@test "CLIENT PAUSE shorter than the budget is ridden out" {
+  held_on
+  cli CLIENT PAUSE 600 ALL >/dev/null
+  wait_for_text "is renewed again" "$T/holder.err"
+  ends_well
+}
+
+@test "a key of ours that is of another type: refused at once, not for ever" {
+  cli SET '{rlock:other}:meta' x >/dev/null
+  refused WRONGTYPE
+}
+
+@test "a database that is not there: refused at once" {
+  RLOCK_REDIS=$RLOCK_REDIS/99 refused "SELECT refused: ERR DB index is out of range"
+}
+
+@test "MASTERDOWN: waited for, and named" {
+  start_redis --replicaof 127.0.0.1 1 --replica-serve-stale-data no
+  refused MASTERDOWN --wait 300ms
+}

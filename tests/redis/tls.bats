@@ -1,0 +1,149 @@
+# rediss://: who the server must prove to be, and what is said when it does not.
+
+load ../support/helpers
+load ../support/servers
+
+setup() {
+  hermetic
+  start_tls_redis
+  export RLOCK_CACERT=$T/ca.crt
+}
+
+# refused PART: 69 and one line that says so
+refused() {
+  try run --key job -- touch "$T/started"
+  exits 69
+  same "$(wc -l <"$T/err")" 1
+  contains "$ERR" "$1"
+  [[ ! -e $T/started ]]
+}
+
+@test "the right certificate, by name and by address" {
+  try run --key job -- echo ran
+  exits 0
+  same "$OUT" ran
+  RLOCK_REDIS=rediss://127.0.0.1:$TLS_PORT
+  try run --key job -- echo ran
+  exits 0
+}
+
+@test "a certificate for another name is refused, unless that name is expected" {
+  stop_redis
+  start_tls_redis elsewhere
+  refused "the certificate of localhost is refused: hostname mismatch"
+  try run --key job --tls-server-name elsewhere.example -- true
+  exits 0
+  RLOCK_REDIS=rediss://127.0.0.1:$TLS_PORT
+  refused "the certificate of 127.0.0.1 is refused: IP address mismatch"
+}
+
+@test "an expired certificate is refused" {
+  stop_redis
+  start_tls_redis expired
+  refused "certificate has expired"
+}
+
+@test "an unknown authority is refused, unless --insecure" {
+  unset RLOCK_CACERT
+  refused "the certificate of localhost is refused: "
+  try run --insecure --key job -- true
+  exits 0
+  SSL_CERT_FILE=$T/ca.crt try run --key job -- true
+  exits 0
+}
+
+@test "--cacert may be a hashed directory" {
+  mkdir "$T/ca"
+  cp "$T/ca.crt" "$T/ca/"
+  openssl rehash "$T/ca"
+  try run --cacert "$T/ca" --key job -- true
+  exits 0
+}
+
+@test "the system's authorities: a hashed directory, or where that is none its one file" {
+  local openssl
+  unset RLOCK_CACERT SSL_CERT_FILE SSL_CERT_DIR
+  mkdir "$T/ca"
+  cp "$T/ca.crt" "$T/ca/"
+  SSL_CERT_DIR=$T/ca refused "the certificate of localhost is refused: "
+  openssl rehash "$T/ca"
+  SSL_CERT_DIR=$T/ca try run --key job -- true
+  exits 0
+
+  ((EUID == 0)) && unshare --mount true 2>/dev/null || skip "may not mount"
+  openssl=$(openssl version -d | sed 's/.*"\(.*\)"/\1/')
+  start mounted unshare --mount bash -ec "mount -t tmpfs none '$openssl'; mkdir '$openssl/certs'
+    cp '$T/ca.crt' '$openssl/cert.pem'; exec timeout 20 rlock run --key job -- true"
+  finish "$PID"
+  exits 0
+}
+
+@test "a port that does not speak TLS is refused, and nothing falls back" {
+  RLOCK_REDIS=rediss://localhost:$REDIS_PORT
+  try run --key job --timeout 500ms -- touch "$T/started"
+  exits 69
+  matches "$ERR" 'TLS: .*(speak TLS on this port|closed the connection)'
+  [[ ! -e $T/started ]]
+  start_fake garbage
+  RLOCK_REDIS=rediss://localhost:$FAKE_PORT
+  refused "does not speak TLS on this port"
+}
+
+@test "redis:// to a port that speaks TLS fails" {
+  RLOCK_REDIS=redis://localhost:$TLS_PORT
+  refused "redis://localhost:$TLS_PORT: "
+}
+
+@test "a server that wants a certificate of ours says so, and gets it" {
+  cli CONFIG SET tls-auth-clients yes
+  refused "--cert"
+  try run --key job --cert "$T/client.crt" --tls-key "$T/client.key" -- true
+  exits 0
+  cat "$T/client.crt" "$T/client.key" >"$T/both.pem"
+  try run --key job --cert "$T/both.pem" -- true
+  exits 0
+}
+
+@test "files that cannot be used are configuration errors that name the option" {
+  echo rubbish >"$T/rubbish"
+  for option in --cacert --cert --tls-key; do
+    for file in "$T/rubbish" "$T/missing"; do
+      refuses 78 "$option $file: " run --key job "$option" "$file" -- true
+    done
+  done
+}
+
+@test "a held lock is renewed, waited for and released over TLS; reconnects are TLS too" {
+  hold job --ttl 2s
+  start waiter rlock run --key job -- echo next
+  wait_for_text "waiting for job" "$T/waiter.err"
+  cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
+  waiter_has_its_turn
+  same "$(<"$T/waiter.out")" next
+}
+
+@test "rediss-sentinel: sentinels and servers that speak TLS alone" {
+  tls_only
+  start_sentinel
+  REDIS_SOCK=$PRIMARY_SOCK live
+  RLOCK_REDIS=redis-${RLOCK_REDIS#rediss-}
+  try run --key job -n --timeout 1s -- true
+  exits 69
+}
+
+@test "rediss-cluster: nodes that speak TLS alone" {
+  local n
+  tls_only
+  start_cluster
+  for n in {1..9}; do
+    try run --key "job$n" -- true
+    exits 0
+  done
+  try acquire job
+  exits 0
+  try status --json
+  query 'map(select(.state == "held") | .key) == ["job"]'
+  try check
+  exits 0
+  same "$(grep -c '^ok    reachable' <<<"$OUT")" 3
+}

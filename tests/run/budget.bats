@@ -1,0 +1,73 @@
+# What a run may cost, in counts that no busy neighbour moves. (Times: tests/bench.)
+
+load ../support/helpers
+
+# The release build is judged, not one for a distribution or with sanitizers.
+setup() {
+  [[ ${RLOCK_CMAKE_ARGS-} != *RLOCK_SHARED_LIBRARIES=ON* ]] || skip "a build with shared libraries"
+  hermetic
+  [[ $(ldd "$T/bin/rlock") != *lib@(a|t|ub)san* ]] || skip "a sanitizer's build is not judged by its size"
+  start_redis
+  try run --key job -- true # the server learns the scripts
+  TRUE=$(type -P true)      # by its path: how long PATH is must not matter
+}
+
+# at_most LIMIT COUNT WHAT: a little more than was measured when the limit was set
+at_most() { (($2 > 0 && $2 <= $1)) || fail "$2 $3, at most $1 are allowed"; }
+
+can_trace() { strace -o /dev/null true || skip "strace may not trace here"; }
+
+# trace COMMAND...: writes $T/trace, a line for each system call of the command and all that it starts
+trace() {
+  timeout -k 2 "$PATIENCE" strace -f -qq -e signal=none -o "$T/trace" "$@" 3>&- 4>&-
+}
+
+# COMMAND...: how many it makes; the least of some runs, since who comes too early has to look again
+calls() {
+  for _ in {1..6}; do
+    trace "$@"
+    grep -vc '<\.\.\. .* resumed>' "$T/trace"
+  done | sort -n | head -n 1
+}
+
+faults() { # COMMAND...: how many pages are brought in for it and all that it starts
+  timeout -k 2 "$PATIENCE" python3 -c 'import os, sys
+_, status, usage = os.wait4(os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ), 0)
+print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
+}
+
+@test "system calls of an uncontended run, without its command's" {
+  can_trace
+  at_most 108 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
+}
+
+@test "page faults of an uncontended run, without its command's" {
+  at_most 145 $(($(faults rlock run --key job -- "$TRUE") - $(faults "$TRUE"))) "page faults"
+}
+
+@test "an uncontended run connects once and sends two commands" {
+  can_trace
+  trace rlock run --key job -- "$TRUE"
+  same "$(grep -c ' connect(' "$T/trace")" 1
+  same "$(grep -Ec ' (send|write)[a-z]*\(.*"\*[0-9]' "$T/trace")" 2
+}
+
+@test "no library has to be found and bound" {
+  contains "$(ldd "$T/bin/rlock" 2>&1)" 'not a dynamic executable'
+}
+
+@test "an uncontended run makes two script calls" {
+  cli CONFIG RESETSTAT
+  try run --key job -- true
+  exits 0
+  matches "$(cli INFO commandstats)" 'cmdstat_evalsha:calls=2,'
+  [[ $(cli INFO commandstats) != *cmdstat_eval:* ]]
+}
+
+@test "keeper and guard together have less than 3.5 MB of memory of their own" {
+  local guard kb
+  hold job
+  guard=$(tr -d ' ' <"/proc/$HOLDER/task/$HOLDER/children")
+  kb=$(awk '/^Pss:/ {sum += $2} END {print sum}' "/proc/$HOLDER/smaps_rollup" "/proc/$guard/smaps_rollup")
+  ((kb > 0 && kb < 3584)) || fail "$kb kB"
+}

@@ -1,0 +1,170 @@
+# acquire --hold-pid: a script's lock that does not outlive the script, renewed meanwhile by nobody the script must mind.
+
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # it is jq and sh that expand them; each test is a shell of its own
+
+load ../support/helpers
+
+# beside KEY [OPTION...]: a shell that holds KEY for itself until the test ends it; SHELL_PID is its pid, $T/token its token
+beside() {
+  start shell sh -c 'token=$(rlock acquire --hold-pid $$ "$@") && echo "$token" >"$0" && exec sleep 600' \
+    "$T/token" --key "$@"
+  SHELL_PID=$PID
+  wait_until "$PATIENCE" exists_or_gone "rlock:$1" "$SHELL_PID"
+  wait_until "$PATIENCE" test -s "$T/token"
+}
+
+keeper_of() { # KEY: the pid that status shows
+  try status --json "$1"
+  jq '.[0].holders[0].pid' <<<"$OUT"
+}
+
+# The background process is gone.
+no_keeper() {
+  local pid
+  for pid in $(leftovers); do
+    [[ $(tr '\0' ' ' <"/proc/$pid/cmdline") != "rlock acquire "* ]] || return 1
+  done
+} 2>/dev/null # some end meanwhile
+
+# When the lease ends, by our clock.
+ends_at() { echo $(($(now_ms) + $(cli PTTL "rlock:$1"))); } # KEY
+
+# It was renewed: the lease ends later than at END.
+renewed() { (($(ends_at "$1") > END + 100)); } # KEY
+
+@test "the token is printed, the script goes on, the lock is renewed" {
+  beside job --ttl 1
+  matches "$(<"$T/token")" '^[0-9a-f]{32}$'
+  for _ in 1 2 3 4; do
+    END=$(ends_at job)
+    wait_until 5 renewed job
+  done
+  same "$(cat "$T/shell.err")" ''
+}
+
+@test "the lock is released when the script ends, however it ends" {
+  local signal
+  for signal in TERM KILL; do
+    beside job
+    kill -"$signal" "$SHELL_PID"
+    wait_until 5 absent rlock:job
+    rm "$T/token"
+  done
+}
+
+@test "the background process has a session and no descriptor of the caller's" {
+  local keeper
+  exec 9>"$T/open"
+  beside job
+  exec 9>&-
+  keeper=$(keeper_of job)
+  same "$(ps -o sid= "$keeper" | tr -d ' ')" "$keeper"
+  [[ $(ls -l "/proc/$keeper/fd") != *"$T"* ]] || fail "$(ls -l "/proc/$keeper/fd")"
+  same "$(readlink -f "/proc/$keeper/fd/"{0,1,2} | sort -u)" /dev/null
+}
+
+@test "release by the token ends it in silence" {
+  local keeper
+  beside job --ttl 1
+  keeper=$(keeper_of job)
+  try release job --token "$(<"$T/token")"
+  exits 0
+  wait_until 5 gone "$keeper"
+  ! gone "$SHELL_PID" || fail "the script was signalled"
+}
+
+@test "a lease that is lost: the process gets TERM" {
+  beside job --ttl 1
+  try release --force job
+  exits 0
+  finish "$SHELL_PID"
+  exits 143
+  same "$(cli EXISTS rlock:job)" 0
+}
+
+@test "a lease that is lost: --signal chooses another" {
+  beside job --ttl 1 --signal USR1
+  cli DEL rlock:job
+  finish "$SHELL_PID"
+  exits 138
+}
+
+@test "Redis silent: the process is signalled in time to end before the lease does" {
+  local left begin
+  beside job --ttl 2
+  begin=$(now_ms)
+  # At once: what is left of the lease is not renewed any more.
+  left=$(printf '%s\n' MULTI 'PTTL rlock:job' 'CLIENT PAUSE 60000' EXEC | cli --raw | sed -n 4p)
+  finish "$SHELL_PID"
+  exits 143
+  # By supervision's table 700 ms before the end; 10 ms are the clock's grain.
+  (($(now_ms) - begin < left - 350)) || fail "after $(($(now_ms) - begin)) ms, with $left ms left"
+}
+
+@test "whoever kills the background process ends the job, and the lock is released" {
+  beside job
+  kill -TERM "$(keeper_of job)"
+  finish "$SHELL_PID"
+  exits 143
+  wait_until 5 absent rlock:job
+}
+
+@test "a process that is not there is a usage error, before the lock is taken" {
+  local dead
+  sh -c 'echo $$' >"$T/dead"
+  dead=$(<"$T/dead")
+  refuses 64 "no process $dead" acquire job --hold-pid "$dead"
+  refuses 64 --hold-pid acquire job --hold-pid 0
+  refuses 64 --hold-pid acquire job --hold-pid -1
+  refuses 64 --hold-pid acquire job --hold-pid self
+}
+
+@test "a process that has ended and was not waited for is none" {
+  start zombie python3 -c 'import os, time
+pid = os.fork()
+if pid == 0: os._exit(0)
+print(pid, flush=True)
+time.sleep(600)'
+  wait_until "$PATIENCE" test -s "$T/zombie.out"
+  wait_until "$PATIENCE" gone "$(<"$T/zombie.out")"
+  refuses 64 'no process' acquire job --hold-pid "$(<"$T/zombie.out")"
+}
+
+@test "another user's process is a usage error" {
+  ((EUID == 0)) || { refuses 64 "another user's" acquire job --hold-pid 1 && return; }
+  start other setpriv --reuid=65534 --clear-groups sleep 600
+  wait_until "$PATIENCE" grep -qs '^Uid:.65534' "/proc/$PID/status"
+  refuses 64 "another user's" acquire job --hold-pid "$PID"
+}
+
+@test "a token that cannot be printed: the lock is free, nothing stays behind, non-zero" {
+  try acquire other # the server learns the scripts
+  STATUS=0
+  rlock acquire job --hold-pid $$ >/dev/full 2>"$T/err" 3>&- || STATUS=$?
+  exits 71
+  wait_until 5 absent rlock:job
+  wait_until 5 no_keeper
+}
+
+@test "not acquired: nothing stays behind" {
+  hold job
+  try acquire job -n --hold-pid $$
+  exits 75
+  same "$OUT" ''
+  wait_until 5 no_keeper
+}
+
+@test "a script that dies while it waits leaves the queue" {
+  hold job
+  start shell sh -c 'rlock acquire job --hold-pid $$'
+  wait_until "$PATIENCE" exists '{rlock:job}:queue'
+  kill -KILL "$PID"
+  wait_until 5 absent '{rlock:job}:queue'
+}
+
+@test "the other outputs go with it" {
+  start shell sh -c 'eval "$(rlock acquire job --hold-pid $$ --output shell)" && rlock renew && exec sleep 600'
+  wait_held job
+  kill -KILL "$PID"
+  wait_until 5 absent rlock:job
+}

@@ -1,0 +1,301 @@
+# rlock run: the command is dead before anyone else can get the lock, whatever becomes of the server and of the way to
+# it; and nothing happens to the command while the lease can be kept.
+
+load ../support/helpers
+load ../support/supervision
+
+setup() {
+  hermetic
+  start_redis_with_a_log
+}
+
+script() { # NAME TEXT: an executable $T/NAME
+  printf '#!/bin/sh\n%s\n' "$2" >"$T/$1"
+  chmod +x "$T/$1"
+}
+
+lost() { # ends the wait for `run_witness`: it must have stopped its command because the lease could not be kept
+  finish "$PID"
+  ERR=$(<"$T/job.err")
+  exits 76
+  contains "$ERR" 'rlock: lost job'
+}
+
+# ---- the server and the network
+
+server_frozen() {
+  run_witness --ttl 1 --timeout 300ms -- stubborn child setsid double
+  kill -STOP "$REDIS_PID"
+  lost
+  contains "$ERR" 'rlock: cannot renew job'
+  contains "$ERR" 'rlock: could not release job'
+  in_time 1000
+  kill -CONT "$REDIS_PID"
+  absent rlock:job
+}
+
+@test "server frozen: 76, all that the command started dead before the lease ends though it ignores TERM" {
+  server_frozen
+}
+
+@test "server frozen, as an ordinary user" {
+  ordinary_user
+  server_frozen
+}
+
+@test "server killed: all dead before the lease ends" {
+  run_witness --ttl 1 --timeout 300ms -- stubborn child setsid double
+  kill -KILL "$REDIS_PID"
+  lost
+  contains "$ERR" "127.0.0.1:$REDIS_PORT"
+  in_time 1000
+}
+
+@test "requests pass but replies do not: dead before the end of what was confirmed, and the lock given back" {
+  start_proxy
+  run_witness --ttl 1 --timeout 300ms -- stubborn child setsid double
+  network drop
+  lost
+  in_time
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+@test "a lock that is handed over and cannot be confirmed: all dead before its second is over" {
+  hold job
+  start_proxy
+  start job rlock run --key job --timeout 300ms -- \
+    python3 "$HERE/witness.py" stamp "$T/stamps" stubborn child setsid double
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  network deaf
+  kill -TERM "$HOLDER"
+  wait_until "$PATIENCE" says_ready_or_gone "$PID"
+  lost
+  contains "$ERR" 'rlock: cannot renew job'
+  in_time 1000
+}
+
+@test "replies later than an attempt may take: the command ends inside the lease that it was started with" {
+  try run --key warm-up -- true # the server learns the scripts
+  start_proxy
+  network delay 0.6
+  run_witness --ttl 3 -- setsid
+  lost
+  contains "$ERR" 'a lease of 3s is short for this network'
+  in_time
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+@test "replies later than the lease: the command is never started on a dead one" {
+  start_proxy
+  network delay 0.7
+  try run --key job --ttl 600ms -w 500ms -- touch "$T/ran"
+  exits 69
+  contains "$ERR" 'too late'
+  [[ ! -e $T/ran ]]
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+cancels() { sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' <(cli INFO commandstats); } # given by its text
+
+cancelled() { (($(cancels) + 0 > 0)); }
+
+@test "a late grant is given back; a withdrawal that arrives much later does not take the lock that was got since" {
+  try run --key warm-up -- true
+  start_proxy
+  network delay 2.2
+  script patient "echo ready; until [ -e '$T/end' ]; do sleep .02; done"
+  start job rlock run -v --key job --ttl 3 --timeout 5s -- "$T/patient"
+  wait_held job
+  network detain
+  wait_for_text 'could not leave the queue' "$T/job.err"
+  wait_for_text ready "$T/job.out"
+  cli CONFIG RESETSTAT
+  network pass
+  wait_until "$PATIENCE" cancelled
+  try run --nonblock --key job -- true
+  exits 75
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  [[ $(<"$T/job.err") != *lost* ]]
+  absent rlock:job
+}
+
+undisturbed() { # ends the wait: the command of `run_until_end` must have ended by itself, the lease kept
+  wait_for_text "job is renewed again after" "$T/job.err" || { cat "$T/job.err" "$T/proxy.out" "$T/proxy.err"; cli CLIENT LIST; cli CONFIG GET maxclients; false; }
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/job.out")" $'ready\ndone'
+  contains "$(<"$T/job.err")" 'rlock: cannot renew job'
+  same "$(wc -l <"$T/job.err")" 2
+  absent rlock:job
+}
+
+run_until_end() { # a run whose command notes every signal, and ends when told by a file
+  script patient "trap 'echo disturbed' TERM INT HUP CONT
+    echo ready; until [ -e '$T/end' ]; do sleep .02; done; echo done"
+  start job rlock run --key job "$@" -- "$T/patient"
+  wait_for_text ready "$T/job.out"
+}
+
+@test "an outage shorter than the budget leaves the command undisturbed, and is told in two lines" {
+  run_until_end --ttl 3
+  kill -STOP "$REDIS_PID"
+  wait_for_text 'cannot renew job' "$T/job.err"
+  kill -CONT "$REDIS_PID"
+  undisturbed
+}
+
+@test "a connection that went dead is replaced and the command undisturbed" {
+  start_proxy
+  run_until_end --ttl 3
+  network strand
+  undisturbed
+}
+
+@test "connections that the server closes are replaced and the command undisturbed" {
+  local i
+  run_until_end --ttl 1 -v
+  for i in 1 2 3; do
+    wait_until "$PATIENCE" renewed "$i"
+    cli CLIENT KILL TYPE normal >/dev/null
+  done
+  wait_until "$PATIENCE" renewed 4
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/job.out")" $'ready\ndone'
+}
+
+@test "what nobody reads from standard error does not cost the lease" {
+  mkfifo "$T/pipe"
+  exec 8<>"$T/pipe"
+  dd if=/dev/zero of="$T/pipe" oflag=nonblock bs=4096 status=none 2>/dev/null || true # until it is full
+  # shellcheck disable=SC2016 # it is sh that expands them
+  start job sh -c 'exec rlock run --key job --ttl 3 -- sh -c "echo ready; sleep 3; echo done" 2>"$0"' "$T/pipe"
+  wait_for_text ready "$T/job.out"
+  kill -STOP "$REDIS_PID"
+  sleep 1.3 # an attempt has failed by now, and its line was to be written
+  kill -CONT "$REDIS_PID"
+  wait_for_text "done" "$T/job.out" || true
+  cat <&8 >/dev/null &
+  RUNNING+=("$!")
+  finish "$PID"
+  exits 0
+}
+
+# ---- somebody takes the lock away
+
+@test "a lock broken by force is lost at once: stopped long before its lease would have ended" {
+  run_witness --ttl 3 --kill-after 200ms -- stubborn child setsid double
+  try release job --force
+  exits 0
+  lost
+  in_time
+  python3 "$HERE/witness.py" margin "$T/stamps" "${REDIS_SOCK%/*}" rlock:job >"$T/margin"
+  (($(<"$T/margin") > 1000)) || fail "stopped only $(<"$T/margin") ms before the end"
+  same "$(grep -c . "$T/job.err")" 1
+  absent rlock:job
+}
+
+@test "a key that somebody else has by now is not touched" {
+  run_witness --ttl 1 -- child
+  cli EVAL "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], 'theirs')" 1 rlock:job
+  lost
+  same "$(cli GET rlock:job)" theirs
+  same "$(cli PTTL rlock:job)" -1
+}
+
+@test "a lost lock is never made again" {
+  run_witness --ttl 1 -- child
+  cli FLUSHALL
+  cli CONFIG RESETSTAT
+  lost
+  same "$(cli DBSIZE)" 0
+  [[ $(cli INFO commandstats) != *cmdstat_hset:* ]]
+}
+
+# ---- options
+
+@test "options that leave no room to keep the promise are refused with the sum" {
+  refuses 64 '--kill-after 1000 + a margin of 100 = 1633 ms, more than 988 ms' \
+    run --key job --ttl 1 --kill-after 1 -- touch "$T/ran"
+  refuses 64 '--renew-every 900' run --key job --ttl 1 --renew-every 900ms -- touch "$T/ran"
+  refuses 64 '--kill-after 30000' run --key job --kill-after 30 -- touch "$T/ran"
+  [[ ! -e $T/ran ]]
+  try run --key job --ttl 1 --kill-after 300ms -- true
+  exits 0
+}
+
+@test "--renew-every: the lease is renewed as often as that" {
+  local begin
+  begin=$(now_ms)
+  start job rlock run --key job -v --ttl 30 --renew-every 50ms -- sleep 600
+  wait_until "$PATIENCE" renewed 4
+  (($(now_ms) - begin < 9000)) || fail "it took $(($(now_ms) - begin)) ms"
+}
+
+renewed() { (($(grep -c '^rlock: renewed job' "$T/job.err") >= $1)); }
+
+@test "--signal and --kill-after: which signal comes first, and how long it has" {
+  script heeds 'trap "echo int; sleep .2; echo end; exit 3" INT; echo ready; while :; do sleep .02; done'
+  start job rlock run --key job --ttl 2 --signal INT --kill-after 600ms -- "$T/heeds"
+  wait_for_text ready "$T/job.out"
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+  same "$(<"$T/job.out")" $'ready\nint\nend'
+}
+
+@test "--on-lost warn: the command goes on, the status is its own, and it is told once" {
+  run_until_end --ttl 600ms --on-lost warn
+  kill -STOP "$REDIS_PID"
+  wait_for_text 'cannot renew job' "$T/job.err"
+  sleep 0.7 # a whole lease more
+  kill -CONT "$REDIS_PID"
+  wait_for_text 'lost job' "$T/job.err"
+  sleep 0.3 # attempts would go on if they did
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/job.out")" $'ready\ndone'
+  matches "$(grep -v "short for this network" "$T/job.err")" $'^rlock: cannot renew job[^\n]*\nrlock: lost job[^\n]*the command goes on$'
+  absent rlock:job
+}
+
+@test "--max-runtime: 124 when its time is over, whatever the command makes of TERM, and the lock is released" {
+  script heeds 'trap "echo term; exit 0" TERM; while :; do sleep .02; done'
+  try run --key job --max-runtime 200ms -- "$T/heeds"
+  exits 124
+  same "$OUT" term
+  contains "$ERR" 'rlock: --max-runtime 200ms is over'
+  absent rlock:job
+  run_witness --max-runtime 1500ms --kill-after 200ms -- stubborn child setsid double
+  finish "$PID"
+  exits 124
+  absent rlock:job
+  try run --key job --max-runtime 10 -- sh -c 'exit 5'
+  exits 5
+  same "$ERR" ''
+}
+
+@test "--max-runtime outlasts a lost lease: 76" {
+  start job rlock run --key job --ttl 1 --max-runtime 30 -- sleep 600
+  wait_held job
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+}
+
+@test "the reply to acquire is lost: asked again, it is the same acquisition" {
+  start_proxy
+  rlock status absent || (($? == 1)) # so the server knows us, if not our scripts
+  network cut
+  # shellcheck disable=SC2016 # it is sh that expands it
+  try run --key job -- sh -c 'echo $RLOCK_FENCE; rlock status job --json'
+  exits 0
+  same "$(jq -r '.[0].holders[0].count' <<<"${OUT#*$'\n'}")" 1
+  same "$(jq -r '.[0].holders[0].fence' <<<"${OUT#*$'\n'}")" "${OUT%%$'\n'*}"
+  absent rlock:job
+}

@@ -1,0 +1,155 @@
+# rlock run --report: how a run ended, for programs, whatever its exit status was taken for.
+
+# shellcheck disable=SC2016,SC2030,SC2031 # jq and sh expand them; each test is a shell of its own
+
+load ../support/helpers
+
+# run_reported ARG...: sets OUT to the report, for `query`
+run_reported() {
+  try run --report "$T/report.json" "$@"
+  OUT=$(<"$T/report.json")
+}
+
+@test "a command that ran: every fact, one JSON object on one line" {
+  run_reported --key job --ttl 1 -- sh -c 'sleep 0.6; exit 3'
+  exits 3
+  same "$ERR" ''
+  same "$(wc -l <"$T/report.json")" 1
+  query 'keys_unsorted == ["key","outcome","exit_status","command_status","signal","fence","slot","waited_ms","held_ms",
+    "renewals","started_at","ended_at","message"]'
+  query '.key == "job" and .outcome == "completed" and .exit_status == 3 and .command_status == 3 and .signal == null'
+  query '.slot == null and .message == null and .renewals >= 1 and .waited_ms < 10000 and .held_ms >= 600'
+  query '.started_at <= .ended_at and (.started_at | test("^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$"))'
+  query '.ended_at | sub("\\.[0-9]+"; "") | fromdate | now - . | . > -2 and . < 20'
+}
+
+@test "the fence and the slot are those that the command saw" {
+  run_reported --key job --slots 3 -- sh -c 'echo "$RLOCK_FENCE $RLOCK_SLOT" >"$0"' "$T/seen"
+  read -r fence slot <"$T/seen"
+  query --argjson fence "$fence" --argjson slot "$slot" '.fence == $fence and .slot == $slot'
+}
+
+@test "a command that a signal ended" {
+  run_reported --key job -- sh -c 'kill -KILL $$'
+  exits 137
+  query '.outcome == "completed" and .exit_status == 137 and .command_status == 137 and .signal == 9'
+}
+
+@test "conflict: what did not happen is null, the message says who has it" {
+  hold job --holder deploy@web3
+  run_reported --key job --wait 300ms -E 0 -- true
+  exits 0
+  query '.outcome == "conflict" and .exit_status == 0 and .waited_ms >= 300 and (.message | contains("deploy@web3"))'
+  query '[.command_status, .signal, .fence, .slot, .held_ms, .renewals] | all(. == null)'
+}
+
+@test "lost: the lock was taken away" {
+  start run rlock run --report "$T/report.json" --key job --ttl 1 -- sleep 600
+  wait_held job
+  try release --force job
+  finish "$PID"
+  exits 76
+  OUT=$(<"$T/report.json")
+  query '.outcome == "lost" and .exit_status == 76 and .signal == 15 and (.message | startswith("lost job"))'
+}
+
+@test "timeout: --max-runtime" {
+  run_reported --key job --max-runtime 300ms -- sleep 600
+  exits 124
+  query '.outcome == "timeout" and .exit_status == 124 and .command_status == 143 and .signal == 15'
+}
+
+@test "interrupted, while the command ran" {
+  start run rlock run --report "$T/report.json" --key job -- sleep 600
+  wait_held job
+  wait_until "$PATIENCE" pgrep -f '^sleep 600' --parent "$(pgrep --parent "$PID")"
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+  OUT=$(<"$T/report.json")
+  query '.outcome == "interrupted" and .exit_status == 143 and .command_status == 143 and .signal == 15'
+}
+
+@test "interrupted, while waiting" {
+  hold job
+  start run rlock run --report "$T/report.json" --key job -- true
+  wait_for_text 'waiting for job' "$T/run.err"
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+  OUT=$(<"$T/report.json")
+  query '.outcome == "interrupted" and .exit_status == 143 and .command_status == null and .fence == null'
+}
+
+@test "error: Redis away, no such command, options that do not fit" {
+  run_reported --key job --redis redis://127.0.0.1:1 -- true
+  exits 69
+  query '.outcome == "error" and .exit_status == 69 and (.message | contains("127.0.0.1:1")) and .command_status == null'
+  run_reported --key job -- /nowhere/command
+  exits 127
+  query '.outcome == "error" and .exit_status == 127'
+  run_reported --key job --ttl 1 --kill-after 2 -- true
+  exits 64
+  query '.outcome == "error" and .exit_status == 64'
+  run_reported -- true
+  exits 64
+  query '.key == null'
+}
+
+@test "a file that cannot be created is refused before the lock is taken" {
+  local file
+  mkdir "$T/folder"
+  for file in "$T/none/report.json" "$T/folder" /proc/report.json ''; do
+    refuses 78 --report run --key job --report="$file" -- touch "$T/ran"
+  done
+  [[ ! -e $T/ran ]]
+}
+
+@test "the file is replaced in one step, and nothing else is left beside it" {
+  mkdir "$T/reports"
+  echo old >"$T/reports/report.json"
+  ln "$T/reports/report.json" "$T/old"
+  try run --report "$T/reports/report.json" --key job -- cat "$T/reports/report.json"
+  same "$OUT" old
+  same "$(<"$T/old")" old
+  same "$(ls "$T/reports")" report.json
+  jq -e '.outcome == "completed"' "$T/reports/report.json"
+}
+
+@test "it has the permissions that any new file has" {
+  (umask 027; try run --report "$T/report.json" --key job -- true)
+  same "$(stat -c %a "$T/report.json")" 640
+}
+
+@test "a run that is killed leaves no file" {
+  mkdir "$T/reports"
+  start run rlock run --report "$T/reports/report.json" --key job -- sleep 600
+  wait_held job
+  kill -KILL "$PID"
+  finish "$PID"
+  same "$(ls "$T/reports")" ''
+}
+
+@test "a symbolic link stays, what it leads to is replaced" {
+  echo old >"$T/real.json"
+  ln -s real.json "$T/link.json"
+  try run --report "$T/link.json" --key job -- true
+  [[ -L $T/link.json ]]
+  jq -e '.outcome == "completed"' "$T/real.json"
+}
+
+@test "devices and pipes are written to" {
+  try run --report /dev/null --key job -- true
+  exits 0
+  [[ -c /dev/null ]]
+  try run --report /dev/stdout --key job -- true
+  exits 0
+  query '.outcome == "completed"'
+}
+
+@test "a report that cannot be written in the end does not cost the command's status" {
+  mkdir "$T/reports"
+  try run --report "$T/reports/report.json" --key job -- rm -r "$T/reports"
+  exits 0
+  contains "$ERR" 'cannot write the report'
+}

@@ -1,0 +1,238 @@
+# rlock run: signals sent to it, and that nothing of ours reaches the command: no descriptor, signal state, umask, limit.
+
+# shellcheck disable=SC2016 # it is sh that expands them
+
+load ../support/helpers
+load ../support/supervision
+
+# A command that notes every signal and ends on ALRM.
+notes_signals() { # [RUN-OPTION...]
+  cat >"$T/notes.py" <<'END_OF_SCRIPT'
+import os, signal, sys
+numbers = {getattr(signal, "SIG" + name) for name in sys.argv[1:]}
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers | {signal.SIGALRM})
+os.write(1, b"ready %d\n" % os.getpid())
+while (number := signal.sigwait(numbers | {signal.SIGALRM})) != signal.SIGALRM:
+    print(number.name[3:], flush=True)
+END_OF_SCRIPT
+  start job "${WRAP[@]}" rlock run --key job "$@" -- python3 "$T/notes.py" TERM INT HUP QUIT USR1 USR2 WINCH CONT TSTP
+  wait_for_text ready "$T/job.out"
+  read -r _ COMMAND <"$T/job.out"
+}
+
+noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
+
+# ---- passed on
+
+@test "each signal reaches the command once, which decides" {
+  local name names=(TERM INT HUP QUIT USR1 USR2 WINCH CONT)
+  notes_signals --kill-after 5 --ttl 30
+  for name in "${names[@]}"; do
+    kill "-$name" "$PID"
+    wait_for_text "$name" "$T/job.out"
+  done
+  kill -ALRM "$COMMAND"
+  finish "$PID"
+  exits 0
+  same "$(noted)" "${names[*]}"
+  same "$(<"$T/job.err")" ''
+  absent rlock:job
+}
+
+@test "a signal to the whole group reaches the command once too" {
+  WRAP=(setsid)
+  notes_signals
+  kill -USR1 -- "-$PID" # setsid has made it a group of its own
+  wait_for_text USR1 "$T/job.out"
+  kill -USR2 "$PID"
+  wait_for_text USR2 "$T/job.out"
+  kill -ALRM "$COMMAND"
+  finish "$PID"
+  exits 0
+  same "$(noted)" 'USR1 USR2'
+}
+
+@test "128+n when the signal that was passed on ends the command, and the lock is released" {
+  local name number
+  while read -r name number; do
+    hold job
+    kill "-$name" "$HOLDER"
+    finish "$HOLDER"
+    exits "$number"
+    same "$(<"$T/holder.err")" ''
+    absent rlock:job
+  done <<<$'HUP 129\nINT 130\nQUIT 131\nUSR1 138\nUSR2 140\nTERM 143'
+}
+
+@test "a second TERM or INT kills the command once --kill-after has passed since the first, and not sooner" {
+  notes_signals --kill-after 300ms
+  kill -TERM "$PID"
+  wait_for_text TERM "$T/job.out"
+  kill -INT "$PID"
+  wait_for_text INT "$T/job.out"
+  sleep 0.3
+  kill -INT "$PID"
+  finish "$PID"
+  exits 137
+  same "$(noted)" 'TERM INT'
+  same "$(<"$T/job.err")" 'rlock: SIGINT again: killing the command'
+  absent rlock:job
+}
+
+@test "signals that were ignored when rlock started stay ignored, for it and for the command" {
+  local ignored='TERM,INT,HUP,USR1,USR2,QUIT,PIPE,TSTP'
+  start job env --ignore-signal="$ignored" rlock run --key job -- \
+    sh -c 'grep ^SigIgn /proc/self/status; until [ -e "$0" ]; do sleep .02; done' "$T/end"
+  wait_for_text SigIgn "$T/job.out"
+  same "$(<"$T/job.out")" "$(env --ignore-signal="$ignored" grep ^SigIgn /proc/self/status)"
+  kill -TERM "$PID"
+  kill -INT "$PID"
+  kill -HUP "$PID"
+  kill -QUIT "$PID"
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  absent rlock:job
+}
+
+@test "nohup rlock run survives a hang-up, and so does its command" {
+  start job nohup rlock run --key job -- sh -c 'echo ready; until [ -e "$0" ]; do sleep .02; done' "$T/end"
+  wait_for_text ready "$T/job.out"
+  kill -HUP "$PID"
+  kill -HUP "$(guard_of "$PID")"
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+}
+
+@test "a command that ignores TERM is killed when its lease is lost, even if it ignored it before rlock did" {
+  start job env --ignore-signal=TERM rlock run --key job --ttl 600ms -- sleep 600
+  wait_held job
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+}
+
+# ---- at other times than while the command runs
+
+@test "a signal while waiting: the queue is left, 128+n, the command not started" {
+  local name number
+  hold job
+  while read -r name number; do
+    start "waiter-$name" rlock run --key job -- touch "$T/ran"
+    wait_for_text waiting "$T/waiter-$name.err"
+    wait_until "$PATIENCE" exists '{rlock:job}:queue'
+    kill "-$name" "$PID"
+    finish "$PID"
+    exits "$number"
+    contains "$(<"$T/waiter-$name.err")" "rlock: interrupted by SIG$name"
+    absent '{rlock:job}:queue'
+  done <<<$'HUP 129\nQUIT 131\nTERM 143\nUSR1 138'
+  [[ ! -e $T/ran ]]
+}
+
+@test "a signal while the lock is asked for: nothing of it stays behind" {
+  try run --key job -- true # the server has been reached, the scripts are known
+  start_proxy
+  network delay 0.3
+  start job rlock run --key job -- touch "$T/ran"
+  wait_held job
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+  [[ ! -e $T/ran ]]
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+@test "signals while the lock is released: it is released all the same, and the status is the command's" {
+  start job rlock run --key job -- sh -c 'kill -STOP "$0"; exit 3' "$REDIS_PID"
+  wait_until "$PATIENCE" state_is "$REDIS_PID" T
+  wait_until "$PATIENCE" no_family "$PID"
+  kill -TERM "$PID"
+  kill -INT "$PID"
+  kill -HUP "$PID"
+  kill -CONT "$REDIS_PID"
+  finish "$PID"
+  exits 3
+  absent rlock:job
+}
+
+no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is a zombie
+
+@test "SIGCHLD ignored by the caller: statuses are still seen, and the command finds it as it was" {
+  start job env --ignore-signal=CHLD rlock run --key job -- grep SigIgn /proc/self/status nothing
+  finish "$PID"
+  exits 2
+  same "$(<"$T/job.out")" "/proc/self/status:$(env --ignore-signal=CHLD grep SigIgn /proc/self/status)"
+  absent rlock:job
+}
+
+@test "signals blocked by the caller: rlock hears them, and the command starts with none blocked" {
+  start job env --block-signal=TERM,CHLD,ALRM rlock run --key job -- sh -c 'grep ^SigBlk /proc/self/status; exec sleep 600'
+  wait_for_text SigBlk "$T/job.out"
+  matches "$(<"$T/job.out")" '^SigBlk:.0+$'
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+}
+
+@test "a signal that crosses with the command's end changes nothing" {
+  notes_signals
+  GUARD=$(guard_of "$PID")
+  freeze "$GUARD"
+  kill -ALRM "$COMMAND"
+  wait_until "$PATIENCE" gone "$COMMAND"
+  kill -USR1 "$PID"
+  wait_until "$PATIENCE" state_is "$PID" S # it has read the signal and sleeps again
+  kill -USR2 "$PID"
+  kill -CONT "$GUARD"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/job.err")" ''
+}
+
+# ---- what the command inherits
+
+# What a process can be given at its birth; not what differs between any two.
+LOOK='import os, re, resource, signal
+for line in open("/proc/self/status"):
+    if not re.match("(Pid|PPid|NSpid|Tgid|NStgid|NSpgid|NSsid|Vm|Rss|Hugetlb|Threads|.*ctxt|SigQ|Name|Cpus|Mems)", line):
+        print(line.strip())
+print(open("/proc/self/limits").read(), os.getcwd(), os.getpriority(os.PRIO_PROCESS, 0))
+print(open("/proc/self/oom_score_adj").read(), open("/proc/self/timerslack_ns").read(), os.sched_getscheduler(0))
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        print(fd, os.readlink("/proc/self/fd/" + fd))
+    except OSError:
+        pass'
+
+as_without() { # PREFIX...: a command finds the same surroundings behind "PREFIX rlock run" as behind "PREFIX"
+  rm -f "$T/found"
+  FOUND=$T/found timeout 20 "$@" python3 -c "import sys, os; sys.stdout = os.fdopen(os.open(os.environ['FOUND'],
+    os.O_CREAT | os.O_WRONLY | os.O_APPEND), 'w'); $LOOK" 3>&- 4>&-
+  mv "$T/found" "$T/without"
+  FOUND=$T/found timeout 20 "$@" rlock run --key job -- python3 -c "import sys, os; sys.stdout = os.fdopen(
+    os.open(os.environ['FOUND'], os.O_CREAT | os.O_WRONLY | os.O_APPEND), 'w'); $LOOK" 3>&- 4>&-
+  diff "$T/without" "$T/found"
+  [[ -s $T/found ]]
+}
+
+@test "nothing of ours reaches the command: descriptors, signals, umask, limits, priority" {
+  umask 057
+  ulimit -Sn 200
+  ulimit -Sc 0
+  as_without env 7<"$T/bin"
+}
+
+@test "nothing of ours reaches the command, as an ordinary user" {
+  ordinary_user
+  as_without "${AS_USER[@]}"
+}
+
+@test "descriptors 0, 1 or 2 that are closed stay closed, and rlock works" {
+  as_without sh -c 'exec "$@" <&-' sh
+  as_without sh -c 'exec "$@" >&-' sh
+  as_without sh -c 'exec "$@" 2>&-' sh
+  as_without sh -c 'exec "$@" <&- >&- 2>&-' sh
+  absent rlock:job
+}

@@ -1,0 +1,127 @@
+# rlock run: surroundings in which it cannot start its command, and odd ones in which it can. Whatever can be known
+# before the lock is taken is said before Redis is asked anything.
+
+# shellcheck disable=SC2016 # it is sh that expands them
+
+load ../support/helpers
+load ../support/supervision
+
+untouched() { # Redis was never asked to take a lock
+  same "$(cli DBSIZE)" 0
+  [[ $(cli INFO commandstats) != *cmdstat_eval* ]]
+}
+
+@test "a command that is missing, a directory or not executable: 127, 126, 126, and Redis is not asked" {
+  touch "$T/plain"
+  mkdir "$T/folder"
+  refuses 127 no-such-command run --key job -- no-such-command
+  refuses 127 missing run --key job -- "$T/missing"
+  refuses 127 missing run --key job -- "$T/plain/missing"
+  refuses 127 empty run --key job -- ''
+  refuses 126 plain run --key job -- "$T/plain"
+  refuses 126 folder run --key job -- "$T/folder"
+  PATH=$T:$PATH refuses 126 plain run --key job -- plain
+  untouched
+}
+
+@test "a command that only exec finds fault with: 126 or 127, and the lock is free at once" {
+  printf '#!/no/such/interpreter\n' >"$T/script"
+  chmod +x "$T/script"
+  try run --key job -- "$T/script"
+  exits 127
+  contains "$ERR" "rlock: cannot run $T/script"
+  absent rlock:job
+  printf '#!/etc/passwd\n' >"$T/script"
+  try run --key job -- "$T/script"
+  exits 126
+  absent rlock:job
+  try run --key job -- true "$(head -c 200000 /dev/zero | tr '\0' a)"
+  exits 126
+  absent rlock:job
+}
+
+@test "a script without #! is run by sh, as execvp does" {
+  echo 'echo ran by $0' >"$T/script"
+  chmod +x "$T/script"
+  try run --key job -- "$T/script"
+  exits 0
+  same "$OUT" "ran by $T/script"
+}
+
+@test "few descriptors: it works with 16, and is told before the lock is taken where it does not" {
+  local limit
+  ulimit -Sn 16
+  try run --key job -- sh -c 'ulimit -n'
+  exits 0
+  same "$OUT" 16
+  for limit in 3 4 5 8 9 10; do
+    STATUS=0
+    sh -c 'ulimit -n "$0"; exec rlock run --key job -- true' "$limit" 2>"$T/err" 3>&- 4>&- || STATUS=$?
+    ((STATUS == 0 || STATUS == 71 || STATUS == 127)) || fail "status $STATUS with $limit descriptors: $(<"$T/err")"
+    absent rlock:job
+  done
+}
+
+@test "the guard fails while the lock is asked for: nothing of it stays behind" {
+  local _
+  for _ in {1..10}; do
+    sh -c 'ulimit -n 6; exec rlock run --key job -n -- true' 2>"$T/err" 3>&- 4>&- || true
+    absent rlock:job || fail "$(<"$T/err")"
+  done
+}
+
+@test "no more processes allowed: 71, before the lock is taken or released at once" {
+  ((EUID == 0)) || skip "needs a user without other processes"
+  local limit status seen=
+  export ASAN_OPTIONS=detect_leaks=0 # a sanitizer would need one more
+  ordinary_user
+  for limit in 1 2 3 4; do
+    status=0
+    "${AS_USER[@]}" prlimit --nproc="$limit" rlock run --key job -- true 2>"$T/err" 3>&- 4>&- || status=$?
+    ((status == 0)) || contains "$(<"$T/err")" 'rlock: cannot'
+    absent rlock:job
+    seen+="$status "
+  done
+  same "$seen" '71 71 0 0 '
+}
+
+@test "a read-only, or deleted, working directory" {
+  mkdir "$T/gone" "$T/fixed"
+  chmod a-w "$T/fixed"
+  cd "$T/gone"
+  rmdir "$T/gone"
+  try run --key job -- true
+  exits 0
+  ordinary_user
+  cd "$T/fixed"
+  STATUS=0
+  OUT=$("${AS_USER[@]}" rlock run --key job -- pwd 3>&- 4>&-) || STATUS=$?
+  exits 0
+  same "$OUT" "$T/fixed"
+}
+
+@test "an empty environment" {
+  STATUS=0
+  OUT=$(env -i "$T/bin/rlock" --redis "$RLOCK_REDIS" run --key job -- sh -c 'echo $RLOCK_KEY' 3>&- 4>&-) || STATUS=$?
+  exits 0
+  same "$OUT" job
+  env -i "$T/bin/rlock" --redis "$RLOCK_REDIS" run --key job -- env | grep -v ^RLOCK_ >"$T/more" || true
+  same "$(<"$T/more")" ''
+}
+
+@test "the bare surroundings of cron: nothing said, nothing left" {
+  OUT=$(env -i HOME=/ LOGNAME=x SHELL=/bin/sh PATH=/usr/bin:/bin setsid \
+    "$T/bin/rlock" --redis "$RLOCK_REDIS" run --key job -n -E 0 -q -- true 2>&1 </dev/null 3>&- 4>&-)
+  same "$OUT" ''
+  absent rlock:job
+}
+
+@test "rlock as process 1 of a container: orphans are reaped, and it exits by status" {
+  ((EUID == 0)) || skip "needs root to make a container"
+  unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespaces here"
+  STATUS=0
+  unshare --pid --fork --mount-proc --kill-child rlock run --key job -- \
+    sh -c '(sleep 0.1 & exec true) & sleep 0.3; kill -INT $$' 3>&- 4>&- || STATUS=$?
+  exits 130
+  absent rlock:job
+}

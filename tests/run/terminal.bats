@@ -1,0 +1,176 @@
+# rlock run on a terminal, of which terminal.py is the user: job control, and programs that read from it.
+
+# shellcheck disable=SC2016,SC2034 # it is sh that expands them; helpers.bash looks at STATUS
+
+load ../support/helpers
+load ../support/supervision
+
+# user COMMAND... @ STEP...: the command on a terminal, whose user takes the steps; sets STATUS and what was SHOWN
+user() {
+  local command=()
+  while [[ $1 != @ ]]; do
+    command+=("$1")
+    shift
+  done
+  shift
+  STATUS=0
+  SHOWN=$(printf '%s\n' "$@" | python3 "$HERE/terminal.py" "${command[@]}" 2>"$T/steps" 3>&- 4>&-) || STATUS=$?
+  [[ ! -s $T/steps ]] || fail "$(<"$T/steps")" "${SHOWN:0:2000}"
+}
+
+# Makes a command that notes each HUP in a file, and ends a while after the first.
+notes_hang_ups() {
+  cat >"$T/notes.py" <<'END_OF_SCRIPT'
+import os, signal, sys
+out = open(sys.argv[1], "w", buffering=1)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP, signal.SIGTERM})
+os.write(1, b"ready\n")
+while number := signal.sigtimedwait({signal.SIGHUP, signal.SIGTERM}, 0.5 if out.tell() else 20):
+    print(signal.Signals(number.si_signo).name, file=out)
+END_OF_SCRIPT
+}
+
+SHELL_THERE=(env 'PS1=prompt> ' bash --norc --noprofile -i)
+
+@test "Ctrl-C reaches the command once; rlock dies of INT itself, so that the calling script stops too" {
+  echo 'rlock run --key job -- sh -c "trap \"echo once; trap - INT; kill -INT \$\$\" INT; echo ready; while :; do sleep .1; done"
+    echo the script goes on' >"$T/script"
+  user bash "$T/script" @ 'expect ready' 'key C'
+  exits 130
+  same "$(grep -c once <<<"$SHOWN")" 1
+  [[ $SHOWN != *goes\ on* ]] || fail "$SHOWN"
+  absent rlock:job
+}
+
+@test "Ctrl-C on a command whose output is piped on: the calling script stops too" {
+  echo 'rlock run --key job -- sh -c "echo ready >/dev/tty; exec sleep 600" | cat
+    echo the script goes on' >"$T/script"
+  user bash "$T/script" @ 'expect ready' 'key C'
+  exits 130
+  [[ $SHOWN != *goes\ on* ]] || fail "$SHOWN"
+  absent rlock:job
+}
+
+@test "Ctrl-C on a command whose output is captured: the calling script stops too" {
+  echo 'out=$(rlock run --key job -- sh -c "echo ready >/dev/tty; exec sleep 600")
+    echo the script goes on' >"$T/script"
+  user bash "$T/script" @ 'expect ready' 'key C'
+  exits 130
+  [[ $SHOWN != *goes\ on* ]] || fail "$SHOWN"
+  absent rlock:job
+}
+
+@test "a command that handles Ctrl-C decides itself" {
+  user rlock run --key job -- sh -c 'trap "echo handled; exit 9" INT; echo ready; while :; do sleep .1; done' @ \
+    'expect ready' 'key C'
+  exits 9
+  same "$SHOWN" $'ready\n^Chandled'
+  absent rlock:job
+}
+
+@test "Ctrl-C while waiting: the queue is left, and the calling script stops" {
+  hold job
+  echo 'rlock run --key job -- true
+    echo the script goes on' >"$T/script"
+  user bash "$T/script" @ 'expect waiting' 'key C'
+  exits 130
+  [[ $SHOWN != *goes\ on* ]] || fail "$SHOWN"
+  wait_until "$PATIENCE" absent '{rlock:job}:queue' # the shell is gone before rlock is
+}
+
+@test "Ctrl-\\: the command dies of QUIT, and rlock too" {
+  user rlock run --key job -- sh -c 'echo ready; exec sleep 600' @ 'expect ready' "key \\"
+  exits 131
+  absent rlock:job
+}
+
+@test "a program reads from the terminal" {
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' 'type rlock run --key job -- sh -c "read line; echo got-\$line"' \
+    "until $REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job | grep -q 1" 'type some words' 'expect got-some words' \
+    'expect prompt>' 'type exit $?'
+  exits 0
+}
+
+@test "the shell has its terminal back afterwards, when the command was killed too" {
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' 'type rlock run --key job --ttl 1 -- sh -c "echo rea\dy; exec sleep 600"' \
+    'expect ready' "do $REDIS_CLI -s $REDIS_SOCK DEL rlock:job" 'expect prompt>' 'type read line; echo got-$line' \
+    'type words' 'expect got-words' 'type exit 4'
+  exits 4
+}
+
+@test "Ctrl-Z and fg: both stop, the shell prompts, the lease is told; both go on, and the lease is renewed" {
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+    'type rlock run --key job --ttl 30 -v -- sh -c "echo rea\dy; read line; echo got-\$line"' 'expect ready' \
+    'key Z' 'expect job is not renewed until this job continues; it is lost in 2' 'expect Stopped' 'expect prompt>' \
+    'type echo \$((6*7))' 'type echo $((6*7))' 'expect 42' 'expect prompt>' \
+    'type fg' 'expect renewed job' 'type words' 'expect got-words' 'expect prompt>' 'type exit $?'
+  exits 0
+  absent rlock:job
+}
+
+@test "Ctrl-Z, and fg when the lease is over: the command is dead by then, 76" {
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+    'type rlock run --key job --ttl 600ms -- sh -c "echo rea\dy; exec sleep 600"' 'expect ready' \
+    'key Z' 'expect Stopped' 'expect prompt>' "until [ \$($REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job) = 0 ]" \
+    'type fg' 'expect lost job' 'expect prompt>' 'type exit $?'
+  exits 76
+}
+
+@test "Ctrl-Z and bg: the command goes on without the terminal" {
+  # The sleep begins before "ready": dash does not stop while a child that it vforked is stopped short of its exec.
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+    'type rlock run --key job -- sh -c "sleep 0.5 & echo rea\dy; wait; echo go\ne on"' 'expect ready' \
+    'key Z' 'expect Stopped' 'expect prompt>' 'type bg' 'expect gone on' 'type wait; exit $?'
+  exits 0
+  absent rlock:job
+}
+
+@test "in the background it does not take the terminal; a command that reads is stopped until fg" {
+  # The line comes just before the stop: a fg in between would be for nothing.
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+    'type rlock run --key job -- sh -c "read line; echo got-\$line" &' 'expect is not renewed' \
+    'type while jobs -r | grep -q .; do :; done; echo still \mine' 'expect still mine' 'expect prompt>' \
+    'type fg' 'type words' 'expect got-words' 'expect prompt>' 'type exit $?'
+  exits 0
+}
+
+@test "what reads in an orphaned background group, where nobody can say fg, is hung up, not run in circles" {
+  cat >"$T/orphan.py" <<'END_OF_SCRIPT'
+import os, sys, time
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    if os.fork() == 0:
+        while os.getppid() != 1 and os.path.exists(f"/proc/{os.getppid()}/status") and "orphan" in open(f"/proc/{os.getppid()}/cmdline").read():
+            time.sleep(0.01)
+        os.execvp("rlock", ["rlock", "run", "--key", "job", "--", "sh", "-c", "read line </dev/tty; echo status $?"])
+    os._exit(0)
+os.wait()
+time.sleep(600)
+END_OF_SCRIPT
+  user python3 "$T/orphan.py" @ "until [ \"\$($REDIS_CLI -s $REDIS_SOCK KEYS '*')\" = '{rlock:job}:meta' ]" 'key C'
+  (($(grep -c 'not renewed' <<<"$SHOWN") <= 1)) || fail "$(grep -c 'not renewed' <<<"$SHOWN") times"
+}
+
+@test "a pager behind a pipe keeps the terminal" {
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+    'type rlock run --key job -- sh -c "echo first; sleep 600" | sh -c "read a; echo rea\dy; read b </dev/tty; echo got-\$b; kill -TERM 0"' \
+    'expect ready' 'type words' 'expect got-words' 'expect prompt>' 'type exit 3'
+  exits 3
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+@test "the terminal is closed: the shell's HUP and the kernel's reach the command once, and the lock is released" {
+  notes_hang_ups
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' "type rlock run --key job -- python3 $T/notes.py $T/noted" \
+    'expect ready' 'hang-up'
+  wait_until "$PATIENCE" absent rlock:job
+  same "$(<"$T/noted")" SIGHUP
+}
+
+@test "the terminal of a run that leads its session is closed, as ssh -t leaves it: the command is told once" {
+  notes_hang_ups
+  user rlock run --key job -- python3 "$T/notes.py" "$T/noted" @ 'expect ready' 'hang-up'
+  exits 0
+  same "$(<"$T/noted")" SIGHUP
+  absent rlock:job
+}

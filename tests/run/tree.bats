@@ -1,0 +1,265 @@
+# rlock run: keeper, guard and the command's whole tree. Whichever of our two processes is killed or stopped, nothing of
+# the command outlives the lease; and nothing is killed that a command left running when it ended well.
+
+load ../support/helpers
+load ../support/supervision
+
+setup() {
+  hermetic
+  start_redis_with_a_log
+}
+
+ALL=(stubborn child setsid double)
+
+@test "the witness' descendants outlive it where nobody supervises: the other tests can tell" {
+  start job python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
+  wait_for_text ready "$T/job.out"
+  kill -KILL "$PID"
+  same "$(witnesses | wc -l)" 3
+  # shellcheck disable=SC2046 # one word each
+  kill -KILL $(witnesses)
+}
+
+# ---- keeper
+
+keeper_killed() {
+  run_witness -- "${ALL[@]}"
+  kill -KILL "$PID"
+  KILLED=$(now_ms)
+  wait_until 5 no_witnesses
+  silent_since $((KILLED + 100))
+}
+
+@test "keeper killed: the command and every descendant dead within 100 ms" {
+  keeper_killed
+}
+
+@test "keeper killed, as an ordinary user" {
+  ordinary_user
+  keeper_killed
+}
+
+@test "keeper killed while the command is being stopped: nothing survives" {
+  run_witness --max-runtime 1500ms --kill-after 5 -- "${ALL[@]}"
+  wait_for_text 'stopping the command' "$T/job.err"
+  kill -KILL "$PID"
+  wait_until 2 no_witnesses
+}
+
+@test "keeper killed before the lock is taken: its guard goes too" {
+  hold job
+  start waiter rlock run --key job -- touch "$T/ran"
+  wait_for_text waiting "$T/waiter.err"
+  GUARD=$(guard_of "$PID")
+  kill -KILL "$PID"
+  wait_until 2 gone "$GUARD"
+  [[ ! -e $T/ran ]]
+}
+
+keeper_stopped() {
+  run_witness --ttl 1 -- "${ALL[@]}"
+  freeze "$PID"
+  wait_until "$PATIENCE" no_witnesses
+  in_time 1000
+  wait_until "$PATIENCE" absent rlock:job
+  try acquire job # somebody else's from now on
+  exits 0
+  kill -CONT "$PID"
+  finish "$PID"
+  exits 76
+  contains "$(<"$T/job.err")" 'rlock: lost job'
+  same "$(cli HEXISTS rlock:job "$OUT")" 1
+}
+
+@test "keeper stopped: all dead before the lease ends; continued, it says 76 and leaves the next holder alone" {
+  keeper_stopped
+}
+
+@test "keeper stopped, as an ordinary user" {
+  ordinary_user
+  keeper_stopped
+}
+
+@test "keeper stopped, and a command that keeps its guard busy with job control: dead in time" {
+  run_witness --ttl 2 -- setsid
+  freeze "$PID"
+  python3 - "$(witnesses | head -n 1)" <<'END_OF_SCRIPT'
+import os, signal, sys, time
+pid = int(sys.argv[1])
+try:
+    for _ in range(2000):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.0003)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.0003)
+except ProcessLookupError:
+    pass
+END_OF_SCRIPT
+  wait_until "$PATIENCE" no_witnesses
+  in_time
+}
+
+# ---- guard
+
+guard_killed() {
+  run_witness -- "${ALL[@]}"
+  kill -KILL "$(guard_of "$PID")"
+  KILLED=$(now_ms)
+  finish "$PID"
+  no_witnesses
+  silent_since $((KILLED + 100))
+  exits 70
+  contains "$(<"$T/job.err")" 'rlock: the guard process was killed'
+  absent rlock:job
+}
+
+@test "guard killed: the keeper ends the command and every descendant, 70, the lock is released" {
+  guard_killed
+}
+
+@test "guard killed, as an ordinary user" {
+  ordinary_user
+  guard_killed
+}
+
+@test "guard killed before the lock is taken: 70, and the queue is left" {
+  hold job
+  start waiter rlock run --key job -- touch "$T/ran"
+  wait_for_text waiting "$T/waiter.err"
+  kill -KILL "$(guard_of "$PID")"
+  finish "$PID"
+  exits 70
+  absent '{rlock:job}:queue'
+  [[ ! -e $T/ran ]]
+}
+
+@test "guard stopped beyond the deadline that it knows, and continued: it stops the command before it listens" {
+  run_witness --ttl 600ms -- "${ALL[@]}"
+  GUARD=$(guard_of "$PID")
+  freeze "$GUARD"
+  sleep 0.8 # longer than the lease, which the keeper renews
+  exists rlock:job
+  kill -CONT "$GUARD"
+  finish "$PID"
+  no_witnesses
+  exits 76
+  absent rlock:job
+}
+
+@test "guard stopped and server frozen: the keeper ends the command in time itself" {
+  run_witness --ttl 1 --timeout 300ms -- "${ALL[@]}"
+  freeze "$(guard_of "$PID")"
+  kill -STOP "$REDIS_PID"
+  finish "$PID"
+  no_witnesses
+  exits 76
+  in_time 1000
+}
+
+@test "both stopped when the command was to be started, until the lease is over: it is not started" {
+  hold job
+  start waiter rlock -v run --key job --ttl 1 -- touch "$T/ran"
+  wait_for_text waiting "$T/waiter.err"
+  GUARD=$(guard_of "$PID")
+  freeze "$GUARD"
+  kill "$HOLDER"
+  wait_until "$PATIENCE" held_by "$PID"
+  freeze "$PID"
+  wait_until "$PATIENCE" absent rlock:job
+  kill -CONT "$GUARD"
+  wait_until "$PATIENCE" has_told "$GUARD"
+  kill -CONT "$PID"
+  finish "$PID"
+  exits 76
+  [[ ! -e $T/ran && $(<"$T/waiter.err") != *'started touch'* ]] || fail "$(<"$T/waiter.err")"
+  contains "$(<"$T/waiter.err")" 'rlock: lost job before its command was started'
+}
+
+# The guard waits for nothing any more but the keeper's end: it polls one descriptor.
+has_told() { [[ $(<"/proc/$1/syscall") =~ ^[0-9]+\ 0x[0-9a-f]+\ 0x1\  ]]; } # PID
+held_by() { [[ $(rlock status --json job | jq '.[].holders[].pid') == "$1" ]]; } # PID
+
+# ---- the tree
+
+@test "a command that forks and leaves its session for ever is caught" {
+  cat >"$T/hopper.py" <<'END_OF_SCRIPT'
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+if os.fork():
+    time.sleep(600)
+while True:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+END_OF_SCRIPT
+  start job rlock run --key job --ttl 3 -- python3 "$T/hopper.py"
+  wait_for_text ready "$T/job.out"
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+  no_leftovers
+}
+
+@test "what a command that ended well left running stays alive" {
+  # shellcheck disable=SC2016 # it is sh that expands it
+  try run --key job -- sh -c 'setsid sh -c "sleep 601 & sleep 602" >/dev/null 2>&1 & sleep 603 >/dev/null 2>&1 & exit 4'
+  exits 4
+  ((TOOK < 10000)) || fail "waited for what was left behind"
+  absent rlock:job
+  wait_until "$PATIENCE" sleep_left 3
+  # shellcheck disable=SC2046 # one word each
+  kill $(leftovers)
+}
+
+sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1)); }
+
+@test "what a command that ended well left running gets no deadline, no dead parent and no signal from us later" {
+  # shellcheck disable=SC2016 # it is sh that expands it
+  try run --key job --ttl 500ms --max-runtime 300ms -- \
+    sh -c 'sh -c "trap \"echo disturbed\" TERM HUP CONT; sleep 0.8; echo undisturbed" >"$0" 2>&1 & exit 0' "$T/left"
+  exits 0
+  wait_for_text undisturbed "$T/left"
+  same "$(<"$T/left")" undisturbed
+}
+
+@test "what is left of a command that TERM ended in time is killed before the lease ends" {
+  # shellcheck disable=SC2016 # it is sh that expands it
+  start job rlock run --key job --ttl 1 -- sh -c '
+    (trap "" TERM; exec setsid python3 "$0" stamp "$1" child) & sleep 600' "$HERE/witness.py" "$T/stamps"
+  wait_for_text ready "$T/job.out"
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+  no_witnesses
+  in_time
+}
+
+@test "a stopped command is stopped for good when its lease ends" {
+  run_witness --ttl 1 --on-lost kill -- child
+  kill -STOP "$(witnesses | head -n 1)"
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+  no_witnesses
+}
+
+@test "nested: the inner run's command dies with the outer keeper, and no lock outlives its lease" {
+  start outer rlock run --key outer --ttl 1 -- \
+    rlock run --key inner --ttl 1 -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
+  wait_for_text ready "$T/outer.out"
+  kill -KILL "$PID"
+  wait_until 5 no_witnesses
+  wait_until "$PATIENCE" absent rlock:outer
+  wait_until "$PATIENCE" absent rlock:inner
+}
+
+@test "nested: TERM to the outer run releases both locks" {
+  start outer rlock run --key outer -- rlock run --key inner -- sleep 600
+  wait_held inner
+  kill "$PID"
+  finish "$PID"
+  exits 143
+  absent rlock:inner
+  absent rlock:outer
+}

@@ -1,0 +1,236 @@
+# Private Redis servers, rlock in the foreground and background, waiting for events, assertions, and a teardown that
+# fails when a test leaves a process behind. Every .bats file loads it; quickstart.sh borrows from it.
+#
+# A test finds: T, its own directory; RLOCK_REDIS, its own server, and no other variable that rlock reads.
+
+# shellcheck disable=SC2034,SC2119,SC2120 # the tests use what is set here, and pass options
+PATIENCE=20 # seconds that any one step may take: only a bug takes them, a busy machine does not
+
+REDIS_SERVER=${REDIS_SERVER:-redis-server}
+REDIS_CLI=${REDIS_SERVER%-server}-cli
+SERVERS=() RUNNING=() # pids
+TLS_ONLY=()
+
+setup() {
+  hermetic
+  start_redis
+}
+
+# Nothing of the caller's may reach rlock: no configuration, no credentials, no terminal.
+hermetic() {
+  local rlock
+  rlock=$(realpath "${RLOCK:-$(dirname "${BASH_SOURCE[0]}")/../../build/rlock}")
+  [[ -x $rlock ]] || fail "there is no $rlock: run tests/run.sh, which builds it"
+  T=${BATS_TEST_TMPDIR:-$(mktemp -d)}
+  mkdir "$T/bin"
+  ln -s "$rlock" "$T/bin/rlock"
+  unset "${!RLOCK_@}" REDIS_URL REDISCLI_AUTH XDG_CONFIG_HOME NO_COLOR
+  export PATH=$T/bin:$PATH HOME=$T LC_ALL=C
+  export TEST_MARK=$T # in the environment of all that the test starts, see `leftovers`
+  exec </dev/null
+}
+
+teardown() {
+  local left pid
+  stop "${RUNNING[@]}"
+  stop "${SERVERS[@]}"
+  wait_until 2 no_leftovers && return
+  left=$(leftovers)
+  for pid in $left; do echo "left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done >&2
+  # shellcheck disable=SC2086 # one word each
+  kill -KILL $left
+  return 1
+}
+
+# ---- processes
+
+# The pids of this test's processes, wherever they have gone: they carry its mark. (Not redis-server, which writes its
+# title over its environment.)
+leftovers() {
+  local file
+  for file in $(env -u TEST_MARK grep -lszFx "TEST_MARK=$T" /proc/[0-9]*/environ); do
+    echo "${file//[!0-9]/}"
+  done
+}
+
+no_leftovers() { [[ -z $(leftovers) ]]; }
+
+gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
+
+# stop PID...: asks them to end, frozen ones too, and waits for it
+stop() {
+  local pid
+  for pid; do { kill -TERM "$pid" && kill -CONT "$pid"; } || true; done 2>/dev/null
+  for pid; do wait_until 5 gone "$pid" || true; done
+}
+
+# start NAME COMMAND...: in the background; PID is its pid, its output goes to $T/NAME.out and $T/NAME.err
+start() {
+  local name=$1
+  shift
+  # A shell's background commands ignore INT and QUIT; a user's do not.
+  env --default-signal=INT,QUIT "$@" >"$T/$name.out" 2>"$T/$name.err" 3>&- 4>&- &
+  PID=$!
+  RUNNING+=("$PID")
+}
+
+# finish PID: waits until what `start` started ends; sets STATUS
+finish() {
+  wait_until "$PATIENCE" gone "$1"
+  STATUS=0
+  wait "$1" || STATUS=$?
+}
+
+# try ARG...: rlock in the foreground; sets STATUS, OUT, ERR and how many ms it TOOK
+try() {
+  local begin
+  begin=$(now_ms)
+  STATUS=0
+  timeout --foreground -k 2 "$PATIENCE" rlock "$@" >"$T/out" 2>"$T/err" 3>&- 4>&- || STATUS=$?
+  TOOK=$(($(now_ms) - begin))
+  OUT=$(<"$T/out")
+  ERR=$(<"$T/err")
+}
+
+# ---- waiting
+
+# Milliseconds of CLOCK_BOOTTIME, to 10 ms.
+now_ms() {
+  local up rest
+  read -r up rest </proc/uptime
+  echo $((10#${up/./} * 10))
+}
+
+# wait_until SECONDS COMMAND...: until it succeeds
+wait_until() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    if ((SECONDS > deadline)); then
+      fail "waited in vain for: $*"
+      return 1
+    fi
+    sleep 0.02
+  done
+}
+
+exists() { [[ $(cli EXISTS "$1") == 1 ]]; }
+absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
+wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
+wait_for_text() { wait_until "$PATIENCE" grep -qsF -- "$1" "$2"; } # TEXT FILE
+
+# hold KEY [OPTION...]: a run that holds KEY until the test ends it; HOLDER is its pid
+hold() {
+  local key=$1
+  shift
+  start holder rlock run --key "$key" "$@" -- sleep 600
+  HOLDER=$PID
+  wait_until "$PATIENCE" exists_or_gone "rlock:$key" "$HOLDER"
+  exists "rlock:$key" || fail "rlock run ended: $(<"$T/holder.err")"
+}
+
+# waiter_has_its_turn: the run that `hold` started is ended, and the one that waits, PID, ends well
+waiter_has_its_turn() {
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  finish "$PID"
+  exits 0
+}
+
+exists_or_gone() { exists "$1" || gone "$2"; } # KEY PID
+
+# sell STOCK [PREFIX...]: 16 buyers, each of whom reads the stock, thinks, and decrements it, behind PREFIX if given
+sell() {
+  local redis="$REDIS_CLI -s $REDIS_SOCK" buyer buyers=()
+  local buy="[ \$($redis GET stock) -gt 0 ] && sleep ${THINK:-0.01} && $redis DECR stock"
+  cli SET stock "$1" >/dev/null
+  shift
+  for buyer in {1..16}; do
+    # shellcheck disable=SC2016 # it is the buyer's shell that expands them
+    start "buyer$buyer" bash -c 'while "$@" sh -c "$0"; do :; done' "$buy" "$@"
+    buyers+=("$PID")
+  done
+  for buyer in "${buyers[@]}"; do finish "$buyer"; done
+}
+
+# ---- Redis
+
+# start_redis [OPTION...]: sets REDIS_PORT, REDIS_SOCK and REDIS_PID, exports RLOCK_REDIS
+start_redis() {
+  local dir
+  dir=$(mktemp -d "$T/redis.XXXXXX")
+  REDIS_SOCK=$dir/sock
+  until try_port $((20000 + RANDOM % 12000)) "$@"; do # below the ports that the kernel gives to clients
+    grep -q 'Address already in use' "$dir/log" || fail "$(<"$dir/log")"
+  done
+  SERVERS+=("$REDIS_PID")
+  export RLOCK_REDIS=redis://127.0.0.1:$REDIS_PORT
+}
+
+try_port() { # PORT OPTION...: whoever binds it owns it, so nobody has to search for a free one
+  REDIS_PORT=$1
+  shift
+  local dir=${REDIS_SOCK%/*}
+  listening_at "$REDIS_PORT"
+  "$REDIS_SERVER" --bind 127.0.0.1 "${LISTENING[@]}" --unixsocket "$REDIS_SOCK" --dir "$dir" \
+    --save '' --appendonly no "$@" >"$dir/log" 2>&1 3>&- 4>&- &
+  REDIS_PID=$!
+  wait_until "$PATIENCE" is_up_or_gone "$dir/log"
+  ! gone "$REDIS_PID"
+}
+
+listening_at() { # PORT: sets LISTENING, options; TLS_ONLY, which see, may say that it is for TLS
+  LISTENING=(--port "$1")
+  ((${#TLS_ONLY[@]} == 0)) || LISTENING=(--port 0 --tls-port "$1" "${TLS_ONLY[@]}")
+}
+
+is_up_or_gone() { grep -q 'eady to accept connections' "$1" || gone "$REDIS_PID"; }
+
+stop_redis() { stop "$REDIS_PID"; }
+
+cli() { "$REDIS_CLI" -s "$REDIS_SOCK" "$@"; }
+
+dump() { cli --no-raw DUMP "$1"; } # KEY: its value as printable text
+
+# Sanitizers take memory and time of their own: what such a build takes says nothing.
+is_sanitized() { grep -qs __asan_init "$T/bin/rlock"; }
+
+# ---- assertions: each says what it saw
+
+fail() {
+  printf '%s\n' "$@" >&2
+  return 1
+}
+
+same() { # ACTUAL EXPECTED
+  [[ $1 == "$2" ]] || fail "expected: ${2@Q}" "     got: ${1@Q}"
+}
+
+contains() { # TEXT PART
+  [[ $1 == *"$2"* ]] || fail "expected: ...${2@Q}..." "     got: ${1@Q}"
+}
+
+matches() { # TEXT EXTENDED-REGEX
+  [[ $1 =~ $2 ]] || fail "expected: $2" "     got: ${1@Q}"
+}
+
+query() { # [JQ-OPTION...] FILTER: of the JSON that rlock printed
+  same "$(jq "$@" <<<"$OUT")" true
+}
+
+exits() { # STATUS, of the last `try` or `finish`
+  [[ $STATUS == "$1" ]] || fail "expected status $1, got $STATUS" "stdout: ${OUT-}" "stderr: ${ERR-}"
+}
+
+# refuses STATUS PART ARG...: rlock ARG... says one line that contains PART, and Redis was not written to
+refuses() {
+  local want=$1 part=$2
+  shift 2
+  try "$@"
+  exits "$want"
+  same "$OUT" ''
+  [[ $ERR == "rlock: "*"$part"* && $ERR != *$'\n'* ]] ||
+    fail "expected one line with ${part@Q}" "     got: ${ERR@Q}" "     for: rlock ${*@Q}"
+  same "$(cli DBSIZE)" 0
+}

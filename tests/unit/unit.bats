@@ -1,0 +1,12 @@
+# The pure parts, tested by an executable that is built beside rlock.
+
+load ../support/helpers
+
+setup() { hermetic; }
+
+@test "the unit tests pass" {
+  local unit
+  unit=$(dirname "$(realpath "$T/bin/rlock")")/rlock-unit
+  [[ -x $unit ]] || skip "no rlock-unit beside rlock"
+  "$unit"
+}
