@@ -20,7 +20,7 @@ cleanup() {
     kill -KILL $(leftovers) || true # they may have ended by themselves
   done
   stop "${SERVERS[@]}"
-  [[ -n ${SHARED_TARGETS-} || ! -s $TARGETS ]] || show_targets
+  [[ -n ${SHARED_TARGETS-} || ${0##*/} == run.sh || ! -s $TARGETS ]] || show_targets
   rm -rf "$T"
 } 2>/dev/null
 

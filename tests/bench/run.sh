@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All benches, or those named. Prints markdown: what was measured, and at the end the targets and whether they were reached.
-# Takes less than five minutes on two processors.
+# A run of all of them takes less than five minutes on two processors and becomes results.md, with a chart of two tables.
 #   tests/bench/run.sh [NAME...]
 #
 # Other locks are measured where they are installed: Debian's etcd-server, etcd-client, python3-redis. So is musl-tools
@@ -17,7 +17,30 @@ versions() { # PROGRAM...: of those that are here
   done
 }
 
-(($#)) || set -- overhead handoff crowd throughput memory calls renewals status tls market
-echo "$(date -u +%F) on $(nproc) processors ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), Linux $(uname -r)," \
-  "rlock $(version rlock --version)$(versions "$REDIS_SERVER" flock etcd)."
-for name; do SHARED_TARGETS=$TARGETS bash "$bench/$name.sh"; done
+introduction() {
+  cat <<'END'
+# What the benches measured
+
+This is what `tests/bench/run.sh` prints. `limit` is the yardstick: 60 lines of C that take a lock, run a command and
+release the lock, without renewal, signals or crash handling. The other tools are those that Debian has. Where they start
+one process or none, `rlock` starts two; that, and what its scripts look at, is the difference.
+
+END
+  echo "$(date -u +%F) on $(nproc) processors ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), Linux $(uname -r)," \
+    "rlock $(version rlock --version)$(versions "$REDIS_SERVER" flock etcd)."
+}
+
+measure() { # NAME...
+  local name
+  introduction
+  for name; do SHARED_TARGETS=$TARGETS bash "$bench/$name.sh"; done
+  show_targets
+}
+
+all=(overhead handoff crowd throughput memory calls renewals status tls market)
+if (($#)); then
+  measure "$@"
+else
+  measure "${all[@]}" | tee "$bench/results.md"
+  python3 "$bench/chart.py" "$bench/results.md" "$bench"
+fi
