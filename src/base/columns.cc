@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace rlock {
 namespace {
 
@@ -26,20 +28,10 @@ bool is_in(const std::array<Range, size>& ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return c >= r.first && c <= r.second; });
 }
 
-struct Character {
-  std::size_t bytes, columns;
-};
-
-Character first_character(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80)
-    return {1, 1};
-  const std::size_t bytes = std::min<std::size_t>(lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2, text.size());
-  char32_t value = lead & (0x7FU >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) value = (value << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
-  if (is_in(combining, value))
-    return {bytes, 0};
-  return {bytes, is_in(wide, value) ? 2UL : 1UL};
+std::size_t width(const CodePoint& c) {
+  if (is_in(combining, c.value))
+    return 0;
+  return is_in(wide, c.value) ? 2 : 1;
 }
 
 }  // namespace
@@ -47,9 +39,9 @@ Character first_character(std::string_view text) {
 std::size_t count_columns(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
-    const Character c = first_character(text);
-    columns += c.columns;
-    text.remove_prefix(c.bytes);
+    const CodePoint c = decode_utf8(text);
+    columns += width(c);
+    text.remove_prefix(c.length);
   }
   return columns;
 }
@@ -60,11 +52,11 @@ std::string cut_to_columns(std::string_view text, std::size_t columns) {
   std::size_t taken = 0;
   std::size_t bytes = 0;
   for (;;) {
-    const Character c = first_character(text.substr(bytes));
-    if (taken + c.columns + 1 > columns)  // one is for the ellipsis
+    const CodePoint c = decode_utf8(text.substr(bytes));
+    if (taken + width(c) + 1 > columns)  // one is for the ellipsis
       return std::string{text.substr(0, bytes)} + "…";
-    taken += c.columns;
-    bytes += c.bytes;
+    taken += width(c);
+    bytes += c.length;
   }
 }
 

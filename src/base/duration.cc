@@ -16,38 +16,69 @@ struct Unit {
   double ms;
 };
 
-constexpr std::array<Unit, 6> units{{{"", 1e3}, {"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
+constexpr std::array<Unit, 5> units{{{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct Amount {
+  double value = 0;
+  bool is_whole = true;
+};
+
+/// Takes "12" or "1.5" off the front. By hand: strtod() would take "inf", "nan", "0x1p3" and the decimal point of the
+/// locale.
+std::optional<Amount> take_amount(std::string_view& rest) {
+  Amount amount;
+  double place = 1;  // of the next digit after the point
+  std::size_t i = 0;
+  for (; i < rest.size() && (is_digit(rest[i]) || (rest[i] == '.' && amount.is_whole)); ++i) {
+    if (rest[i] == '.') {
+      amount.is_whole = false;
+      continue;
+    }
+    const double digit = rest[i] - '0';
+    if (!amount.is_whole)
+      place /= 10;
+    amount.value = amount.is_whole ? amount.value * 10 + digit : amount.value + digit * place;
+  }
+  if (i == 0 || rest[i - 1] == '.')
+    return std::nullopt;
+  rest.remove_prefix(i);
+  return amount;
+}
+
+/// Takes the unit off the front; nothing for an unknown one.
+const Unit* take_unit(std::string_view& rest) {
+  const auto length = std::min(rest.find_first_of(".0123456789"), rest.size());
+  const auto* const unit =
+      std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == rest.substr(0, length); });
+  rest.remove_prefix(length);
+  return unit == units.end() ? nullptr : unit;
+}
 
 }  // namespace
 
 std::optional<Milliseconds> parse_duration(std::string_view text) {
-  // By hand: strtod() would take "inf", "nan", "0x1p3" and the decimal point of the locale.
-  double value = 0;
-  double place = 1;  // of the next digit after the point
-  bool any = false;
-  bool fraction = false;
-  std::size_t i = 0;
-  for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && !fraction)); ++i) {
-    if (text[i] == '.') {
-      fraction = true;
-      continue;
-    }
-    any = true;
-    const double digit = text[i] - '0';
-    if (fraction)
-      place /= 10;
-    value = fraction ? value + digit * place : value * 10 + digit;
+  constexpr Unit seconds{"", 1e3};
+  double ms = 0;
+  const Unit* last = nullptr;
+  for (std::string_view rest = text; last == nullptr || !rest.empty();) {
+    const auto amount = take_amount(rest);
+    if (!amount)
+      return std::nullopt;
+    const bool is_bare = last == nullptr && rest.empty();
+    const Unit* const unit = is_bare ? &seconds : take_unit(rest);
+    const bool is_in_order = unit != nullptr && (last == nullptr || unit->ms < last->ms);
+    if (!is_in_order || (!amount->is_whole && !rest.empty()))
+      return std::nullopt;
+    ms += amount->value * unit->ms;
+    last = unit;
   }
-  const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == text.substr(i); });
-  if (!any || text[i - 1] == '.' || unit == units.end())
-    return std::nullopt;
   // Less a hair, so that 0.3 s, which has no exact double, is not rounded up to 301 ms.
-  const double ms = std::ceil(value * unit->ms - 1e-6);
-  if (!(ms <= longest_ms))
+  const double whole = std::ceil(ms - 1e-6);
+  if (!(whole <= longest_ms))
     return std::nullopt;
-  return Milliseconds{std::max<long long>(static_cast<long long>(ms), value > 0 ? 1 : 0)};
+  return Milliseconds{std::max<long long>(static_cast<long long>(whole), ms > 0 ? 1 : 0)};
 }
 
 std::string format_duration(Milliseconds duration) {

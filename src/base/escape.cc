@@ -5,37 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace rlock {
 namespace {
-
-/// One code point and the bytes it took; an invalid byte has `valid` false and length 1.
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t length = 1;
-  bool valid = false;
-};
-
-std::uint8_t byte_at(std::string_view text, std::size_t i) { return static_cast<std::uint8_t>(text[i]); }
-
-/// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
-CodePoint decode(std::string_view text) {
-  const std::uint8_t first = byte_at(text, 0);
-  if (first < 0x80)
-    return {first, 1, true};
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length)
-    return {first};
-  char32_t value = first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte_at(text, i) & 0xC0U) != 0x80)
-      return {first};
-    value = (value << 6U) | (byte_at(text, i) & 0x3FU);
-  }
-  const bool overlong = (length == 3 && value < 0x800) || (length == 4 && value < 0x10000);
-  if (overlong || (value >= 0xD800 && value <= 0xDFFF) || value > 0x10FFFF)
-    return {first};
-  return {value, length, true};
-}
 
 struct Range {
   char32_t first, last;
@@ -107,7 +80,7 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const CodePoint c = decode(text);
+    const CodePoint c = decode_utf8(text);
     if (c.valid && !is_unsafe(c.value)) {
       out += text.substr(0, c.length);
     } else {
@@ -121,7 +94,7 @@ std::string printable(std::string_view text) {
 std::string json_string(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
-    const CodePoint c = decode(text);
+    const CodePoint c = decode_utf8(text);
     if (!c.valid) {
       out += "\xEF\xBF\xBD";
     } else if (c.value == '"' || c.value == '\\') {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -30,16 +31,17 @@ std::string format_grant(const Settings& settings,
   }
   const auto now = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
   const auto left = claim.ttl - std::chrono::duration_cast<Milliseconds>(BootClock::now() - grant.sent);
-  const std::string slot = claim.capacity.value > 1 ? std::to_string(grant.slot) : "null";
-  return fmt::format(R"({{"key":{},"token":"{}","fence":{},"slot":{},"ttl_ms":{},"expires_at":"{}","waited_ms":{}}})"
-                     "\n",
-                     json_string(name.text()),
-                     token,
-                     grant.fence.value,
-                     slot,
-                     claim.ttl.count(),
-                     format_utc(now + left),
-                     waited.count());
+  const std::optional slot = claim.capacity.value > 1 ? std::optional{grant.slot} : std::nullopt;
+  return JsonObject{}
+             .add("key", name.text())
+             .add("token", token)
+             .add("fence", grant.fence.value)
+             .add("slot", slot)
+             .add("ttl_ms", claim.ttl.count())
+             .add("expires_at", format_utc(now + left))
+             .add("waited_ms", waited.count())
+             .text() +
+         "\n";
 }
 
 /// A signal ends the wait; the queue is left on the way out.

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/session.h"
 #include "observe/fitness.h"
 
@@ -65,19 +65,21 @@ std::string format_lines(const std::vector<Examined>& all) {
   return out;
 }
 
-std::string format_finding(const Finding& f) {
-  return fmt::format(R"({{"result":"{}","topic":"{}","text":{}}})", grade_name(f.grade), f.topic, json_string(f.text));
+Json format_finding(const Finding& f) {
+  return JsonObject{}.add("result", grade_name(f.grade)).add("topic", f.topic).add("text", f.text).json();
 }
 
 std::string format_all_json(const std::vector<Examined>& all, int status) {
   const auto server = [](const Examined& one) {
-    return fmt::format(
-        R"({{"server":{},"findings":{}}})", json_string(one.url), json_array(one.fitness.findings, format_finding));
+    return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, format_finding)).json();
   };
-  return fmt::format("{{\"exit_status\":{},\"servers\":{},\"acl\":{}}}\n",
-                     status,
-                     json_array(all, server),
-                     json_array(acl_lines(all), [](const std::string& line) { return json_string(line); }));
+  const auto text = [](const std::string& line) { return Json{json_string(line)}; };
+  return JsonObject{}
+             .add("exit_status", status)
+             .add("servers", json_array(all, server))
+             .add("acl", json_array(acl_lines(all), text))
+             .text() +
+         "\n";
 }
 
 /// A majority must answer; then what fails is a FAIL.

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/word.h"
 #include "cli/options.h"
 
 namespace rlock::cli {
@@ -38,10 +39,9 @@ bool is_overridden(const Given& given, std::span<const Layer> stronger) {
 std::vector<Value> split_urls(std::string_view text) {
   std::vector<Value> urls;
   while (!text.empty()) {
-    const auto space = std::min(text.find(' '), text.size());
-    if (space != 0)
-      urls.push_back({.text = std::string{text.substr(0, space)}, .origin = "RLOCK_REDIS"});
-    text.remove_prefix(std::min(space + 1, text.size()));
+    const std::string_view url = take_word(text);
+    if (!url.empty())
+      urls.push_back({.text = std::string{url}, .origin = "RLOCK_REDIS"});
   }
   return urls;
 }

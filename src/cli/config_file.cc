@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/word.h"
 #include "cli/help.h"
 
 namespace rlock::cli {
@@ -158,11 +159,7 @@ std::vector<Layer> parse_config(std::string_view text, const std::string& file, 
   if (text.find('\0') != std::string_view::npos)
     refuse(file, "not a text file");
   Parser parser{file, subcommand};
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    parser.line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) parser.line(take_word(text, '\n'));
   return parser.take_layers();
 }
 

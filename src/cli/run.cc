@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/escape.h"
+#include "base/word.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/session.h"
@@ -79,13 +80,9 @@ std::string held_around(const Settings& settings, const std::string& urls) {
 /// them.
 std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name) {
   while (!held.empty()) {
-    const auto space = held.find(' ');
-    const std::string_view entry = held.substr(0, space);
-    const auto equals = entry.find('=');
-    if (equals != std::string_view::npos && percent_decode(entry.substr(0, equals)) == name) {
-      return lock::Token::parse(entry.substr(equals + 1));
-    }
-    held.remove_prefix(space == std::string_view::npos ? held.size() : space + 1);
+    std::string_view token = take_word(held);
+    if (percent_decode(take_word(token, '=')) == name)
+      return lock::Token::parse(token);
   }
   return std::nullopt;
 }

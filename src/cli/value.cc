@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/error.h"
+#include "base/number.h"
 #include "redis/address.h"
 
 namespace rlock::cli {
@@ -36,12 +35,10 @@ Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_vi
 }
 
 long long Value::number(long long low, long long high) const {
-  long long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+  const auto value = parse_number(text, low, high);
+  if (!value)
     refuse(fmt::format("'{}' is not a number from {} to {}", text, low, high));
-  }
-  return value;
+  return *value;
 }
 
 bool Value::flag() const {

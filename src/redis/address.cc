@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/number.h"
 
 namespace rlock::redis {
 namespace {
@@ -33,15 +33,6 @@ std::optional<Span> find_password(std::string_view url) {
 
 constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26379;
-
-/// Nothing unless all of the text is a decimal number in [low, high].
-std::optional<int> parse_number(std::string_view text, int low, int high) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
-    return std::nullopt;
-  return value;
-}
 
 struct Scheme {
   std::string_view name;

@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/escape.h"
+#include "base/json.h"
 
 namespace rlock::run {
 namespace {
@@ -42,29 +42,30 @@ std::string_view outcome_name(Outcome outcome) {
   return "";
 }
 
-std::string or_null(std::optional<int> number) { return number ? std::to_string(*number) : "null"; }
-
-std::string text_or_null(const std::string& text) { return text.empty() ? "null" : json_string(text); }
+template <typename Value>
+std::optional<Value> only_if(bool condition, Value value) {
+  return condition ? std::optional<Value>{std::move(value)} : std::nullopt;
+}
 
 std::string format(const Result& result, const ReportOptions& options, Milliseconds waited, WallTime started_at) {
-  const bool has_slot = result.grant && options.slots;
-  return fmt::format(
-      R"({{"key":{},"outcome":"{}","exit_status":{},"command_status":{},"signal":{},"fence":{},"slot":{},)"
-      R"("waited_ms":{},"held_ms":{},"renewals":{},"started_at":"{}","ended_at":"{}","message":{}}})"
-      "\n",
-      text_or_null(options.key),
-      outcome_name(result.verdict.outcome),
-      result.verdict.exit_status,
-      or_null(result.verdict.command_status),
-      or_null(result.verdict.command_signal),
-      result.grant ? std::to_string(result.grant->fence.value) : "null",
-      has_slot ? std::to_string(result.grant->slot) : "null",
-      waited.count(),
-      result.held ? std::to_string(result.held->count()) : "null",
-      result.grant ? std::to_string(result.renewals) : "null",
-      format_utc(started_at),
-      format_utc(wall_now()),
-      text_or_null(result.message));
+  const lock::Granted grant = result.grant.value_or(lock::Granted{});
+  const bool granted = result.grant.has_value();
+  return JsonObject{}
+             .add("key", only_if(!options.key.empty(), options.key))
+             .add("outcome", outcome_name(result.verdict.outcome))
+             .add("exit_status", result.verdict.exit_status)
+             .add("command_status", result.verdict.command_status)
+             .add("signal", result.verdict.command_signal)
+             .add("fence", only_if(granted, grant.fence.value))
+             .add("slot", only_if(granted && options.slots, grant.slot))
+             .add("waited_ms", waited.count())
+             .add("held_ms", only_if(result.held.has_value(), result.held.value_or(Milliseconds{0}).count()))
+             .add("renewals", only_if(granted, result.renewals))
+             .add("started_at", format_utc(started_at))
+             .add("ended_at", format_utc(wall_now()))
+             .add("message", only_if(!result.message.empty(), result.message))
+             .text() +
+         "\n";
 }
 
 std::string follow_links(const std::string& file) {

@@ -27,6 +27,14 @@ void test_durations() {
   reads("0.0001ms", 1);  // anything above zero is at least 1 ms
   reads("3650d", 315'360'000'000);
   reads("0." + std::string(400, '1'), 112);  // the last places are too small for a double
+  reads("1h30m", 5'400'000);
+  reads("7d12h", 648'000'000);
+  reads("2d04h", 187'200'000);
+  reads("1m1.5s", 61'500);
+  reads("1d2h3m4s5ms", 93'784'005);
+  for (const char* text :
+       {"1h30", "30m1h", "1h1h", "1h30m2m", "1.5h30m", "1h-30m", "1h 30m", "h1m", "1hm", "5s1", "1ms1s"})
+    refuses(text);
   for (const char* text : {"",    "-1",  "+1",  "s",   ".",    "1.", "1..2", "1.1.1", "1e3",   "1 s",
                            " 1",  "1 ",  "inf", "nan", "0x10", "1S", "1w",   "1ms2",  "3651d", "99999999999999999999",
                            "1\n", "\xff"})
@@ -42,6 +50,9 @@ void test_durations() {
   expect_same(format_duration(3h + 5min), "3h05m", "hours have minutes");
   expect_same(format_duration(52h), "2d04h", "days have hours");
   expect_same(format_duration(-5s), "0ms", "nothing is shown as less than nothing");
+
+  for (const auto ms : {1ms, 999ms, 1200ms, 22'000ms, 252'000ms, 5'400'000ms, 187'200'000ms})
+    expect(parse_duration(format_duration(ms)) == ms, "what is shown is read back", format_duration(ms));
 }
 
 }  // namespace rlock::unit

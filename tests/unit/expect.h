@@ -48,6 +48,10 @@ void expect_failure(Action action, ExitCode code, std::string_view sentence, std
 void test_durations();
 void test_escapes();
 void test_columns();
+void test_json();
+void test_words();
+void test_numbers();
+void test_code_points();
 void test_addresses();
 void test_answers();
 void test_leases();

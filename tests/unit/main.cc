@@ -5,6 +5,10 @@ int main() {
   test_durations();
   test_escapes();
   test_columns();
+  test_json();
+  test_words();
+  test_numbers();
+  test_code_points();
   test_addresses();
   test_answers();
   test_leases();

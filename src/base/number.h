@@ -1,0 +1,23 @@
+#pragma once
+
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+namespace rlock {
+
+/// A whole decimal number in [low, high]; nothing unless all of the text is one.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text,
+                                   Number low = std::numeric_limits<Number>::min(),
+                                   Number high = std::numeric_limits<Number>::max()) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value < low || value > high)
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace rlock

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace rlock {
+
+/// Takes what stands before the next separator off the front of `rest`, and the separator with it. Without one it
+/// takes all.
+inline std::string_view take_word(std::string_view& rest, char separator = ' ') {
+  const auto end = std::min(rest.find(separator), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return word;
+}
+
+}  // namespace rlock
