@@ -70,6 +70,7 @@ Request make_request(const Settings& settings) {
                     .capacity = choose_capacity(settings),
                     .ttl = ttl,
                     .min_hold = settings.min_hold,
+                    .replicas = choose_replicas(settings),
                     .owner = owner.encode()},
           .owner = owner,
           .usable = ttl - ttl / 100};
@@ -129,7 +130,7 @@ int acquire(const Settings& settings) {
   const Log log{settings.verbosity};
   Request request = make_request(settings);
   auto servers = choose_servers(settings, log);
-  check_quorum_lease(settings, request.claim.ttl, servers.size());
+  check_quorum_times(settings, request.claim.ttl);
   const auto background = start_background(settings, request, servers);
   lock::Lock lock{servers, request.name, settings.max_lease};
   Loop loop;

@@ -13,7 +13,7 @@ int renew(const Settings& settings) {
   const lock::Token token = choose_token(settings);
   const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
   auto servers = choose_servers(settings, log);
-  check_quorum_lease(settings, ttl, servers.size());
+  check_quorum_times(settings, ttl);
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;

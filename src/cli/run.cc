@@ -111,6 +111,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                           .capacity = choose_capacity(settings),
                           .ttl = lease.ttl,
                           .min_hold = settings.min_hold,
+                          .replicas = choose_replicas(settings),
                           .owner = lock::describe_self(settings.holder, settings.note, command).encode()};
   return {.command = {.argv = std::move(command),
                       .environment = command_environment(settings, urls),
@@ -144,7 +145,7 @@ void die_of(int number) {
 run::Result hold_and_run(const Settings& settings, std::vector<std::string> command, const Log& log) {
   auto servers = choose_servers(settings, log);
   run::Plan plan = make_plan(settings, std::move(command), join_urls(servers));
-  check_quorum_lease(settings, plan.lease.ttl, servers.size());
+  check_quorum_times(settings, plan.lease.ttl);
   run::check_command(plan.command.argv.front());
   run::Keeper keeper{std::move(plan), log, servers};
   return keeper.run();

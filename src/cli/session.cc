@@ -45,12 +45,28 @@ void complete_credentials(redis::Address& address, const Settings& settings) {
     (void)who.current_password();  // unreadable: say so now, not when a renewal needs it
 }
 
+/// A majority counts only what independent servers remember. A master that is replaced by its replica forgets without
+/// having restarted, so that its uptime tells nobody.
+void check_members(const std::vector<redis::Address>& addresses) {
+  if (addresses.size() == 1)
+    return;
+  for (const redis::Address& address : addresses) {
+    if (address.kind != redis::Address::Kind::node)
+      throw Error{
+          ExitCode::usage,
+          fmt::format("{}: several --redis must be single servers, of which a majority decides; a Sentinel's or "
+                      "Cluster's URL stands alone",
+                      address.url)};
+  }
+}
+
 }  // namespace
 
 std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits) {
   std::vector<redis::Address> addresses = settings.redis;
   if (addresses.empty())
     addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
+  check_members(addresses);
   std::vector<redis::Server> servers;
   for (redis::Address& address : addresses) {
     complete_credentials(address, settings);
@@ -103,22 +119,33 @@ lock::Capacity choose_capacity(const Settings& settings) {
   return lock::Capacity{settings.slots.value_or(1)};
 }
 
-lock::Patience choose_patience(const Settings& settings) {
+std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
   if (settings.replicas && settings.redis.size() > 1)
     throw Error{ExitCode::usage, "--replicas is for one --redis; of several a majority has the lock anyway"};
-  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait, .replicas = settings.replicas};
+  return settings.replicas;
+}
+
+lock::Patience choose_patience(const Settings& settings) {
+  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait};
   if (settings.nonblock)
     patience.wait = Milliseconds{0};
   return patience;
 }
 
-void check_quorum_lease(const Settings& settings, Milliseconds ttl, std::size_t servers) {
-  if (servers == 1 || ttl <= settings.max_lease)
+void check_quorum_times(const Settings& settings, Milliseconds ttl) {
+  if (settings.redis.size() <= 1)
     return;
-  throw Error{ExitCode::usage,
-              fmt::format("--ttl {} is longer than --max-lease {}, which several --redis need",
-                          format_duration(ttl),
-                          format_duration(settings.max_lease))};
+  const auto check = [&settings](std::string_view option, Milliseconds duration) {
+    if (duration <= settings.max_lease)
+      return;
+    throw Error{ExitCode::usage,
+                fmt::format("{} {} is longer than --max-lease {}, which several --redis need",
+                            option,
+                            format_duration(duration),
+                            format_duration(settings.max_lease))};
+  };
+  check("--ttl", ttl);
+  check("--min-hold", settings.min_hold);
 }
 
 void print(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,10 +27,14 @@ lock::Token choose_token(const Settings& settings);
 /// Checks --exclusive, --shared and --slots against each other.
 lock::Capacity choose_capacity(const Settings& settings);
 
+/// --replicas, which is for one server.
+std::optional<lock::Replicas> choose_replicas(const Settings& settings);
+
 lock::Patience choose_patience(const Settings& settings);
 
-/// Throws Error{usage} for a lease longer than --max-lease where several servers are a quorum.
-void check_quorum_lease(const Settings& settings, Milliseconds ttl, std::size_t servers);
+/// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum: one that
+/// restarted would vote again before it is over.
+void check_quorum_times(const Settings& settings, Milliseconds ttl);
 
 /// Writes a result to stdout, all of it. Throws Error{os}.
 void print(std::string_view text);

@@ -1,5 +1,7 @@
 #include "lock/lock.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -185,9 +187,24 @@ bool Lock::settle(Loop& loop, const Token& token, Fence fence, Deadline deadline
 Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
   if (renew(loop, claim.token, claim.ttl, deadline) == Renewal::lost)
     return Renewal::lost;
+  if (claim.replicas)
+    confirm(loop, *claim.replicas, deadline);
   if (servers_.size() > 1)
     bring_back(loop, claim, fence, deadline);
   return Renewal::extended;
+}
+
+/// A master that was replaced, and does not know it yet, extends a lease that its successor lets run out: without its
+/// replicas the extension is worth nothing. They have less time than the answer has.
+void Lock::confirm(Loop& loop, const Replicas& replicas, Deadline deadline) {
+  const auto rest = std::chrono::duration_cast<Milliseconds>(deadline - BootClock::now()) * 3 / 4;
+  const Milliseconds limit = std::max(Milliseconds{1}, std::min(rest, replicas.limit));
+  const auto have = count_replicas(loop, replicas.count, limit, deadline);
+  if (have < replicas.count) {
+    throw Error{
+        ExitCode::unavailable,
+        fmt::format("{} of {} replicas had the renewal within {}", have, replicas.count, format_duration(limit))};
+  }
 }
 
 Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline) {

@@ -20,6 +20,12 @@
 
 namespace rlock::lock {
 
+/// How many replicas must have a grant or a renewal before it counts, and how long they may take.
+struct Replicas {
+  int count = 1;
+  Milliseconds limit{1000};
+};
+
 /// Who takes a lock, and how it wants it.
 struct Claim {
   Token token;
@@ -27,6 +33,7 @@ struct Claim {
   Capacity capacity;
   Milliseconds ttl;
   Milliseconds min_hold{0};
+  std::optional<Replicas> replicas{};
   std::string owner;  // Owner::encode()
 };
 
@@ -74,6 +81,7 @@ class Lock {
   void forget_node() { servers_[0].forget_node(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
+  /// Throws too when fewer replicas than the claim wants have it then.
   [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   /// Extends by the token alone, as a script can; servers that missed out are not brought back.
   [[nodiscard]] Renewal renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline);
@@ -110,6 +118,7 @@ class Lock {
   Answer sum_up_refusals(BootClock::time_point sent) const;
   bool settle(Loop& loop, const Token& token, Fence fence, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
+  void confirm(Loop& loop, const Replicas& replicas, Deadline deadline);
   std::string call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
   Release release(
       Loop& loop, const Token& token, const std::string& level, const std::string& status, Deadline deadline);

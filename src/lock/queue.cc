@@ -37,14 +37,14 @@ Queue::Queue(Loop& loop, const Log& log, Lock& lock, Claim claim, Patience patie
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
       may_subscribe_(lock.can_queue()),
-      takes_hand_overs_(patience.renews && claim_.min_hold == Milliseconds{0} && !patience.replicas) {}
+      takes_hand_overs_(patience.renews && claim_.min_hold == Milliseconds{0} && !claim_.replicas) {}
 
 std::variant<Granted, Conflict> Queue::take(Milliseconds usable_until) {
   usable_until_ = usable_until;
   try {
     const auto taken = compete();
     const auto* granted = std::get_if<Granted>(&taken);
-    return granted != nullptr && patience_.replicas ? replicate(*granted) : taken;
+    return granted != nullptr && claim_.replicas ? replicate(*granted) : taken;
   } catch (...) {
     withdraw();
     throw;
@@ -62,7 +62,7 @@ std::variant<Granted, Conflict> Queue::compete() {
 
 /// A grant that too few replicas know of would not outlive the master: it is given back.
 std::variant<Granted, Conflict> Queue::replicate(const Granted& granted) {
-  const auto [wanted, limit] = *patience_.replicas;
+  const auto [wanted, limit] = *claim_.replicas;
   const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
   if (have >= wanted && BootClock::now() < granted.sent + usable_until_)
     return granted;

@@ -17,16 +17,9 @@ struct Conflict {
   std::string message;
 };
 
-/// How many replicas must have a grant before it counts, and how long they may take.
-struct Replicas {
-  int count = 1;
-  Milliseconds limit{1000};
-};
-
 struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
-  std::optional<Replicas> replicas;
   bool renews = false;  // the taker does, so that a lock will do that is handed over for a moment
 };
 

@@ -93,18 +93,6 @@ Finding judge_eviction(const Info& info) {
   return {Grade::warn, "eviction", policy + " would evict locks if a maxmemory were set"};
 }
 
-Finding judge_replicas(const Info& info) {
-  const auto count = info.number("connected_slaves");
-  if (count == 0)
-    return {Grade::ok, "replicas", "none"};
-  for (long long i = 0; i < count; ++i) {
-    const std::string_view replica = info.value(fmt::format("slave{}", i));
-    if (replica.find("state=online") == std::string_view::npos)
-      return {Grade::warn, "replicas", fmt::format("{}, one of them not in step: {}", count, replica)};
-  }
-  return {Grade::ok, "replicas", fmt::format("{}; a lock can reach them late: see --replicas", count)};
-}
-
 /// One server's examination.
 class Examiner {
  public:
@@ -181,14 +169,51 @@ class Examiner {
     return {size > tolerable_skew ? Grade::warn : Grade::ok, "clock", text};
   }
 
+  /// Nothing where it is not known there, or CONFIG is refused.
+  std::optional<std::string> configured(const std::string& parameter) {
+    const auto reply = ask_if_permitted({"CONFIG", "GET", parameter});
+    return reply && reply->elements.size() == 2 ? std::optional{reply->elements[1].text} : std::nullopt;
+  }
+
+  Finding judge_replicas(const Info& info) {
+    const auto count = info.number("connected_slaves");
+    if (count == 0)
+      return {Grade::ok, "replicas", "none"};
+    for (long long i = 0; i < count; ++i) {
+      const std::string_view replica = info.value(fmt::format("slave{}", i));
+      if (replica.find("state=online") == std::string_view::npos)
+        return {Grade::warn, "replicas", fmt::format("{}, one of them not in step: {}", count, replica)};
+    }
+    return {Grade::ok,
+            "replicas",
+            fmt::format("{}; a lock can reach them late: see --replicas; {}", count, describe_isolation())};
+  }
+
+  /// What a master does that is cut off from its replicas, one of which may have taken its place.
+  std::string describe_isolation() {
+    const std::string wanted = configured("min-replicas-to-write").value_or("");
+    const std::string lag = configured("min-replicas-max-lag").value_or("");
+    if (wanted.empty() || lag.empty())
+      return "min-replicas-to-write is not known";
+    if (wanted == "0" || lag == "0")
+      return fmt::format(
+          "with min-replicas-to-write {} and min-replicas-max-lag {} a master cut off from them goes on", wanted, lag);
+    return fmt::format(
+        "by min-replicas-to-write {} a master cut off from them goes on for min-replicas-max-lag {}s", wanted, lag);
+  }
+
   Finding judge_persistence(const Info& info) {
-    if (info.number("aof_enabled") == 1)
-      return {Grade::ok, "persistence", "append-only file"};
+    if (info.number("aof_enabled") == 1) {
+      const std::string sync = configured("appendfsync").value_or("not known");
+      if (sync != "no")
+        return {Grade::ok, "persistence", "append-only file, appendfsync " + sync};
+      return {
+          Grade::warn, "persistence", "append-only file, appendfsync no: a crash of its machine may free every lock"};
+    }
     if (how_.quorum)
       return {Grade::ok, "persistence", "off; after a restart it does not vote for --max-lease"};
-    const auto save = ask_if_permitted({"CONFIG", "GET", "save"});
-    const bool snapshots = save && save->elements.size() == 2 && !save->elements[1].text.empty();
-    if (snapshots)
+    const auto save = configured("save");
+    if (save && !save->empty())
       return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one"};
     return {Grade::warn, "persistence", save ? "off: a restart frees every lock" : "no append-only file"};
   }

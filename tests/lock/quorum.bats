@@ -208,6 +208,25 @@ at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
   done
 }
 
+@test "a --min-hold longer than --max-lease is refused: two restarts would forget it" {
+  refuses 64 "--min-hold 1m00s is longer than --max-lease 1s" run --key job --ttl 1s --min-hold 60s -- touch "$T/ran"
+  refuses 64 "--min-hold 2s is longer than --max-lease 1s" acquire job --ttl 1s --min-hold 2s
+  [[ ! -e $T/ran ]]
+  try run --key job --ttl 1s --min-hold 1s -- true
+  exits 0
+}
+
+@test "what stands for more than one server is no member: a promoted replica has forgotten without a restart" {
+  local members=$RLOCK_REDIS url verb
+  for url in redis-sentinel://127.0.0.1:1/main redis-cluster://127.0.0.1:1 rediss-cluster://127.0.0.1:1; do
+    export RLOCK_REDIS="$members $url"
+    for verb in "run --key job --ttl 1s -- true" "acquire job --ttl 1s" status check; do
+      # shellcheck disable=SC2086 # words
+      refuses 64 "$url: several --redis must be single servers" $verb
+    done
+  done
+}
+
 @test "held: 75 at once with -n, a wait that ends, and a forced release" {
   hold_briefly job
   try run --key job --ttl 1s -n -- true

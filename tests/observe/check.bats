@@ -86,6 +86,14 @@ live() {
   says warn persistence snapshots
 }
 
+@test "an append-only file that the system writes when it likes: a warning" {
+  stop_redis
+  start_redis --appendonly yes --appendfsync no
+  try check
+  exits 0
+  says warn persistence 'append-only file, appendfsync no: a crash of its machine may free every lock'
+}
+
 @test "a policy that evicts: a warning, and with a maxmemory a failure, 1" {
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check
@@ -113,8 +121,12 @@ live() {
   wait_until "$PATIENCE" in_step
   try check
   exits 0
-  says ok replicas 1
+  says ok replicas '1; .*see --replicas; with min-replicas-to-write 0 and min-replicas-max-lag 10 a master cut off'
+  cli_at_master CONFIG SET min-replicas-to-write 1
+  try check
+  says ok replicas '1; .*by min-replicas-to-write 1 a master cut off from them goes on for min-replicas-max-lag 10s'
 }
+cli_at_master() { "$REDIS_CLI" -u "$RLOCK_REDIS" "$@"; }
 in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
 
 @test "nobody there: 69, on stdout and on stderr" {

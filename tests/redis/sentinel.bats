@@ -2,6 +2,7 @@
 
 load ../support/helpers
 load ../support/servers
+load ../support/supervision
 
 setup() { hermetic; }
 
@@ -167,4 +168,131 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   exits 69
   contains "$ERR" READONLY
   [[ ! -e $T/started ]]
+}
+
+# hold_replicated OPTION...: a run of key job, with --replicas 1, at a primary and its one replica; HOLDER, REPLICA_PID
+hold_replicated() {
+  start_redis --repl-diskless-sync-delay 0
+  local primary=$REDIS_PORT primary_sock=$REDIS_SOCK url=$RLOCK_REDIS
+  start_redis --replicaof 127.0.0.1 "$primary"
+  REPLICA_PID=$REDIS_PID
+  wait_until "$PATIENCE" info_says "$REDIS_PORT" master_link_status:up
+  RLOCK_REDIS=$url REDIS_SOCK=$primary_sock
+  hold job -v --replicas 1 "$@"
+}
+
+@test "--replicas: a renewal that no replica has counts as none, and the command is stopped in time" {
+  hold_replicated --ttl 2s
+  still_renewed
+  freeze "$REPLICA_PID"
+  finish "$HOLDER"
+  exits 76
+  contains "$(<"$T/holder.err")" "cannot renew job: 0 of 1 replicas had the renewal within "
+}
+
+@test "--replicas: a replica that comes back within the lease costs nothing" {
+  hold_replicated --ttl 10s --renew-every 200ms
+  freeze "$REPLICA_PID"
+  wait_for_text "replicas had the renewal within " "$T/holder.err"
+  kill -CONT "$REPLICA_PID"
+  wait_for_text "job is renewed again after " "$T/holder.err"
+  still_renewed
+}
+
+@test "--replicas with --hold-pid: its renewals are confirmed too" {
+  hold_replicated --ttl 2s
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  start script sleep 600
+  try acquire other --ttl 2s --replicas 1 --hold-pid "$PID"
+  exits 0
+  freeze "$REPLICA_PID"
+  finish "$PID"
+  exits 143
+}
+
+# ---- a network that falls apart, in two network namespaces that end with the processes in them
+
+side() { nsenter --net="/proc/${SIDES[$1]}/ns/net" "${@:2}"; } # 0|1 COMMAND...
+
+# start_at SIDE NAME COMMAND...
+start_at() { start "$2" nsenter --net="/proc/${SIDES[$1]}/ns/net" "${@:3}"; }
+
+# make_sides: two network namespaces that a cable joins, 192.0.2.1 and 192.0.2.2; SIDES, the pids that keep them
+make_sides() {
+  local n
+  SIDES=()
+  for n in 0 1; do
+    start "side$n" unshare --net sleep 600
+    SIDES+=("$PID")
+  done
+  for n in 0 1; do
+    wait_until "$PATIENCE" is_apart "${SIDES[n]}"
+    side "$n" ip link set lo up
+  done
+  side 0 ip link add cable type veth peer name cable netns "${SIDES[1]}"
+  for n in 0 1; do
+    side "$n" ip address add "192.0.2.$((n + 1))/24" dev cable
+    side "$n" ip link set cable up
+  done
+}
+
+is_apart() { [[ $(readlink "/proc/$1/ns/net") != "$(readlink /proc/self/ns/net)" ]]; } # PID
+
+start_redis_at() { # SIDE PORT OPTION...
+  local dir
+  dir=$(mktemp -d "$T/redis.XXXXXX")
+  start_at "$1" "redis$2" "$REDIS_SERVER" --port "$2" --protected-mode no --dir "$dir" --save '' "${@:3}"
+  wait_until "$PATIENCE" grep -qs 'eady to accept connections' "$T/redis$2.out"
+}
+
+start_sentinel_at() { # SIDE PORT
+  cat >"$T/sentinel.$2" <<END
+port $2
+protected-mode no
+dir $T
+sentinel announce-ip 192.0.2.$(($1 + 1))
+sentinel monitor main 192.0.2.1 6379 2
+sentinel down-after-milliseconds main 700
+sentinel failover-timeout main 2000
+END
+  start_at "$1" "sentinel$2" "$REDIS_SERVER" "$T/sentinel.$2" --sentinel
+}
+
+is_in_step() { side 1 "$REDIS_CLI" -p 6380 INFO replication | grep -q '^master_link_status:up'; }
+
+sees_all() { [[ $(side "$1" "$REDIS_CLI" -p "$2" INFO sentinel | grep ^master0) == *slaves=1,sentinels=3* ]]; } # SIDE PORT
+
+is_there_or_gone() { [[ -e $1 ]] || gone "$2"; } # FILE PID
+
+@test "a partition, the client beside the old master: with --replicas its command is dead before another's begins" {
+  unshare --net true 2>/dev/null || skip "no network namespaces may be made here"
+  make_sides
+  start_redis_at 0 6379 --repl-diskless-sync-delay 0
+  start_redis_at 1 6380 --replicaof 192.0.2.1 6379
+  wait_until "$PATIENCE" is_in_step
+  start_sentinel_at 0 26379
+  start_sentinel_at 1 26380
+  start_sentinel_at 1 26381
+  wait_until "$PATIENCE" sees_all 0 26379
+  wait_until "$PATIENCE" sees_all 1 26380
+  wait_until "$PATIENCE" sees_all 1 26381
+  export RLOCK_REDIS=redis-sentinel://192.0.2.1:26379,192.0.2.2:26380,192.0.2.2:26381/main
+  # shellcheck disable=SC2016 # the commands' shells expand them
+  start_at 0 old rlock run --key job --ttl 3s --replicas 1 -- \
+    sh -c 'while cp /proc/uptime "$0.new" && mv "$0.new" "$0"; do sleep 0.02; done' "$T/alive"
+  local old=$PID alive began
+  wait_until "$PATIENCE" is_there_or_gone "$T/alive" "$old"
+  [[ -e $T/alive ]] || fail "$(<"$T/old.err")"
+  side 0 ip link set cable down
+  # shellcheck disable=SC2016
+  start_at 1 new rlock run --key job --ttl 3s --wait 30s -- sh -c 'cat /proc/uptime "$0"' "$T/alive"
+  finish "$PID"
+  exits 0
+  { read -r began _ && read -r alive _; } <"$T/new.out"
+  finish "$old"
+  exits 76
+  echo "# the old one was last alive $((10#${began/./} - 10#${alive/./}))0 ms before the new one began" >&3
+  same "$(cut -d ' ' -f 1 "$T/alive")" "$alive"
+  ((10#${alive/./} < 10#${began/./}))
 }
