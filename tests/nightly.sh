@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Each step goes on after the one before it has failed; what failed is named last.
-#   tests/nightly.sh [STEP...]   of sanitizers, fuzz and torture; all of them by default
+#   tests/nightly.sh [STEP...]   of sanitizers, fuzz, torture and upgrade; all of them by default
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
@@ -13,6 +13,7 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 root=$(dirname "$here")
 dir=${NIGHTLY_DIR:-$root/build-nightly}
 sanitize=-DRLOCK_SANITIZE=address,undefined
+earlier=e2743df # rlock 0.1.0
 red=()
 
 step() { # NAME COMMAND...
@@ -57,10 +58,28 @@ torture() {
   done
 }
 
-(($#)) || set -- sanitizers fuzz torture
+# A fleet is upgraded machine by machine: what it had before works beside what it gets.
+upgrade() {
+  local topology
+  build_earlier || { red+=("upgrade: $earlier does not build") && return; }
+  for topology in single quorum; do
+    RLOCK_BUILD_DIR=$dir/release RLOCK_BESIDE=$dir/earlier/build/rlock step "upgrade $topology" \
+      bash "$here/torture/run.sh" --seconds "${TORTURE_SECONDS:-1800}" --topology "$topology"
+  done
+}
+
+build_earlier() { # out of the history, which a shallow clone lacks
+  bash "$here/install-deps.sh" build &&
+    mkdir -p "$dir/earlier" &&
+    git -C "$root" archive "$earlier" | tar -x -C "$dir/earlier" &&
+    cmake -S "$dir/earlier" -B "$dir/earlier/build" -DCMAKE_BUILD_TYPE=Release >/dev/null &&
+    cmake --build "$dir/earlier/build" --parallel "$(nproc)" --target rlock
+}
+
+(($#)) || set -- sanitizers fuzz torture upgrade
 for name; do
   case $name in
-    sanitizers | fuzz | torture) "$name" ;;
+    sanitizers | fuzz | torture | upgrade) "$name" ;;
     *)
       echo "nightly.sh: there is no such step: $name" >&2
       exit 64

@@ -45,6 +45,8 @@ def figures(history):
     yield "run", f"{options['topology']}{lossy}, {options['seconds']:g} s, seed {options['seed']}"
     if not history.has_wire:
         yield "remote clients", "none: root may make no network namespace here"
+    if history.beside:
+        yield "programs", "two versions, half of the runs each"
     yield "attempts", len(history.attempts)
     yield "grants", f"{len(history.holds)}: {tally(hold.kind for hold in history.holds)}"
     own = [a["fault"] for a in history.attempts if a["fault"]]

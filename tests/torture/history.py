@@ -50,6 +50,7 @@ class History:
         lines = [json.loads(line) for line in (folder / "history").read_text(encoding="utf-8").splitlines()]
         self.options = next(line for line in lines if "seed" in line)
         self.has_wire = next(line["wire"] for line in lines if "wire" in line)
+        self.beside = any("programs" in line and len(line["programs"]) > 1 for line in lines)
         self.attempts = [line for line in lines if "attempt" in line]
         self.faults = [line for line in lines if "fault" in line and "lane" in line]
         self.healed = next(line["healed"] for line in lines if "healed" in line)
@@ -66,8 +67,8 @@ class History:
         holds = {}
         for attempt in self.attempts:
             entries = [(attempt["attempt"], attempt["key"], attempt["kind"])]
-            if attempt["inner_key"]:
-                entries.append((attempt["attempt"] + 1, attempt["inner_key"], "exclusive"))
+            for layer in range(1, attempt["layers"] + 1):
+                entries.append((attempt["attempt"] + layer, attempt["inner_key"], "exclusive"))
             for number, key, kind in entries:
                 record = stamps[number]
                 if not record.began:

@@ -5,6 +5,9 @@ from servers import Link, Redis, wait_until
 from topology import Topology
 
 
+LEARNING = 6.5  # seconds: --max-lease, the second that uptimes are cut to, and a renewal
+
+
 def restart_empty(topology, rng):
     """It does not vote until it is older than every lease that it has forgotten."""
     server = topology.victim(rng)
@@ -13,6 +16,16 @@ def restart_empty(topology, rng):
     server.forget()
     server.start()
     yield 0.1
+
+
+def restart_in_turn(topology, rng):
+    """Two, far enough from each other for the first to have learnt again what is held, by all of its levels."""
+    for server in rng.sample(topology.servers, 2):
+        server.kill()
+        yield 0.1
+        server.forget()
+        server.start()
+        yield LEARNING + rng.uniform(0, 1)
 
 
 def freeze_majority(topology, rng):
@@ -25,12 +38,13 @@ def freeze_majority(topology, rng):
 
 
 class Quorum(Topology):
-    safe = faults.OF_A_SERVER | {restart_empty: 2, freeze_majority: 1}
+    safe = faults.OF_A_SERVER | {restart_empty: 2, restart_in_turn: 1, freeze_majority: 1}
     lossy = {faults.delete_lock: 3}
     variables = {"RLOCK_MAX_LEASE": "4s"}
     clock_errors = [0, 1, -1]  # seconds: less apart than the longest lease
     queues = has_slots = False
     most_clients = 60
+    long_layers = 0.2
 
     def __init__(self, lab, lossy):
         super().__init__(lab, lossy)

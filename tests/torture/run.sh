@@ -9,7 +9,8 @@
 #   --most N        at most so many clients at a time (150)
 #   --keep          keeps the history of a run that was sound too
 #
-#   RLOCK=path      torture this binary instead of building one
+#   RLOCK=path          torture this binary instead of building one
+#   RLOCK_BESIDE=path   every other run is of this one, as in a fleet that is being upgraded
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -24,7 +25,11 @@ fi
 bin=$(mktemp -d)
 trap 'rm -r "$bin"' EXIT
 ln -s "$(realpath "${RLOCK:-$build/rlock}")" "$bin/rlock"
+if [[ -n ${RLOCK_BESIDE:-} ]]; then
+  ln -s "$(realpath "$RLOCK_BESIDE")" "$bin/rlock-beside"
+fi
 g++ -std=c++20 -O2 -o "$bin/witness" "$here/witness.cc"
 g++ -std=c++20 -O2 -shared -fPIC -o "$bin/clock.so" "$here/clock.cc"
-export PATH=$bin:$PATH TORTURE_WITNESS=$bin/witness TORTURE_CLOCK=$bin/clock.so PYTHONDONTWRITEBYTECODE=1
+export PATH=$bin:$PATH TORTURE_WITNESS=$bin/witness TORTURE_CLOCK=$bin/clock.so
+export PYTHONDONTWRITEBYTECODE=1
 python3 "$here/torture.py" "$@"

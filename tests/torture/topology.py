@@ -16,6 +16,7 @@ class Topology:
     has_slots = True
     variables = {}  # that rlock is to see besides
     most_clients = 150
+    long_layers = 0  # how often a run inside another is long, so that much happens meanwhile
 
     def __init__(self, lab, _lossy):
         self.lab = lab

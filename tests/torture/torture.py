@@ -17,7 +17,7 @@ from faults import Weather, lanes
 from processes import boottime, marked, send
 from topologies import TOPOLOGIES
 from wire import make_wire
-from workload import KEYS, Population
+from workload import KEYS, PROGRAMS, Population
 
 TICK = 0.005
 LONGEST_DRAIN = 120  # seconds until everybody must have been served, after the last fault
@@ -59,13 +59,15 @@ class Run:
         self.weather = Weather(lanes(self.lab, self.topology, self.population, self.options))
         end = boottime() + self.options.seconds
         change, target = 0, 0
+        most = min(self.options.most, self.topology.most_clients)
+        least = min(20, most)
         while boottime() < end:
             if boottime() > change:
                 change = boottime() + 3
-                target = self.rng.randint(20, min(self.options.most, self.topology.most_clients))
+                target = self.rng.randint(least, most)
                 self.topology.keep_logs()
             if boottime() > end - 5:
-                target = 20
+                target = least
             self.population.keep_at(target)
             self.weather.advance(True)
             self.tick()
@@ -100,6 +102,7 @@ class Run:
 def perform(folder, options):
     lab = Lab(folder)
     lab.note(vars(options))
+    lab.note({"programs": PROGRAMS})
     run = Run(lab, options)
     try:
         run.load()

@@ -9,7 +9,7 @@
 //   stubborn            all ignore TERM
 //   child, session, orphan   descendants: a plain child, one in a session of its own, one that forked twice
 //   careless            the command dies of TERM and leaves its descendants to rlock
-//   COMMAND             runs inside, and is waited for instead of HOLD_MS
+//   COMMAND             runs inside; it is waited for too
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -214,7 +214,8 @@ int main(int argc, char** argv) {
   }
 
   const auto goes_on = [&] {
-    return inside != 0 ? ::waitpid(inside, nullptr, WNOHANG) == 0 : asked_to_end == 0 && boottime() < end;
+    const bool is_waiting = inside != 0 && ::waitpid(inside, nullptr, WNOHANG) == 0;
+    return is_waiting || (asked_to_end == 0 && boottime() < end);
   };
   do {
     stamp(record, 0);

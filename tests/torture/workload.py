@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
 
 import layout
@@ -10,19 +11,21 @@ from processes import MARK, boottime, first_child, reap, spawn
 
 # key -> cell of the resources, number of slots; what runs of it may be
 KEYS = {
-    "ledger": dict(cell=0, kinds={"exclusive": 5, "shared": 2, "reentered": 1, "nested": 1}),
+    "ledger": dict(cell=0, kinds={"exclusive": 5, "shared": 2, "reentered": 1, "layered": 1, "nested": 1}),
     "catalog": dict(cell=8, kinds={"shared": 6, "exclusive": 2}),
     "seats": dict(cell=16, kinds={"slots": 1}),
     "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1}),
 }
 SLOTS = 3
+LAYERS = {"reentered": 1, "layered": 2, "nested": 1}  # runs inside
 OPTIONS = {"shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
 PATIENT = 10**6
+PROGRAMS = [name for name in ("rlock", "rlock-beside") if shutil.which(name)]
 
 
 @dataclasses.dataclass
 class Attempt:
-    """One `rlock run` and what is known of it. A run inside it has the number after it."""
+    """One `rlock run` and what is known of it. The runs inside it have the numbers after it."""
 
     number: int
     key: str
@@ -32,6 +35,7 @@ class Attempt:
     wait: float  # seconds, or PATIENT
     runtime: float  # 0: without limit
     inner_key: str = ""
+    layers: int = 0
     lonely: bool = True  # its command has no descendants
     fault: str = ""  # that was aimed at it
     born: float = 0
@@ -76,7 +80,7 @@ class Population:
         way = self.lab.wire.enter if attempt.site == "remote" else []
         attempt.pid = spawn([*way, *self.command_line(attempt)], environment, self.errors_of(attempt))
         self.alive[attempt.pid] = attempt
-        self.count += 2 if attempt.inner_key else 1
+        self.count += 1 + attempt.layers
 
     def invent(self):
         rng = self.rng
@@ -85,9 +89,10 @@ class Population:
         kind = rng.choices(list(kinds), kinds.values())[0]
         lease = rng.choice([1, 1.5, 2, 3])
         wait = rng.choices([0, rng.uniform(0.1, 5), PATIENT], [15, 25, 60])[0]
-        inner_key = {"reentered": key, "nested": "report"}.get(kind, "")
+        inner_key = {"reentered": key, "layered": key, "nested": "report"}.get(kind, "")
         runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
-        return Attempt(self.count, key, kind, rng.choice(self.topology.sites()), lease, wait, runtime, inner_key)
+        site = rng.choice(self.topology.sites())
+        return Attempt(self.count, key, kind, site, lease, wait, runtime, inner_key, LAYERS.get(kind, 0))
 
     def kinds_of(self, key):
         """How often which."""
@@ -109,17 +114,19 @@ class Population:
             attempt.lonely = False
             witness += rng.sample(["child", "session", "orphan"], rng.randint(1, 3))
             witness += rng.choice([["careless"], []])
-        if attempt.inner_key:
+        for layer in range(1, attempt.layers + 1):
             attempt.lonely = False
+            kind = "exclusive" if layer == attempt.layers else attempt.kind
             witness += ["--", *self.run(attempt.inner_key, "exclusive", attempt.lease), "-w", "5", "--"]
-            witness += self.witness(attempt.number + 1, attempt.inner_key, "exclusive", self.hold(attempt))
+            witness += self.witness(attempt.number + layer, attempt.inner_key, kind, self.hold(attempt))
         return [*run, "--", *witness]
 
     def run(self, key, kind, lease):
-        return ["rlock", "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
+        """Whichever program: an upgrade may come between a run and those inside it."""
+        return [self.rng.choice(PROGRAMS), "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
 
     def witness(self, number, key, kind, hold):
-        does = {"shared": "read", "reentered": "idle", "nested": "idle"}.get(kind, "write")
+        does = {"shared": "read", "reentered": "idle", "layered": "idle", "nested": "idle"}.get(kind, "write")
         files = self.lab.folder
         cell = str(KEYS[key]["cell"])
         witness = os.environ["TORTURE_WITNESS"]
@@ -129,6 +136,8 @@ class Population:
         """In ms: mostly short, so that there are many, some longer than the lease, and than --max-runtime."""
         if attempt.runtime:
             return 2000 * attempt.lease
+        if attempt.layers and self.rng.random() < self.topology.long_layers:
+            return 1000 * self.rng.uniform(2, 5)
         return 1000 * attempt.lease * self.rng.choices(
             [0, self.rng.uniform(0, 0.02), self.rng.uniform(0, 0.5), self.rng.uniform(0.5, 2)], [40, 45, 10, 5]
         )[0]
