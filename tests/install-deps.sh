@@ -32,6 +32,7 @@ test    zsh             zsh
 test    fish            fish
 lint    clang-format    clang-format
 lint    shellcheck      shellcheck
+lint    shfmt           shfmt
 lint    lua-check       luacheck
 lint    mandoc          mandoc
 fuzz    clang           clang++

@@ -116,7 +116,6 @@ END
   wrong ":1: unknown section '[run'" '[run'
   wrong ":2: slots is no option of release" $'[release]\nslots = 3'
   wrong ":2: ttl is given twice" $'ttl = 3\nttl = 4'
-  wrong ': not a text file' $'prefix = \x01'"$(printf 'a\\0b' | tr '\\0' '\0')" || true
   for value in 'ttl = soon' 'ttl =' 'nonblock = true' 'nonblock =' 'slots = 0' 'redis = http://x' 'signal = NONE' \
     'timeout = 61' 'on-lost = cry'; do
     wrong ":1: ${value%% =*}: " "$value"

@@ -56,7 +56,7 @@ is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
 
 released_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 0 ]]; } # PORT
 
-@test "two down, one killed and one frozen: under 3 times the healthy time, the holder undisturbed" {
+@test "two down, one killed and one frozen: a run takes 20 ms longer at most, the holder undisturbed" {
   local healthy crippled
   hold_briefly held
   healthy=$(fastest_run)
@@ -64,8 +64,8 @@ released_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 0 ]]; } # PORT
   freeze "${QUORUM_PIDS[1]}"
   crippled=$(fastest_run)
   echo "# $healthy us, two down $crippled us" >&3
-  # On a busy machine the 3 ms for the missing ones take longer; waiting for their answers would take 100 at least.
-  ((crippled < 3 * healthy || crippled < healthy + 20000)) || fail "$healthy us, then $crippled"
+  # Waiting for the answers of those that are missing would take 100 ms at least.
+  ((crippled < healthy + 20000)) || fail "$healthy us, then $crippled"
   sleep 2 # two leases
   if gone "$HOLDER"; then fail "the holder was disturbed"; fi
   try status held

@@ -131,7 +131,10 @@ time.sleep(600)'
 }
 
 @test "another user's process is a usage error" {
-  ((EUID == 0)) || { refuses 64 "another user's" acquire job --hold-pid 1 && return; }
+  if ((EUID)); then
+    refuses 64 "another user's" acquire job --hold-pid 1
+    return
+  fi
   start other setpriv --reuid=65534 --clear-groups sleep 600
   wait_until "$PATIENCE" grep -qs '^Uid:.65534' "/proc/$PID/status"
   refuses 64 "another user's" acquire job --hold-pid "$PID"

@@ -235,13 +235,25 @@ sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1));
   in_time
 }
 
-@test "a stopped command is stopped for good when its lease ends" {
-  run_witness --ttl 1 --on-lost kill -- child
-  kill -STOP "$(witnesses | head -n 1)"
+@test "a stopped command hears TERM when its lease is lost: it is continued, too" {
+  # shellcheck disable=SC2016 # it is sh that expands it
+  start job rlock run --key job --ttl 3 -- sh -c 'trap "echo term; exit" TERM; echo $$; while :; do sleep 0.02; done'
+  wait_until "$PATIENCE" has_lines "$T/job.out" 1
+  freeze "$(<"$T/job.out")"
   cli DEL rlock:job
   finish "$PID"
   exits 76
+  same "$(sed 1d "$T/job.out")" term
+}
+
+@test "a stopped command and its descendants are dead when the lease ends" {
+  run_witness --ttl 1 -- child
+  kill -STOP "$(witnesses | head -n 1)"
+  kill -STOP "$REDIS_PID"
+  finish "$PID"
+  exits 76
   no_witnesses
+  in_time
 }
 
 @test "nested: the inner run's command dies with the outer keeper, and no lock outlives its lease" {

@@ -117,6 +117,7 @@ wait_until() {
 exists() { [[ $(cli EXISTS "$1") == 1 ]]; }
 absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
 wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
+has_lines() { (($(wc -l 2>/dev/null <"$1") >= $2)); } # FILE COUNT: so many, whole ones
 wait_for_text() { wait_until "$PATIENCE" grep -qsF -- "$1" "$2"; } # TEXT FILE
 
 # hold KEY [OPTION...]: a run that holds KEY until the test ends it; HOLDER is its pid
@@ -176,7 +177,7 @@ try_port() { # PORT OPTION...: whoever binds it owns it, so nobody has to search
   "$REDIS_SERVER" --bind 127.0.0.1 "${LISTENING[@]}" --unixsocket "$REDIS_SOCK" --dir "$dir" \
     --save '' --appendonly no "$@" >"$dir/log" 2>&1 3>&- 4>&- &
   REDIS_PID=$!
-  wait_until "$PATIENCE" is_up_or_gone "$dir/log"
+  wait_until "$PATIENCE" is_up_or_gone "$dir/log" || return
   ! gone "$REDIS_PID"
 }
 

@@ -13,6 +13,7 @@ FIFO, each acknowledged by printing it:
     dark          neither arrives
     cut           the next reply is lost with its connection; then as pass
     strand        nothing more arrives on the connections that exist; new ones work
+    inject BYTES  arrives on the connections that exist, as if the server had sent it (written as in Python)
     detain        no more requests arrive on the connections that exist, until it says something else; new ones work
 """
 
@@ -63,8 +64,11 @@ class Network:
             await self.changed.wait()
 
     def obey(self, line):
-        self.mode, *seconds = line.split()
-        self.delay = float(*seconds)
+        self.mode, *rest = line.split()
+        self.delay = float(*rest) if self.mode == "delay" else 0.0
+        if self.mode == "inject":
+            for client, _ in self.open:
+                client.write(rest[0].encode().decode("unicode_escape").encode())
         if self.mode == "strand":
             self.stranded |= self.open
         self.detained = set(self.open) if self.mode == "detain" else set()

@@ -143,7 +143,7 @@ END
   listening_at "$3"
   "$REDIS_SERVER" "$2" --sentinel "${LISTENING[@]}" >"$2.log" 2>&1 3>&- 4>&- &
   REDIS_PID=$!
-  wait_until "$PATIENCE" monitors_or_gone "$2.log"
+  wait_until "$PATIENCE" monitors_or_gone "$2.log" || return
   ! gone "$REDIS_PID"
 }
 
@@ -244,7 +244,7 @@ votes() { info_says "$1" 'uptime_in_seconds:\([2-9]\|[1-9][0-9]\)'; } # PORT
 start_fake() {
   rm -f "$T/fake.out"
   start fake python3 "$HERE/fake_server.py" "$1"
-  wait_until "$PATIENCE" test -s "$T/fake.out"
+  wait_until "$PATIENCE" has_lines "$T/fake.out" 1
   FAKE_PORT=$(head -n 1 "$T/fake.out")
   export RLOCK_REDIS=redis://127.0.0.1:$FAKE_PORT
 }

@@ -65,7 +65,7 @@ start_proxy() {
   mkfifo "$T/network"
   exec 9<>"$T/network"
   start proxy python3 "$HERE/proxy.py" "$REDIS_PORT" "$T/network"
-  wait_until "$PATIENCE" test -s "$T/proxy.out"
+  wait_until "$PATIENCE" has_lines "$T/proxy.out" 1
   read -r port <"$T/proxy.out"
   export RLOCK_REDIS=redis://127.0.0.1:$port
 }
@@ -74,10 +74,8 @@ network() { # WORD...: see proxy.py
   local count
   count=$(wc -l <"$T/proxy.out")
   echo "$*" >&9
-  wait_until "$PATIENCE" has_more_lines "$T/proxy.out" "$count"
+  wait_until "$PATIENCE" has_lines "$T/proxy.out" $((count + 1))
 }
-
-has_more_lines() { (($(wc -l <"$1") > $2)); } # FILE COUNT
 
 # ordinary_user: sets AS_USER, a prefix that runs a command as a user who has no other process, where root tests;
 # whoever else tests is one
