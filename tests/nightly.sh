@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Each step goes on after the one before it has failed; what failed is named last.
-#   tests/nightly.sh [STEP...]   of sanitizers, fuzz, torture and upgrade; all of them by default
+#   tests/nightly.sh [STEP...]   of sanitizers, fuzz, mutants, torture and upgrade; all of them by default
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
@@ -76,10 +76,12 @@ build_earlier() { # out of the history, which a shallow clone lacks
     cmake --build "$dir/earlier/build" --parallel "$(nproc)" --target rlock
 }
 
-(($#)) || set -- sanitizers fuzz torture upgrade
+mutants() { step mutants python3 "$here/mutants/plant.py" "$dir/mutants"; }
+
+(($#)) || set -- sanitizers fuzz mutants torture upgrade
 for name; do
   case $name in
-    sanitizers | fuzz | torture | upgrade) "$name" ;;
+    sanitizers | fuzz | mutants | torture | upgrade) "$name" ;;
     *)
       echo "nightly.sh: there is no such step: $name" >&2
       exit 64
