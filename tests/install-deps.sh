@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that rlock is built and tested with, those that are missing.
-#   tests/install-deps.sh [build|server|test|lint|fuzz]...     default: build server test
+#   tests/install-deps.sh [build|server|test|lint|fuzz|fresh|arm64]...     default: build server test
+#   tests/install-deps.sh --list GROUP...                  prints their packages, installed or not
 # Says nothing and returns at once when everything is there.
 set -euo pipefail
 
 server=${REDIS_SERVER:-redis-server} # or valkey-server, or the path of either
 
-# group, package, what it is needed for: a command or a header
+# group, package, what it is needed for: a command, a header, a file, or a module of Python
 needs() {
   cat <<END
 build   g++             g++
@@ -25,17 +26,26 @@ test    bats            bats
 test    parallel        env_parallel
 test    jq              jq
 test    python3         python3
+test    python3-redis   import:redis
+test    openssl         openssl
+test    procps          pgrep
+test    time            /usr/bin/time
 test    strace          strace
 test    patch           patch
 test    iproute2        ip
+test    bash-completion /usr/share/bash-completion/bash_completion
 test    zsh             zsh
 test    fish            fish
+test    file            file
+test    mandoc          mandoc
 lint    clang-format    clang-format
 lint    shellcheck      shellcheck
 lint    shfmt           shfmt
 lint    lua-check       luacheck
 lint    mandoc          mandoc
 fuzz    clang           clang++
+fresh   debootstrap     debootstrap
+fresh   git             git
 END
 }
 
@@ -44,20 +54,27 @@ die() {
   exit 1
 }
 
-is_there() { # COMMAND or HEADER
+is_there() { # COMMAND, HEADER, FILE or import:MODULE
   case $1 in
+    /*) [[ -e $1 ]] ;;
+    import:*) /usr/bin/python3 -c "import ${1#*:}" ;; # Debian's modules are seen by Debian's Python only
     *.h | *.hpp) printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$1" | g++ -E -x c++ - ;;
     *) command -v "$1" ;;
   esac >/dev/null 2>&1
 }
 
-missing() { # GROUP...: prints their packages that are not there
-  local group package what
-  while read -r group package what; do
-    case " $* " in
-      *" $group "*) is_there "$what" || echo "$package" ;;
-    esac
+of_groups() { # GROUP...: their lines
+  local group rest
+  while read -r group rest; do
+    [[ " $* " != *" $group "* ]] || echo "$rest"
   done < <(needs)
+}
+
+missing() { # GROUP...: prints their packages that are not there
+  local package what
+  while read -r package what; do
+    is_there "$what" || echo "$package"
+  done < <(of_groups "$@")
 }
 
 as_root() {
@@ -82,6 +99,10 @@ apt() { # its output matters only when it fails
 
 main() {
   local packages
+  if [[ ${1-} == --list ]]; then
+    of_groups "${@:2}" | cut -d ' ' -f 1
+    return
+  fi
   (($#)) || set -- build server test
   mapfile -t packages < <(missing "$@")
   ((${#packages[@]})) || return 0

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Shows what rlock is for. Installs what is missing, builds, and starts a Redis of its own that it stops again.
+#   RLOCK_CMAKE_ARGS as of tests/run.sh
 set -euo pipefail
 
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 build=$tests/../build
 
 build() {
+  local options
+  read -ra options <<<"${RLOCK_CMAKE_ARGS:-}"
   mkdir -p "$build"
   echo 'Building rlock, a minute or so the first time ...'
   {
-    cmake -S "$tests/.." -B "$build" -DCMAKE_BUILD_TYPE=Release &&
+    cmake -S "$tests/.." -B "$build" -DCMAKE_BUILD_TYPE=Release "${options[@]}" &&
       cmake --build "$build" --parallel "$(nproc)" --target rlock
   } >"$build/quickstart.log" 2>&1 || {
     cat "$build/quickstart.log" >&2

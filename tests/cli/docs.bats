@@ -9,8 +9,6 @@ ROOT=$BATS_TEST_DIRNAME/../..
 MANUAL=$ROOT/man/rlock.1
 README=$ROOT/README.md
 
-needs() { command -v "$1" >/dev/null || skip "there is no $1"; }
-
 alive() { ! gone "$1"; }
 
 # section HEADING: of the manual
@@ -191,7 +189,6 @@ try_fenced() {
 # ---- names and numbers
 
 @test "mandoc finds nothing to warn of in the manual" {
-  needs mandoc
   mandoc -T lint -W warning "$MANUAL"
 }
 
@@ -265,7 +262,6 @@ try_fenced() {
 # ---- what the README says of others
 
 @test "flock, killed, leaves its command running, with the lock" {
-  needs flock
   start flock flock "$T/lock" sleep 600
   wait_until "$PATIENCE" pgrep -P "$PID"
   local command
@@ -283,8 +279,8 @@ try_fenced() {
 }
 
 @test "etcdctl lock, killed or cut off, leaves its command running while another gets the lock" {
-  needs etcd
-  needs etcdctl
+  optional etcd etcd-server
+  optional etcdctl etcd-client
   local port=$((20000 + RANDOM % 12000)) command etcd
   export ETCDCTL_API=3 ETCDCTL_ENDPOINTS=http://127.0.0.1:$port
   start etcd etcd --data-dir "$T/etcd" --listen-client-urls "$ETCDCTL_ENDPOINTS" \
@@ -317,7 +313,7 @@ try_fenced() {
 }
 
 @test "cronlock leaves its command running, killed or not, while another gets the lock" {
-  needs cronlock
+  optional cronlock cronlock
   start_redis
   local command
   export CRONLOCK_HOST=127.0.0.1 CRONLOCK_PORT=$REDIS_PORT CRONLOCK_KEY=job CRONLOCK_GRACE=0 CRONLOCK_RELEASE=2
@@ -342,7 +338,6 @@ try_fenced() {
 
 # The directory in which the program under test was built.
 find_build() {
-  needs cmake
   BUILD=$(dirname "$(realpath "$T/bin/rlock")")
   [[ -e $BUILD/cmake_install.cmake ]] || skip "this rlock was not built here"
 }
@@ -377,19 +372,17 @@ END
 }
 
 @test "cpack makes a .deb that lintian accepts" {
-  needs dpkg-deb
-  needs file # by which cpack knows what is a program
   find_build
   (cd "$BUILD" && umask 022 && cpack -G DEB -B "$T/packages" >"$T/out")
   dpkg-deb -x "$T"/packages/*.deb "$T/root"
   [[ -e $T/root/usr/share/man/man1/rlock.1.gz && -e $T/root/usr/share/zsh/vendor-completions/_rlock ]]
   same "$("$T/root/usr/bin/rlock" --version)" "$(rlock --version)"
-  needs lintian
+  optional lintian lintian
   lintian --allow-root --fail-on error "$T"/packages/*.deb
 }
 
 @test "cpack makes an .rpm" {
-  needs rpmbuild
+  optional rpmbuild rpm
   find_build
   (cd "$BUILD" && cpack -G RPM -B "$T/packages" >"$T/out")
   rpm -qlp "$T"/packages/*.rpm >"$T/list"

@@ -10,7 +10,6 @@ setup() {
 
 # python SCRIPT: with redis-py as `redis` and a connection as `r`
 python() {
-  /usr/bin/python3 -c 'import redis' 2>/dev/null || skip "no redis-py: install python3-redis"
   /usr/bin/python3 -c "
 import redis
 r = redis.Redis(unix_socket_path='$REDIS_SOCK')
@@ -119,10 +118,10 @@ print('released')"
 # install_redlock: where it is not there already, for this test
 install_redlock() {
   node -e 'require("redlock"); require("ioredis")' 2>/dev/null && return
-  command -v npm >/dev/null || skip "no npm, which has node-redlock"
+  optional npm npm # which has node-redlock
   export NODE_PATH=$T/node_modules
   npm install --prefix "$T" --silent --no-audit --no-fund --fetch-retries 0 redlock@4 ioredis@5 >/dev/null 2>&1 ||
-    skip "npm cannot install redlock"
+    skip "optional package redlock cannot be installed by npm"
 }
 
 @test "node-redlock excludes rlock and is excluded" {

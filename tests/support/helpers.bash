@@ -30,10 +30,20 @@ hermetic() {
   exec </dev/null
 }
 
+# What a test calls must be there; where it is not, `! command` and `command || true` must not hide that.
+command_not_found_handle() {
+  echo "$1: command not found; which package of tests/install-deps.sh brings it?" | tee -a "$T/not-found" >&2
+  return 127
+}
+
+# optional COMMAND PACKAGE: what a test needs that install-deps.sh does not install
+optional() { command -v "$1" >/dev/null || skip "optional package $2 is not installed"; }
+
 teardown() {
   local left pid
   stop "${RUNNING[@]}"
   stop "${SERVERS[@]}"
+  [[ ! -e $T/not-found ]] || { cat "$T/not-found" >&2 && return 1; }
   wait_until 2 no_leftovers && return
   left=$(leftovers)
   for pid in $left; do echo "left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done >&2

@@ -82,7 +82,6 @@ network() { # WORD...: see proxy.py
 ordinary_user() {
   local id=$((100000 + RANDOM * 30 + RANDOM % 30))
   ((EUID == 0)) || return 0
-  command -v setpriv >/dev/null || skip "no setpriv to become an ordinary user with"
   AS_USER=(setpriv --reuid "$id" --regid "$id" --clear-groups -- env "PATH=$T/bin:/usr/bin:/bin")
   # The binary, and all of ours, may lie where only root can look.
   cp --remove-destination "$(realpath "$T/bin/rlock")" "$T/bin/rlock"
