@@ -69,6 +69,7 @@ on() {
   done
   # shellcheck disable=SC2016 # the inner shell expands them
   timeout -k 10 3600 unshare --mount --pid --fork --kill-child bash -euc '
+    mount --bind "$1" "$1" # where a root is no mount, nobody in it can make mounts of his own
     mount -t proc proc "$1/proc"
     mount -t sysfs sysfs "$1/sys"
     mount --rbind /dev "$1/dev"

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -11,13 +12,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 
 namespace rlock::redis {
 namespace {
+
+constexpr std::size_t most_bytes = 65536;
 
 SocketAddress unix_address(const std::string& path) {
   sockaddr_un address{};
@@ -29,20 +36,28 @@ SocketAddress unix_address(const std::string& path) {
   return out;
 }
 
-std::optional<SocketAddress> numeric_address(const std::string& host, std::uint16_t port) {
+/// Of "fe80::1%eth0", the number of eth0; 0, which is no interface, for what names none.
+unsigned scope_of(const std::string& zone) {
+  const unsigned index = ::if_nametoindex(zone.c_str());
+  return index != 0 ? index : static_cast<unsigned>(std::strtoul(zone.c_str(), nullptr, 10));
+}
+
+std::optional<SocketAddress> numeric_address(const std::string& text, std::uint16_t port) {
   SocketAddress out;
   sockaddr_in v4{};
-  if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+  if (::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
     v4.sin_port = htons(port);
     std::memcpy(&out.storage, &v4, sizeof v4);
     out.length = sizeof v4;
     return out;
   }
+  const auto percent = text.find('%');
   sockaddr_in6 v6{};
-  if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
+  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &v6.sin6_addr) == 1) {
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons(port);
+    v6.sin6_scope_id = percent == std::string::npos ? 0 : scope_of(text.substr(percent + 1));
     std::memcpy(&out.storage, &v6, sizeof v6);
     out.length = sizeof v6;
     return out;
@@ -50,25 +65,39 @@ std::optional<SocketAddress> numeric_address(const std::string& host, std::uint1
   return std::nullopt;
 }
 
-/// The child's whole life: one int, the error of getaddrinfo, then the addresses.
-void look_up(int out, const std::string& host, std::uint16_t port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;
-  addrinfo* list = nullptr;
-  int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (error == EAI_NONAME) {  // AI_ADDRCONFIG does not count loopback addresses as configured
-    hints.ai_flags = 0;
-    error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+bool is_same(const SocketAddress& a, const SocketAddress& b) {
+  return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
+}
+
+/// The addresses that the lines of a name service begin with, in their order, each once: getent tells every one three
+/// times, for streams, datagrams and raw sockets.
+std::vector<SocketAddress> addresses_in(std::string_view lines, std::uint16_t port) {
+  std::vector<SocketAddress> found;
+  for (std::size_t end = 0; (end = lines.find('\n')) != std::string_view::npos; lines.remove_prefix(end + 1)) {
+    const std::string_view line = lines.substr(0, end);
+    const auto address = numeric_address(std::string{line.substr(0, line.find(' '))}, port);
+    const auto is_it = [&](const SocketAddress& other) { return is_same(other, *address); };
+    if (address && std::none_of(found.begin(), found.end(), is_it))
+      found.push_back(*address);
   }
-  std::string message(reinterpret_cast<const char*>(&error), sizeof error);
-  for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {
-    SocketAddress address;
-    std::memcpy(&address.storage, a->ai_addr, a->ai_addrlen);
-    address.length = a->ai_addrlen;
-    message.append(reinterpret_cast<const char*>(&address), sizeof address);
-  }
-  [[maybe_unused]] const ssize_t written = ::write(out, message.data(), message.size());
+  return found;
+}
+
+/// What our own resolver said instead of addresses.
+std::optional<int> error_in(const std::string& lines) {
+  if (!lines.starts_with(error_word))
+    return std::nullopt;
+  return static_cast<int>(std::strtol(lines.c_str() + error_word.size(), nullptr, 10));
+}
+
+/// In the order in which they are asked. "localhost" stands in a file that we read without another program's help. No
+/// machine has a name that begins with '-', and getent would take it for an option.
+std::vector<NameService> services_for(const std::string& host) {
+  if (host.starts_with('-'))
+    return {NameService::ourselves};
+  if (host == "localhost")
+    return {NameService::ourselves, NameService::machine};
+  return {NameService::machine, NameService::ourselves};
 }
 
 }  // namespace
@@ -79,56 +108,74 @@ Lookup::Lookup(const Endpoint& endpoint) : host_(endpoint.host), port_(endpoint.
   } else if (const auto numeric = numeric_address(host_, port_)) {
     found_.push_back(*numeric);
   } else {
-    start_child();
+    services_ = services_for(host_);
+    ask_next();
   }
 }
 
-void Lookup::start_child() {
+Lookup::~Lookup() { end_child(); }
+
+void Lookup::ask_next() {
   int ends[2];
-  if (::pipe2(static_cast<int*>(ends), O_CLOEXEC | O_NONBLOCK) < 0)
+  if (::pipe2(static_cast<int*>(ends), O_CLOEXEC) < 0)
     throw os_error("pipe", errno);
   pipe_ = Fd{ends[0]};
   const Fd write_end{ends[1]};
+  if (::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK) < 0)
+    throw os_error("pipe", errno);
+  const NameService service = services_.at(asked_++);
+  const pid_t parent = ::getpid();
+  end_child();
   child_ = ::fork();
   if (child_ < 0)
     throw os_error("cannot start the name look-up", errno);
   if (child_ > 0)
     return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  look_up(write_end.get(), host_, port_);
-  ::_exit(0);
+  if (::getppid() != parent)
+    ::_exit(0);
+  ask(service, host_, write_end.get());
 }
 
-Lookup::~Lookup() {
+void Lookup::end_child() {
   if (child_ <= 0)
     return;
   ::kill(child_, SIGKILL);
   while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  child_ = -1;
+}
+
+/// True at the end of what the child has to say, or when it has said more than any name has addresses.
+bool Lookup::read_lines() {
+  std::array<char, 4096> buffer;
+  ssize_t count = 0;
+  while (lines_.size() < most_bytes && (count = ::read(pipe_.get(), buffer.data(), buffer.size())) > 0) {
+    lines_.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return count >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
 std::optional<std::vector<SocketAddress>> Lookup::advance() {
   if (!found_.empty())
     return found_;
-  char buffer[4096];
-  ssize_t count = 0;
-  while ((count = ::read(pipe_.get(), static_cast<char*>(buffer), sizeof buffer)) > 0) {
-    received_.append(static_cast<const char*>(buffer), static_cast<std::size_t>(count));
-  }
-  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+  if (!read_lines())
     return std::nullopt;
-  int error = EAI_FAIL;  // the child died without a word
-  if (received_.size() >= sizeof error)
-    std::memcpy(&error, received_.data(), sizeof error);
-  if (error != 0) {
-    throw Error{ExitCode::unavailable, fmt::format("cannot look up '{}': {}", host_, ::gai_strerror(error))};
+  found_ = addresses_in(lines_, port_);
+  if (!found_.empty())
+    return found_;
+  const auto error = error_in(lines_);
+  if (!error) {
+    error_ = EAI_NONAME;  // getent finds nothing
+  } else if (asked_ == 1 || *error == EAI_AGAIN) {
+    error_ = *error;  // getent would not tell a name server that fails from a name that nobody has
   }
-  for (std::size_t at = sizeof error; at + sizeof(SocketAddress) <= received_.size(); at += sizeof(SocketAddress)) {
-    std::memcpy(&found_.emplace_back(), received_.data() + at, sizeof(SocketAddress));
-  }
-  if (found_.empty())
-    throw Error{ExitCode::unavailable, fmt::format("'{}' has no address", host_)};
-  return found_;
+  const bool without_getent = error && services_[asked_ - 1] == NameService::machine;
+  if (without_getent || asked_ == services_.size())
+    throw Error{ExitCode::unavailable, fmt::format("cannot look up '{}': {}", host_, ::gai_strerror(error_))};
+  lines_.clear();
+  ask_next();
+  return std::nullopt;
 }
 
 }  // namespace rlock::redis

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "redis/address.h"
+#include "redis/name_service.h"
 
 namespace rlock::redis {
 
@@ -18,8 +19,9 @@ struct SocketAddress {
 };
 
 /// Looks up the addresses of one endpoint, in the order in which they should be tried. A unix path or a numeric
-/// address is known at once. A name is looked up by a child process: getaddrinfo(3) has no time-out, cannot be
-/// cancelled, and a dead name server must not outlast our deadline. Passive: the caller polls fd().
+/// address is known at once. A name is looked up by a child process: neither getent(1) nor getaddrinfo(3) has a
+/// time-out, and a dead name server must not outlast our deadline. Passive: the caller polls fd(), which may be another
+/// one after each advance().
 class Lookup {
  public:
   /// Throws Error{os} when no child can be made.
@@ -36,14 +38,19 @@ class Lookup {
   std::optional<std::vector<SocketAddress>> advance();
 
  private:
-  void start_child();
+  void ask_next();
+  void end_child();
+  bool read_lines();
 
   std::string host_;
   std::uint16_t port_;
   std::vector<SocketAddress> found_;
-  Fd pipe_;
+  std::vector<NameService> services_;  // in the order in which they are asked
+  std::size_t asked_ = 0;              // so many of them
   pid_t child_ = -1;
-  std::string received_;
+  Fd pipe_;
+  std::string lines_;  // what the child has said
+  int error_ = 0;      // of getaddrinfo
 };
 
 }  // namespace rlock::redis

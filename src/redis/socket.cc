@@ -35,6 +35,8 @@ bool must_wait(int error_number) { return error_number == EAGAIN || error_number
 
 Socket::Socket(const SocketAddress& address)
     : fd_(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  if (!fd_ && errno == EAFNOSUPPORT)  // such as that of an IPv6 address where there is none
+    throw broken(errno);
   if (!fd_)
     throw os_error("cannot make a socket", errno);
   if (address.storage.ss_family != AF_UNIX)

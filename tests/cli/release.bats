@@ -133,7 +133,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
 }
 
 @test "who is evicted is shown escaped" {
-  try acquire evil --holder $'\e[31m\n\u202e'
+  try acquire evil --holder $'\e[31m\n\xe2\x80\xae'
   try release --force evil
   exits 0
   same "$(wc -l <"$T/out")" 1

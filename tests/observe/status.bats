@@ -167,20 +167,20 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
 }
 
 @test "bidirectional and invisible characters are escaped everywhere, wide ones are not" {
-  local evil=$'\u202eevil\u200b\ufeff\u2028\u009b31m' good='дежурный 日本 ☎'
+  local evil=$'\xe2\x80\xaeevil\xe2\x80\x8b\xef\xbb\xbf\xe2\x80\xa8\xc2\x9b31m' good='дежурный 日本 ☎'
   try acquire --key "k$evil" --holder "$evil" --note "$evil"
   try acquire --key good --holder "$good"
   try status
-  [[ $OUT != *$'\u202e'* && $OUT != *$'\u200b'* && $OUT != *$'\ufeff'* && $OUT != *$'\u2028'* && $OUT != *$'\u009b'* ]]
+  [[ $OUT != *$'\xe2\x80\xae'* && $OUT != *$'\xe2\x80\x8b'* && $OUT != *$'\xef\xbb\xbf'* && $OUT != *$'\xe2\x80\xa8'* && $OUT != *$'\xc2\x9b'* ]]
   contains "$OUT" '\u{202e}evil'
   contains "$OUT" "$good"
   try status --json
-  [[ $OUT != *$'\u202e'* && $OUT != *$'\u009b'* ]]
+  [[ $OUT != *$'\xe2\x80\xae'* && $OUT != *$'\xc2\x9b'* ]]
   query --arg evil "$evil" 'any(.[]; .key == "k\($evil)" and .holders[0].holder == $evil and .holders[0].note == $evil)'
 }
 
 @test "what others wrote into the key that we read cannot fool the terminal either" {
-  cli SET $'rlock:a\e]0;title\a' $'\e[2J\n\xff\u202e'
+  cli SET $'rlock:a\e]0;title\a' $'\e[2J\n\xff\xe2\x80\xae'
   try status
   exits 0
   is_clean "$T/out"

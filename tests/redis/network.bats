@@ -31,6 +31,26 @@ in_own_network() {
   finish "$PID"
 }
 
+# What in_own_network needs to have a name server, for the names given as NAME=ADDRESS.
+name_server() {
+  cat <<END
+    echo 'nameserver 127.0.0.1' >'$T/resolv'; mount --bind '$T/resolv' /etc/resolv.conf
+    python3 '$HERE/name_server.py' 127.0.0.1 $* & server=\$!
+    trap 'kill \$server \$redis; wait || true' EXIT
+END
+}
+
+# A server there, at the addresses given, on port 7777.
+server_at() {
+  echo "'$REDIS_SERVER' --bind $* --port 7777 --protected-mode no --save '' >/dev/null & redis=\$!"
+}
+
+# From there on getent is SCRIPT.
+fake_getent() {
+  printf '#!/bin/sh\n%s\n' "$1" >"$T/bin/getent"
+  chmod +x "$T/bin/getent"
+}
+
 in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
 
 @test "a port that nobody listens on, a name that nobody has: 69 at once, with the address" {
@@ -44,14 +64,6 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
 @test "a --wait does not repeat what never worked" {
   RLOCK_REDIS=redis://127.0.0.1:1 unreachable "Connection refused" --wait 30s
   in_time 10000
-}
-
-@test "all addresses of a name are tried" {
-  start_redis --bind ::1
-  RLOCK_REDIS=redis://localhost:$REDIS_PORT
-  getent ahosts localhost | grep -q ::1 || skip "this machine has no ::1"
-  try run --key job -- true
-  exits 0
 }
 
 @test "an address that swallows packets costs --timeout, and the second address is tried before that" {
@@ -78,6 +90,87 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   read -r status took <"$T/network.out"
   same "$status" 69
   ((took >= 650 && took < 5000)) || fail "$took ms"
+}
+
+@test "a name that only a name server knows: by IPv4, by IPv6, and the one of two addresses that answers" {
+  in_own_network "
+    ip address add fd00::2/64 dev hole nodad
+    $(name_server four.internal=192.0.2.2 six.internal=fd00::2 both.internal=192.0.2.9 both.internal=fd00::2)
+    $(server_at 192.0.2.2 fd00::2)
+    for name in four six both; do
+      until timeout 20 rlock run --redis redis://\$name.internal:7777 --timeout 4s --key job -- echo \$name; do sleep 0.1; done
+    done
+    ! rlock run --redis redis://seven.internal:7777 --key job -- true || exit 9"
+  exits 0
+  same "$(<"$T/network.out")" $'four\nsix\nboth'
+  contains "$(<"$T/network.err")" "cannot look up 'seven.internal': Name or service not known"
+}
+
+@test "a container with nothing but the program and /etc/resolv.conf" {
+  [[ $(ldd "$T/bin/rlock" 2>&1) == *'not a dynamic executable'* ]] || skip "a build with shared libraries"
+  mkdir -p "$T/root/etc"
+  cp "$(realpath "$T/bin/rlock")" "$T/root/rlock"
+  echo 'nameserver 127.0.0.1' >"$T/root/etc/resolv.conf"
+  in_own_network "
+    $(name_server redis.internal=192.0.2.2)
+    $(server_at 192.0.2.2)
+    until timeout 20 chroot '$T/root' /rlock run --redis redis://redis.internal:7777 --key job -- /rlock --version; do
+      sleep 0.1
+    done"
+  exits 0
+  same "$(<"$T/network.out")" "$(rlock --version)"
+}
+
+@test "getent is asked for names alone, and never told a name as an option" {
+  start_redis
+  fake_getent "echo \"\$*\" >>'$T/asked'; echo '127.0.0.1 STREAM'"
+  local url
+  for url in "redis://127.0.0.1:$REDIS_PORT" "redis://localhost:$REDIS_PORT" "unix://$REDIS_SOCK"; do
+    try run --redis "$url" --key job -- true
+    exits 0
+  done
+  RLOCK_REDIS=redis://-V:$REDIS_PORT unreachable "cannot look up '-V': "
+  [[ ! -e $T/asked ]]
+  try run --redis "redis://redis.internal:$REDIS_PORT" --key job -- true
+  exits 0
+  same "$(<"$T/asked")" 'ahosts redis.internal'
+}
+
+@test "getent learns none of our secrets" {
+  start_redis
+  fake_getent "env >'$T/seen'; echo '127.0.0.1 STREAM'"
+  RLOCK_PASSWORD=secret RLOCK_REDIS=redis://:secret@redis.internal:$REDIS_PORT try status
+  grep -q ^PATH= "$T/seen"
+  ! grep secret "$T/seen"
+}
+
+@test "the addresses that getent tells are tried in their order, whatever else it says" {
+  start_redis
+  fake_getent "printf '%s\\n' garbage '' '127.0.0.2 STREAM redis' '127.0.0.2 DGRAM' '::1%lo STREAM' '127.0.0.1 STREAM'"
+  try run --redis "redis://redis.internal:$REDIS_PORT" --key job -- true
+  exits 0
+  strace -f -qq -e trace=connect -o "$T/trace" rlock status --redis "redis://redis.internal:$REDIS_PORT"
+  same "$(sed -nE 's/.*(127\.0\.0\.[12]|"::1").*/\1/p' "$T/trace" | tr -d '"' | xargs)" '127.0.0.2 ::1 127.0.0.1'
+  # A kernel without IPv6, or any one kind of socket, is not without the others.
+  strace -f -qq -o "$T/trace" -e inject=socket:error=EAFNOSUPPORT:when=2 rlock status --redis "redis://redis.internal:$REDIS_PORT"
+}
+
+@test "getent that hangs costs --timeout and is killed; one that never ends, or finds nothing, leaves it to rlock" {
+  fake_getent "echo \$\$ >'$T/getent.pid'; exec sleep 600"
+  RLOCK_REDIS=redis://redis.internal unreachable "cannot look up 'redis.internal' in time" --timeout 1s
+  in_time 10000
+  gone "$(<"$T/getent.pid")"
+  for fake_getent in 'exec yes' 'exit 2' 'kill -KILL $$'; do
+    fake_getent "$fake_getent"
+    RLOCK_REDIS=redis://redis.invalid unreachable "cannot look up 'redis.invalid': " --timeout 10s
+  done
+  in_own_network "
+    echo '192.0.2.2 redis' >'$T/hosts'; mount --bind '$T/hosts' /etc/hosts
+    $(server_at 192.0.2.2)
+    until timeout 10 rlock run --redis redis://redis:7777 --key job -- echo ran; do sleep 0.1; done
+    kill \$redis; wait || true"
+  exits 0
+  same "$(<"$T/network.out")" ran
 }
 
 @test "servers that are none: 69, one line, little memory" {
