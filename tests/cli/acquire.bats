@@ -203,3 +203,12 @@ lease() { cli PTTL "rlock:$1"; }
     same "$(dump "rlock:$key")" "$before"
   done
 }
+
+@test "--output json: a key of any bytes is JSON there" {
+  local key=$'quote" back\\slash \ttab \e[31m \xc3\xbc'
+  try acquire --key "$key" --output json
+  exits 0
+  # shellcheck disable=SC2016 # jq expands it
+  query --arg key "$key" '.key == $key'
+  [[ $OUT != *[$'\t\e']* ]] || fail "$OUT"
+}

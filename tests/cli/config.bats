@@ -233,8 +233,11 @@ END
   try acquire job --config "$T/rlock.conf"
   exits 0
   matches "$ERR" "^rlock: warning: [^"$'\n'"]*$T/rlock.conf can be read by others[^"$'\n'"]*$"
+  chmod 640 "$T/rlock.conf"
+  try acquire second --config "$T/rlock.conf"
+  contains "$ERR" "$T/rlock.conf can be read by others"
   chmod 600 "$T/rlock.conf"
-  try acquire other --config "$T/rlock.conf"
+  try acquire third --config "$T/rlock.conf"
   same "$ERR" ''
   printf 'redis = redis://:s3cret@127.0.0.1:x\n' | configure
   try status --config "$T/rlock.conf"

@@ -420,3 +420,24 @@ script_calls() {
     [[ $ERR != *polls* ]]
   done
 }
+
+@test "a waiter behind a long lease looks at least once a minute" {
+  hold job --ttl 1h
+  start waiter rlock run --key job -- true
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  read -r _ asked alive _ < <(cli HVALS '{rlock:job}:waiters')
+  ((alive > asked && alive <= asked + 65000)) || fail "$((alive - asked)) ms after $asked"
+}
+
+@test "what a lock leaves behind expires, also when it was held for so long that it was forgotten meanwhile" {
+  local key
+  hold job
+  cli DEL '{rlock:job}:meta'
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(cli EXISTS '{rlock:job}:meta')" 1
+  for key in $(cli KEYS '*'); do
+    (($(cli PTTL "$key") > 0)) || fail "$key never expires"
+  done
+}

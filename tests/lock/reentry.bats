@@ -219,3 +219,12 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   exits 0
   same "$OUT" 1
 }
+
+@test "RLOCK_HELD names the locks of this server alone" {
+  local other=$RLOCK_REDIS
+  start_redis
+  # shellcheck disable=SC2016 # the command's shell expands it
+  try run --key one -- rlock run --key two --redis "$other" -- sh -c 'echo "$RLOCK_HELD"'
+  exits 0
+  matches "$OUT" '^two=[0-9a-f]{32}$'
+}

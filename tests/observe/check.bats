@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153 # jq and sh expand them; each test is a shell of its own
 
 load ../support/helpers
+load ../support/supervision
 
 # says GRADE TOPIC [PART]: check printed such a line
 says() {
@@ -258,4 +259,12 @@ try_all() {
   exits 0
   try run --key job -- true
   exits 0
+}
+
+@test "what a server says of itself is printed escaped" {
+  start_proxy
+  network forge 'maxmemory_policy:noeviction' 'maxmemory_policy:\x1b[31mevict'
+  try check
+  contains "$OUT" '\x1b[31mevict'
+  [[ $OUT$ERR != *$'\e'* ]] || fail "$OUT$ERR"
 }

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell; helpers use STATUS
 
 load ../support/helpers
+load ../support/supervision
 
 # Nothing that a terminal would act on.
 is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
@@ -314,4 +315,17 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   exits 1
   query '.[0].last[0] | .exit_status == 3 and .held_ms < 20000 and
     (.ended_at | sub("\\.[0-9]+"; "") | fromdate > now - 86400)'
+}
+
+@test "--watch: what a server that fails says is printed escaped" {
+  start_proxy
+  try acquire job
+  start watch rlock status --watch
+  wait_for_text job "$T/watch.out"
+  cli CONFIG SET lua-time-limit 50
+  start hog "$REDIS_CLI" -s "$REDIS_SOCK" EVAL 'while true do end' 0
+  network forge 'BUSY\x20Redis' 'BUSY\x20\x1b[2J...'
+  wait_for_text 'BUSY' "$T/watch.out"
+  cli SCRIPT KILL
+  [[ $(<"$T/watch.out") != *$'\e'* ]] || fail "$(<"$T/watch.out")"
 }

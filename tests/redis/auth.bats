@@ -170,3 +170,21 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
     contains "$ERR" "rlock needs: "
   done
 }
+
+@test "a database beside a password: AUTH comes first" {
+  RLOCK_REDIS=$RLOCK_REDIS/1
+  runs --password-file "$T/password"
+  same "$(cli -n 1 HGET '{rlock:job}:meta' acquired)" 1
+}
+
+@test "password files that the group, or anybody else, can read are warned about, one's own is not" {
+  local mode
+  for mode in 640 604; do
+    chmod "$mode" "$T/password"
+    runs --password-file "$T/password"
+    contains "$ERR" "password file $T/password can be read by others"
+  done
+  chmod 600 "$T/password"
+  runs --password-file "$T/password"
+  same "$ERR" ''
+}

@@ -153,3 +153,12 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   RLOCK_REDIS=redis-cluster://127.0.0.1/1 try run --key job -- true
   exits 64
 }
+
+@test "a node that sends from itself to itself is not followed for ever" {
+  start_fake moved
+  RLOCK_REDIS=redis-cluster://127.0.0.1:$FAKE_PORT try run --key job -n --timeout 1s -- touch "$T/started"
+  exits 69
+  contains "$ERR" "MOVED 1234"
+  [[ ! -e $T/started ]]
+  (($(wc -l <"$T/fake.out") < 200)) || fail "asked $(wc -l <"$T/fake.out") times"
+}

@@ -221,3 +221,14 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   wait_until 5 absent rlock:job # its lease is 30 s
   same "$(cli HGET '{rlock:job}:meta' acquired)" 1
 }
+
+@test "every connection probes a silent peer in half a minute: who only listens would never know" {
+  local connections
+  start_redis
+  hold job
+  start waiter rlock run --key job -- true
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  connections=$(ss -Htno state established "dport = :$REDIS_PORT")
+  (($(wc -l <<<"$connections") >= 2)) || fail "$connections"
+  same "$(grep -vE 'timer:\(keepalive,(1[0-5]|[0-9])(\.[0-9]+)?(sec|ms)' <<<"$connections")" ''
+}

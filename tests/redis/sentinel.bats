@@ -296,3 +296,16 @@ is_there_or_gone() { [[ -e $1 ]] || gone "$2"; } # FILE PID
   same "$(cut -d ' ' -f 1 "$T/alive")" "$alive"
   ((10#${alive/./} < 10#${began/./}))
 }
+
+@test "a master that answers READONLY is looked for anew, past a sentinel that still names it" {
+  start_sentinel
+  start fake python3 "$HERE/fake_server.py" master "127.0.0.1:$PRIMARY"
+  wait_until "$PATIENCE" has_lines "$T/fake.out" 1
+  RLOCK_REDIS=redis-sentinel://127.0.0.1:$(head -n 1 "$T/fake.out"),127.0.0.1:${SENTINELS[1]}/main
+  REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 60s --renew-every 300ms
+  wait_until "$PATIENCE" replica_has_it
+  same "$(cli_at "${SENTINELS[0]}" SENTINEL FAILOVER main)" OK
+  wait_until "$PATIENCE" info_says "$REPLICA" role:master
+  cli_at "$PRIMARY" REPLICAOF 127.0.0.1 "$REPLICA"
+  still_renewed
+}

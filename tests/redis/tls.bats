@@ -147,3 +147,19 @@ refused() {
   exits 0
   same "$(grep -c '^ok    reachable' <<<"$OUT")" 3
 }
+
+@test "TLS 1.1 is not spoken, however lax this machine's OpenSSL is" {
+  printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' 'system_default = lax' \
+    '[lax]' 'MinProtocol = TLSv1' 'CipherString = DEFAULT@SECLEVEL=0' >"$T/lax.conf"
+  stop_redis
+  export OPENSSL_CONF=$T/lax.conf
+  start_tls_redis
+  cli CONFIG SET tls-ciphers DEFAULT@SECLEVEL=0
+  same "$(cli CONFIG SET tls-protocols TLSv1.1)" OK
+  openssl s_client -connect "localhost:$TLS_PORT" -CAfile "$T/ca.crt" >"$T/client" 2>&1 || true
+  grep -q 'Protocol *: TLSv1.1' "$T/client" || skip "this OpenSSL has no TLS 1.1"
+  refused "TLS: "
+  cli CONFIG SET tls-protocols 'TLSv1.1 TLSv1.2'
+  try run --key job -- true
+  exits 0
+}

@@ -171,3 +171,35 @@ time.sleep(600)'
   kill -KILL "$PID"
   wait_until 5 absent rlock:job
 }
+
+@test "a background process that is killed while it waits: 70, and the lock is given back" {
+  hold job
+  start acquire rlock acquire job --hold-pid $$
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  kill -KILL "$(pgrep --parent "$PID")"
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  finish "$PID"
+  exits 70
+  absent rlock:job
+}
+
+@test "whoever has the number of a process that has ended is not signalled in its place" {
+  unshare --pid --fork --mount-proc sh -c 'echo 100 >/proc/sys/kernel/ns_last_pid' 2>/dev/null ||
+    skip "no numbers of processes can be chosen here"
+  start space unshare --pid --fork --mount-proc bash -c '
+    sleep 600 & first=$!
+    rlock acquire job --hold-pid "$first" >/dev/null
+    keeper=$(pgrep -x rlock)
+    kill -STOP "$keeper"
+    kill "$first"; wait "$first"
+    echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+    sleep 601 & second=$!
+    [ "$second" = "$first" ] || echo "another number"
+    kill -TERM "$keeper"; kill -CONT "$keeper"
+    while kill -0 "$keeper"; do sleep 0.02; done
+    kill "$second" && echo alive'
+  finish "$PID"
+  same "$(<"$T/space.out")" alive
+  absent rlock:job
+}

@@ -216,6 +216,17 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   [[ $(cli INFO commandstats) != *cmdstat_hset:* ]]
 }
 
+@test "a release whose reply is lost is asked for again" {
+  start_proxy
+  run_until_end
+  network cut
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/job.err")" ''
+  absent rlock:job
+}
+
 # ---- options
 
 @test "options that leave no room to keep the promise are refused with the sum" {
@@ -298,4 +309,25 @@ renewed() { (($(grep -c '^rlock: renewed job' "$T/job.err") >= $1)); }
   same "$(jq -r '.[0].holders[0].count' <<<"${OUT#*$'\n'}")" 1
   same "$(jq -r '.[0].holders[0].fence' <<<"${OUT#*$'\n'}")" "${OUT%%$'\n'*}"
   absent rlock:job
+}
+
+@test "a command that is being stopped gets no more time from renewals" {
+  start job rlock run --key job --ttl 60 --renew-every 50ms --max-runtime 300ms --kill-after 1s -- \
+    sh -c 'trap "" TERM; while :; do sleep 0.02; done'
+  finish "$PID"
+  exits 124
+}
+
+@test "--max-runtime on a lock that was handed over and cannot be confirmed: the guard kills before its end" {
+  hold job
+  start_proxy
+  start job rlock run --key job --timeout 300ms --max-runtime 400ms -- \
+    python3 "$HERE/witness.py" stamp "$T/stamps" stubborn child
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  network deaf
+  kill -TERM "$HOLDER"
+  wait_until "$PATIENCE" says_ready_or_gone "$PID"
+  finish "$PID"
+  in_time
+  [[ $(<"$T/job.err") != *'guard process did not'* ]] || fail "$(<"$T/job.err")"
 }

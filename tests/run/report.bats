@@ -153,3 +153,31 @@ run_reported() {
   exits 0
   contains "$ERR" 'cannot write the report'
 }
+
+@test "a report that cannot take its place leaves nothing of itself there" {
+  mkdir "$T/reports"
+  # shellcheck disable=SC2016 # sh expands it
+  try run --report "$T/reports/report.json" --key job -- mkdir "$T/reports/report.json"
+  exits 0
+  contains "$ERR" 'cannot write the report'
+  same "$(ls -A "$T/reports")" report.json
+}
+
+@test "the command does not inherit where the report goes" {
+  local without
+  mkfifo "$T/pipe"
+  exec 8<>"$T/pipe"
+  try run --key job -- ls /proc/self/fd
+  without=$OUT
+  try run --report "$T/pipe" --key job -- ls /proc/self/fd
+  exits 0
+  same "$OUT" "$without"
+}
+
+@test "a key of any bytes is JSON there" {
+  local key=$'quote" back\\slash \ttab \e[31m \xc3\xbc'
+  run_reported --key "$key" -- true
+  exits 0
+  query --arg key "$key" '.key == $key'
+  [[ $(<"$T/report.json") != *[$'\t\e']* ]] || fail "$(<"$T/report.json")"
+}

@@ -174,3 +174,10 @@ END_OF_SCRIPT
   same "$(<"$T/noted")" SIGHUP
   absent rlock:job
 }
+
+@test "a script has the terminal back after a run" {
+  echo 'rlock run --key job -- true
+    read line; echo got-$line' >"$T/script"
+  user bash "$T/script" @ 'type words' 'expect got-words'
+  exits 0
+}

@@ -179,6 +179,16 @@ guard_killed() {
 has_told() { [[ $(<"/proc/$1/syscall") =~ ^[0-9]+\ 0x[0-9a-f]+\ 0x1\  ]]; } # PID
 held_by() { [[ $(rlock status --json job | jq '.[].holders[].pid') == "$1" ]]; } # PID
 
+@test "guard killed while the keeper is stopped: the kernel kills the command" {
+  run_witness --
+  freeze "$PID"
+  kill -KILL "$(guard_of "$PID")"
+  wait_until 5 no_witnesses
+  kill -CONT "$PID"
+  finish "$PID"
+  exits 70
+}
+
 # ---- the tree
 
 @test "a command that forks and leaves its session for ever is caught" {
@@ -274,4 +284,37 @@ sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1));
   exits 143
   absent rlock:inner
   absent rlock:outer
+}
+
+@test "a chain of 300 processes, each with a session of its own, is killed at once and not link by link" {
+  cat >"$T/chain.py" <<'END_OF_SCRIPT'
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(300):
+    if os.fork():
+        time.sleep(600)
+    os.setsid()
+print("ready", flush=True)
+time.sleep(600)
+END_OF_SCRIPT
+  start job rlock run --key job -- python3 "$T/chain.py"
+  wait_for_text ready "$T/job.out"
+  kill -KILL "$PID"
+  wait_until 3 no_leftovers
+}
+
+# Ten seconds are tried.
+@test "what cannot be killed keeps the lock: it is left to its lease, and that is said" {
+  ((EUID == 0)) || skip "only root can make what an ordinary user cannot kill"
+  ordinary_user
+  install -m 4755 "$(command -v setpriv)" "$T/become"
+  # shellcheck disable=SC2016 # it is sh that expands it
+  start job "${AS_USER[@]}" rlock run --key job --max-runtime 1s --kill-after 100ms -- \
+    sh -c '"$0" --reuid 0 --regid 0 --clear-groups sh -c "echo \$\$; exec sleep 600"' "$T/become"
+  wait_until "$PATIENCE" has_lines "$T/job.out" 1
+  finish "$PID"
+  kill -KILL "$(<"$T/job.out")"
+  exits 124
+  contains "$(<"$T/job.err")" 'could not be killed; job is left to its lease'
+  exists rlock:job
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Listens, prints its port, and answers every connection as MODE says; prints what it was sent.
 
-    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|master HOST:PORT|auth
+    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|master HOST:PORT|auth|moved
 
-`master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else.
+`master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
+`moved` is a node of a cluster that says of every key that it has moved to this very node.
 """
 
+import re
 import socket
 import sys
 import threading
@@ -36,6 +38,11 @@ def auth(_):
     time.sleep(0.3)
 
 
+def moved(connection, data):
+    commands = len(re.findall(rb"^\*\d+\r$", data, re.MULTILINE))
+    connection.sendall(b"-MOVED 1234 127.0.0.1:%d\r\n" % listening.getsockname()[1] * commands)
+
+
 def serve(connection):
     mode = sys.argv[1]
     try:
@@ -45,6 +52,8 @@ def serve(connection):
                 break
             if mode in FIXED:
                 connection.sendall(FIXED[mode])
+            elif mode == "moved":
+                moved(connection, data)
             else:
                 globals()[mode](connection)
             if mode == "auth":

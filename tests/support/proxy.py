@@ -14,6 +14,7 @@ FIFO, each acknowledged by printing it:
     cut           the next reply is lost with its connection; then as pass
     strand        nothing more arrives on the connections that exist; new ones work
     inject BYTES  arrives on the connections that exist, as if the server had sent it (written as in Python)
+    forge OLD NEW from here on NEW stands in replies where the server wrote OLD (both written as in Python)
     detain        no more requests arrive on the connections that exist, until it says something else; new ones work
 """
 
@@ -27,6 +28,7 @@ class Network:
     def __init__(self, port):
         self.port = port
         self.mode, self.delay = "pass", 0.0
+        self.forgery = (b"", b"")
         self.stranded, self.detained = set(), set()
         self.open = set()
         self.changed = asyncio.Event()
@@ -46,7 +48,7 @@ class Network:
             while data := await source.read(65536):
                 if self.arrives(ends, is_reply):
                     await self.journey(ends, is_reply)
-                    target.write(data)
+                    target.write(data.replace(*self.forgery) if is_reply and self.forgery[0] else data)
         except OSError:
             pass
         for end in ends if ends not in self.stranded else ():
@@ -68,13 +70,19 @@ class Network:
         self.delay = float(*rest) if self.mode == "delay" else 0.0
         if self.mode == "inject":
             for client, _ in self.open:
-                client.write(rest[0].encode().decode("unicode_escape").encode())
+                client.write(unescape(rest[0]))
+        elif self.mode == "forge":
+            self.forgery = tuple(map(unescape, rest))
         if self.mode == "strand":
             self.stranded |= self.open
         self.detained = set(self.open) if self.mode == "detain" else set()
         self.changed.set()
         self.changed = asyncio.Event()
         print(line, end="", flush=True)
+
+
+def unescape(text):
+    return text.encode().decode("unicode_escape").encode()
 
 
 async def main(port, fifo):
