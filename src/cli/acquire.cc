@@ -71,7 +71,8 @@ Request make_request(const Settings& settings) {
                     .ttl = ttl,
                     .min_hold = settings.min_hold,
                     .replicas = choose_replicas(settings),
-                    .owner = owner.encode()},
+                    .owner = owner.encode(),
+                    .kept = settings.hold_pid.has_value()},
           .owner = owner,
           .usable = ttl - ttl / 100};
 }
@@ -105,6 +106,21 @@ std::unique_ptr<Background> start_background(const Settings& settings,
   return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
 }
 
+/// A grant is short until it is renewed, and who reads the token renews nothing. False when it ran out before.
+bool confirm(Loop& loop, lock::Lock& lock, const Settings& settings, const lock::Claim& claim, lock::Granted& grant) {
+  if (!grant.unconfirmed)
+    return true;
+  const auto end = grant.sent + *grant.unconfirmed;
+  const auto sent = lock::persist(loop, lock, settings.timeout, end, [&](Deadline deadline) {
+    const auto start = BootClock::now();
+    const lock::Renewal renewal = lock.renew(loop, claim, grant.fence, deadline);
+    return std::holds_alternative<lock::Extended>(renewal) ? std::optional{start} : std::nullopt;
+  });
+  if (sent)
+    grant = {.fence = grant.fence, .slot = grant.slot, .sent = *sent};
+  return sent.has_value();
+}
+
 /// Prints the token, then leaves the lock to the background process. A lock whose token nobody knows, or that nobody
 /// renews, would only run out: it is given back.
 void hand_over(const Settings& settings,
@@ -119,7 +135,7 @@ void hand_over(const Settings& settings,
       background->holder.entrust(request.claim, grant);
   } catch (const Error&) {
     Loop quiet;  // a signal must not interrupt this
-    (void)lock.release(quiet, request.claim, std::nullopt, BootClock::now() + settings.timeout);
+    lock.cancel(quiet, request.claim, BootClock::now() + settings.timeout);
     throw;
   }
 }
@@ -152,8 +168,13 @@ int acquire(const Settings& settings) {
     log.notice(fmt::format("{} not acquired: {}", request.name.text(), conflict->message));
     return static_cast<int>(settings.conflict);
   }
+  auto grant = std::get<lock::Granted>(taken);
+  if (!confirm(loop, lock, settings, request.claim, grant)) {
+    throw Error{ExitCode::unavailable,
+                fmt::format("{} was granted, and lost before it was confirmed: try again", request.name.text())};
+  }
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
-  hand_over(settings, request, std::get<lock::Granted>(taken), waited, background.get(), lock);
+  hand_over(settings, request, grant, waited, background.get(), lock);
   return 0;
 }
 

@@ -19,7 +19,7 @@ int renew(const Settings& settings) {
   const Deadline give_up = BootClock::now() + settings.timeout;
   const auto renewal = lock::persist(
       loop, lock, settings.timeout, give_up, [&](Deadline deadline) { return lock.renew(loop, token, ttl, deadline); });
-  if (renewal == lock::Renewal::extended)
+  if (std::holds_alternative<lock::Extended>(renewal))
     return 0;
   log.notice(fmt::format("{} is not held by this token any more", name.text()));
   return static_cast<int>(ExitCode::not_holder);

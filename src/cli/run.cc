@@ -112,7 +112,8 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                           .ttl = lease.ttl,
                           .min_hold = settings.min_hold,
                           .replicas = choose_replicas(settings),
-                          .owner = lock::describe_self(settings.holder, settings.note, command).encode()};
+                          .owner = lock::describe_self(settings.holder, settings.note, command).encode(),
+                          .kept = true};
   return {.command = {.argv = std::move(command),
                       .environment = command_environment(settings, urls),
                       .first_signal = settings.first_signal,

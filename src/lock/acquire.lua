@@ -1,62 +1,166 @@
 -- acquire: take the lock, join its queue, or learn who holds it. Repeatable: the same level is counted once.
--- KEYS  lock queue waiters meta
--- ARGV  token level capacity ttl_ms how(once|queue|reenter) ticket('' the first time) min_hold_ms channel owner
---       max_lease_ms(0: not in a quorum)
--- ->    granted fence slot lease_ms
---       lost                                                        (reenter: this token does not hold)
---       busy sleep_ms ticket held_ms lease_ms cooling_ms owner now_ms
---       foreign sleep_ms ticket type value ttl_ms now_ms            (another program's key)
---       mismatch capacity                                           (held with another number of slots)
---       upgrade                                                     (shared by this token, exclusive asked)
---       young uptime_ms                                             (up for less than max_lease: it may have forgotten)
+-- WITH  lock memory history queue
+-- KEYS  lock queue waiters meta history
+-- ARGV  token level capacity ttl_ms how(once|queue|reenter) ticket('' the first time) waited_ms owner
+--       max_lease_ms(0: not in a quorum), then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS
+--       max-waiting=N
+-- ->    granted fence slot lease_ms          (a new one for 5 s at most: the first renewal makes it whole;
+--                                             fence 0: re-entry where the quorum's has not been settled yet)
+--       lost                                 (reenter: this token does not hold)
+--       upgrade capacity                     (reenter: what the token holds is less than what is asked for)
+--       once id                              (reenter: the token holds for another ID)
+--       evicted kind by                      (reenter: the token must give the lock up)
+--       busy sleep_ms ticket held_ms lease_ms cooling_ms owner now_ms capacity place waiting
+--       foreign sleep_ms ticket type value ttl_ms now_ms place     (another program's key)
+--       full waiting                         (max-waiting)
+--       done granted_ms ended_ms now_ms owner id                   (once, per: the last success will do)
+--       superseded owner                     (latest, replace: by a newer one)
+--       cancelled                            (this level was given up, or has ended)
+--       young uptime_ms                      (up for less than max_lease: it may have forgotten)
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local how, ticket, min_hold, channel, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
-local max_lease = tonumber(ARGV[10])
-local wait = how == 'queue'
+local how, ticket, waited, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
+local max_lease = tonumber(ARGV[9])
+local wait, has_waited, in_quorum = how == 'queue', ticket ~= '', max_lease > 0
+local lease = math.min(ttl, SHORT)
+local born = now - waited
+local KNOWN = {hold = true, kept = true, poll = true, latest = true, replace = true, once = true, per = true}
 
-local function reenter(r)
-  if capacity == 0 and cap == 1 then return {'upgrade'} end
-  if not (',' .. r.levels .. ','):find(',' .. level .. ',', 1, true) then r.levels = r.levels .. ',' .. level end
-  r.expires = math.max(r.expires, now + ttl)
-  r.cools = math.max(r.cools, now + min_hold)
-  save(token, capacity)
-  return {'granted', r.fence, num(r.slot), num(r.expires - now)}
+-- The text that a record or a waiter has of us, and how many may wait.
+local function read_options()
+  local words, max_waiting = {owner, 'ttl=' .. num(ttl), 'born=' .. num(born)}, nil
+  for i = 10, #ARGV do
+    local name, value = ARGV[i]:match('^([%a-]+)=(%S*)$')
+    if name == 'max-waiting' then max_waiting = tonumber(value)
+    elseif KNOWN[name] then words[#words + 1] = ARGV[i]
+    else error('unknown option ' .. ARGV[i]) end
+  end
+  if in_quorum then words[#words + 1] = 'poll=1 quorum=1' end
+  return table.concat(words, ' '), max_waiting
 end
 
--- Waiting does not mend it. Whoever stood behind may fit.
-local function mismatch()
-  local reply = {'mismatch', num(capacity)}
+local tail, max_waiting = read_options()
+local polls = extra(tail, 'poll') ~= nil
+local newest_only = extra(tail, 'latest') or extra(tail, 'replace')
+
+local function reenter(r)
+  local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
+  if kind then return {'evicted', kind, by} end
+  if capacity ~= 1 and capacity ~= cap then return {'upgrade', num(capacity)} end
+  local once, theirs = extra(tail, 'once'), extra(r.tail, 'once')
+  if once and theirs and once ~= theirs then return {'once', theirs} end
+  if not has_level(r, level) then r.levels = r.levels .. ',' .. level end
+  local hold = tonumber(extra(tail, 'hold'))
+  if hold then
+    r.tail = with_extra(r.tail, 'hold', num(math.max(hold, tonumber(extra(r.tail, 'hold')) or 0)))
+    r.cools = math.max(r.cools, now + hold)
+  end
+  extend(token, r, lease, ttl)
+  commit()
+  local is_own = in_quorum and how == 'reenter' and not extra(r.tail, 'settled') -- not what the token works with
+  return {'granted', is_own and '0' or r.fence, num(r.slot), num(r.expires - now)}
+end
+
+-- Leaves the queue for good.
+local function turn_away(reply)
   leave_queue(token)
   serve_next()
+  commit()
   return reply
+end
+
+local function done()
+  local granted, ended, by, id = meta.success:match('^(%d+) (%d+) (.*) (%S*)$')
+  return turn_away({'done', granted, ended, num(now), by, id})
+end
+
+-- Whoever asked last with --latest or --replace: its token, and what else is known of it.
+local function newest()
+  local since, its_level, its_token, its_owner = (meta.newest or ''):match('^(%d+) (%S+) (%S+) (.*)$')
+  return its_token, its_level, tonumber(since), its_owner
+end
+
+local function superseded()
+  local _, _, _, its_owner = newest()
+  return turn_away({'superseded', its_owner or ''})
+end
+
+-- One that began later has asked, though the server may have forgotten that it told us so. One from the future says
+-- nothing.
+local function is_outdated()
+  local _, its_level, since = newest()
+  return newest_only and its_level and its_level ~= level and born < since and since <= now
+end
+
+-- Takes the place of the one that waits with --latest or --replace; there is never a second.
+local function supersede()
+  local its_token, its_level = newest()
+  if its_level == level then return end
+  local w = its_token and its_token ~= token and waiter(its_token)
+  if w and w.level == its_level then
+    if ticket == '' then ticket = w.ticket end
+    leave_queue(its_token)
+    remember(its_level, 's')
+    tell(its_level, 'superseded')
+  end
+  note('newest', string.format('%.0f %s %s %s', born, level, token, owner))
+end
+
+-- Makes holders that were started with --replace, earlier than we, give up the lock.
+local function replace_holders()
+  local holder, pid, command = owner:match('^(%S*) %S* %S* (%S*) (%S*)')
+  local by = string.format('%s%%20pid%%20%s', holder or owner, pid or '')
+  if command and command ~= '' then by = by .. '%20%22' .. command .. '%22' end
+  for its_token, r in pairs(holders) do
+    local since = tonumber(extra(r.tail, 'born') or nil)
+    local may = is_live(r) and extra(r.tail, 'replace') and not extra(r.tail, 'evict')
+    if may and since and since < born then
+      r.tail = with_extra(r.tail, 'evict', 'replaced,' .. by)
+      touched[its_token] = true
+      tell_holder(r, 'evicted')
+    end
+  end
+end
+
+-- In a quorum all servers agree on the order, by who has waited longest.
+local function new_ticket()
+  if in_quorum then return num(now_us - waited * 1000) end
+  local new = num(math.max(now_us, meta_number('ticket') + 1))
+  note('ticket', new)
+  return new
 end
 
 local function join_queue()
   local has_none = ticket == ''
-  if has_none then
-    ticket = num(math.max(now_us, tonumber(call('HGET', META, 'ticket') or 0) + 1))
-    call('HSET', META, 'ticket', ticket)
-    call('PEXPIRE', META, MEMORY)
-  end
+  if has_none then ticket = new_ticket() end
   local is_there = call('ZADD', QUEUE, 'NX', ticket, token) == 0
   if has_none and is_there then -- the reply with its ticket was lost
-    local text = call('HGET', WAITERS, token)
-    local w = text and parse_waiter(text)
+    local w = waiter(token)
     if w then ticket = w.ticket end
   end
 end
 
--- A refused waiter counts as alive a little longer than the sleep it is told.
+-- How many wait, if that is too many for one more. Nobody counts who is dead, or whose place we would take.
+local function crowd()
+  if not wait or not max_waiting or call('ZRANK', QUEUE, token) then return nil end
+  local waiting = 0
+  local its_token = newest_only and newest()
+  for _, other in ipairs(call('ZRANGE', QUEUE, 0, -1)) do
+    if look_at(other) and other ~= its_token then waiting = waiting + 1 end
+  end
+  return waiting >= max_waiting and waiting or nil
+end
+
+-- A refused waiter counts as alive a little longer than the sleep it is told. Returns both that and its place.
 local function sleep()
-  local rank = wait and call('ZRANK', QUEUE, token) or 0
-  local ms = patience(rank)
-  if wait then
+  local rank = wait and call('ZRANK', QUEUE, token) or nil
+  local ms = patience(rank or 0, polls)
+  if rank then
     call('HSET', WAITERS, token, string.format('%d %.0f %.0f %s %s %s %s',
-      cap, now, now + ms + CONFIRM, ticket, level, channel, owner))
+      cap, now, now + ms + GRACE, ticket, level, channel(level):gsub('%s', '_'), tail))
     call('PEXPIRE', QUEUE, 2 * LONGEST)
     call('PEXPIRE', WAITERS, 2 * LONGEST)
   end
-  return num(ms)
+  return num(ms), num(rank and rank + 1 or 0)
 end
 
 local function first_to_leave()
@@ -68,23 +172,34 @@ local function first_to_leave()
 end
 
 local function busy()
-  local ms, r = sleep(), first_to_leave()
-  local cooling = r.expires <= now and r.cools - now or 0
-  return {'busy', ms, ticket, num(now - r.acquired), num(math.max(0, r.expires - now)), num(cooling), r.owner, num(now)}
+  local ms, place = sleep()
+  local waiting = num(call('ZCARD', QUEUE))
+  local r = first_to_leave()
+  if not r then -- in a quorum somebody may be ahead who has not been granted it yet
+    local w = waiter(call('ZRANGE', QUEUE, 0, 0)[1] or '')
+    return {'busy', ms, ticket, '0', '0', '0', w and owner_of(w.tail) or '', num(now), num(w and w.capacity or cap),
+            place, waiting}
+  end
+  local cooling = is_live(r) and 0 or r.cools - now
+  return {'busy', ms, ticket, num(math.max(0, now - r.acquired)), num(math.max(0, r.expires - now)), num(cooling),
+          owner_of(r.tail), num(now), num(capacity), place, waiting}
 end
 
 local function foreign()
   local kind = call('TYPE', LOCK).ok
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
-  return {'foreign', sleep(), ticket, kind, value, num(call('PTTL', LOCK)), num(now)}
+  local ms, place = sleep()
+  return {'foreign', ms, ticket, kind, value, num(call('PTTL', LOCK)), num(now), place}
 end
 
 local function take(queued)
   if queued then leave_queue(token) end
-  local r = {expires = now + ttl, cools = now + min_hold, levels = level, owner = owner}
-  grant(token, cap, r, ticket == '' and 'acquired' or 'waited')
+  if newest_only then supersede() end
+  local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
+  write_meta() -- first, since memory that has run out refuses it
   if queued then serve_next() end
-  return {'granted', r.fence, num(r.slot), num(ttl)}
+  commit()
+  return {'granted', r.fence, num(r.slot), num(lease)}
 end
 
 -- At least so long: what INFO says is the difference of two clock readings cut to seconds, up to one too many.
@@ -92,14 +207,32 @@ local function uptime()
   return math.max(0, tonumber(call('INFO', 'server'):match('uptime_in_seconds:(%d+)')) - 1) * 1000
 end
 
-if max_lease > 0 and uptime() < max_lease then return {'young', num(uptime())} end
+local function wait_for_turn(ours)
+  local waiting = crowd()
+  if waiting and (waiting > 0 or not fits(cap)) then
+    commit()
+    return {'full', num(waiting)}
+  end
+  if wait then
+    if newest_only then supersede() end
+    join_queue()
+  end
+  local our_turn, queued = (in_quorum and walk_in_quorum or walk)(token, cap)
+  if our_turn then return take(queued) end
+  if wait and extra(tail, 'replace') then replace_holders() end
+  local reply = ours and busy() or foreign()
+  commit()
+  return reply
+end
+
+if in_quorum and uptime() < max_lease then return {'young', num(uptime())} end
 local ours = load_lock()
-local mine = holders[token]
-if capacity and cap ~= capacity and (cap > 1 or capacity > 1) then return mismatch() end
-if mine and mine.expires > now then return reenter(mine) end
+read_meta()
+local past, mine = fate(level), holders[token]
+if past then return past == 's' and superseded() or {'cancelled'} end
+if is_live(mine) then return reenter(mine) end
 if how == 'reenter' then return {'lost'} end
-if wait then join_queue() end
-local our_turn, queued = walk(token, cap, false)
-if not ours then return foreign() end
-if not our_turn then return busy() end
-return take(queued)
+if is_done(tail) then return done() end
+if is_outdated() then return superseded() end
+if fits(cap) and call('ZCARD', QUEUE) == 0 then return take(false) end
+return wait_for_turn(ours)

@@ -1,12 +1,18 @@
 #include "lock/answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+
+#include "base/escape.h"
+#include "base/sha1.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr long long longest_unconfirmed = 60'000;
+constexpr long long longest_unconfirmed = 5'000;  // SHORT of lock.lua
+constexpr long long longest_since = 120'000;      // twice LONGEST of queue.lua
 
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
@@ -25,6 +31,10 @@ std::optional<long long> take_number(std::string_view& text, long long most) {
 
 Milliseconds read_ms(Fields& fields) { return Milliseconds{fields.number()}; }
 
+Asked read_asked(Fields& fields, BootClock::time_point sent) { return {.sent = sent, .answered = fields.text()}; }
+
+Capacity read_capacity(Fields& fields) { return {static_cast<int>(std::min(fields.number(), 1LL << 20))}; }
+
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
   return Busy{.sleep = read_ms(fields),
               .ticket = fields.text(),
@@ -32,7 +42,10 @@ Answer read_busy(Fields& fields, BootClock::time_point sent) {
               .lease = read_ms(fields),
               .cooling = read_ms(fields),
               .holder = Owner::decode(fields.text()),
-              .asked = {.sent = sent, .answered = fields.text()}};
+              .asked = read_asked(fields, sent),
+              .in_force = read_capacity(fields),
+              .place = fields.number(),
+              .waiting = fields.number()};
 }
 
 Answer read_foreign(Fields& fields, BootClock::time_point sent) {
@@ -45,47 +58,85 @@ Answer read_foreign(Fields& fields, BootClock::time_point sent) {
   const Milliseconds ttl = read_ms(fields);
   if (ttl.count() >= 0)
     foreign.expires_in = ttl;
-  foreign.asked = {.sent = sent, .answered = fields.text()};
+  foreign.asked = read_asked(fields, sent);
+  foreign.place = fields.number();
   return foreign;
 }
 
-Answer read_granted(Fields& fields, BootClock::time_point sent) {
-  return Granted{
+/// Shorter than it was to be: it waits for its first renewal.
+Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl) {
+  Granted granted{
       .fence = {static_cast<std::uint64_t>(fields.number())}, .slot = static_cast<int>(fields.number()), .sent = sent};
+  const Milliseconds lease = read_ms(fields);
+  if (lease < ttl)
+    granted.unconfirmed = lease;
+  return granted;
+}
+
+Answer read_done(Fields& fields) {
+  const Milliseconds granted = read_ms(fields);
+  const Milliseconds ended = read_ms(fields);
+  const Milliseconds now = read_ms(fields);
+  return Done{.granted_ago = std::max(Milliseconds{0}, now - granted),
+              .ended_ago = std::max(Milliseconds{0}, now - ended),
+              .by = Owner::decode(fields.text()),
+              .id = decode_word(fields.text())};
 }
 
 }  // namespace
 
-Answer read_answer(Fields fields, BootClock::time_point sent) {
-  if (fields.outcome() == "granted")
-    return read_granted(fields, sent);
-  if (fields.outcome() == "busy")
+std::string decode_word(std::string_view word) { return percent_decode(word).value_or(std::string{word}); }
+
+Eviction read_eviction(Fields& fields) {
+  std::string kind = fields.text();
+  return {.kind = std::move(kind), .by = decode_word(fields.text())};
+}
+
+Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) {
+  const std::string& outcome = fields.outcome();
+  if (outcome == "granted")
+    return read_granted(fields, sent, ttl);
+  if (outcome == "busy")
     return read_busy(fields, sent);
-  if (fields.outcome() == "foreign")
+  if (outcome == "foreign")
     return read_foreign(fields, sent);
-  if (fields.outcome() == "mismatch")
-    return Mismatch{{static_cast<int>(fields.number())}};
-  if (fields.outcome() == "upgrade")
-    return Upgrade{};
-  if (fields.outcome() == "lost")
+  if (outcome == "full")
+    return Full{fields.number()};
+  if (outcome == "done")
+    return read_done(fields);
+  if (outcome == "superseded")
+    return Superseded{Owner::decode(fields.text())};
+  if (outcome == "cancelled")
+    return Cancelled{};
+  if (outcome == "upgrade")
+    return Upgrade{read_capacity(fields)};
+  if (outcome == "once")
+    return OtherOnce{decode_word(fields.text())};
+  if (outcome == "evicted")
+    return Evicted{read_eviction(fields)};
+  if (outcome == "lost")
     return Lost{};
   fields.unexpected();
 }
 
-std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked) {
+std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token) {
   if (take_word(message) != "granted")
     return std::nullopt;
+  const std::string_view fence_word = message.substr(0, message.find(' '));
+  const std::string proof = sha1_hex(fmt::format("{}:{}", token.text(), fence_word));
   const auto fence = take_number(message, 1LL << 53);
   const auto slot = take_number(message, 1 << 20);
   const auto lease = take_number(message, longest_unconfirmed);
   const bool is_about_that = take_word(message) == asked.answered;
-  const auto since = take_number(message, longest_unconfirmed);
-  if (!fence || !slot || !lease || !is_about_that || !since)
+  const auto since = take_number(message, longest_since);
+  if (!fence || !slot || !lease || !is_about_that || !since || take_word(message) != proof)
     return std::nullopt;
-  const Milliseconds passed{*since - *since / 100 - 2};
+  const auto granted_at = asked.sent + Milliseconds{*since - *since / 100 - 2};
+  if (granted_at > BootClock::now())  // the server's clock was set forward
+    return std::nullopt;
   return Granted{.fence = {static_cast<std::uint64_t>(*fence)},
                  .slot = static_cast<int>(*slot),
-                 .sent = std::min(asked.sent + passed, BootClock::now()),
+                 .sent = granted_at,
                  .unconfirmed = Milliseconds{*lease}};
 }
 

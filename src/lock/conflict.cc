@@ -22,11 +22,13 @@ std::string describe(const Owner& owner) {
   return fmt::format("{} pid {}{}", owner.holder, owner.pid, command);
 }
 
-std::string describe(const Busy& busy) {
+std::string describe(const Busy& busy, Capacity wanted) {
   if (busy.cooling.count() > 0) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
   }
-  return fmt::format("held by {} for {}, lease {} left",
+  const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
+  return fmt::format("held {}by {} for {}, lease {} left",
+                     differs ? describe(busy.in_force) + " " : "",
                      describe(busy.holder),
                      format_duration(busy.held),
                      format_duration(busy.lease));
@@ -39,17 +41,19 @@ std::string describe(const Foreign& foreign) {
   return fmt::format("held by another program ({}{}), {}", foreign.type, value, end);
 }
 
-void refuse(const LockName& name, Capacity wanted, const Mismatch& mismatch) {
+void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{ExitCode::usage,
-              fmt::format("{} is held {}, asked for {}: wait until it is free, or ask for the same",
+              fmt::format("{}: already held {} by this run; {} would wait for itself",
                           name.text(),
-                          describe(mismatch.in_force),
+                          describe(upgrade.in_force),
                           describe(wanted))};
 }
 
-void refuse(const LockName& name, const Upgrade&) {
-  throw Error{ExitCode::usage,
-              fmt::format("{}: already held shared by this run; exclusive would wait for itself", name.text())};
+void refuse(const LockName& name, const OtherOnce& other) {
+  throw Error{
+      ExitCode::usage,
+      fmt::format(
+          "{}: held by an enclosing run for --once {}; a run inside it cannot be for another", name.text(), other.id)};
 }
 
 }  // namespace rlock::lock

@@ -8,13 +8,13 @@ namespace rlock::lock {
 
 /// Who stands in the way, as it follows the lock's name in a message:
 /// `held by deploy@web3 pid 812 "backup.sh --full" for 4m12s, lease 22s left`, `cooling for 12s after deploy@web3`,
-/// `held by another program (string "value"), never expires`.
-std::string describe(const Busy& busy);
+/// `held by another program (string "value"), never expires`. What is held otherwise than wanted is told so.
+std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
 
 /// Of a refusal that waiting does not mend; each is an Error{usage}.
-[[noreturn]] void refuse(const LockName& name, Capacity wanted, const Mismatch& mismatch);
-[[noreturn]] void refuse(const LockName& name, const Upgrade& upgrade);
+[[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
+[[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
 /// "deploy@web3 pid 812 "backup.sh --full"".
 std::string describe(const Owner& owner);

@@ -1,30 +1,80 @@
--- force: break the lock whoever holds it, cooling included; with a fence only that acquisition.
--- A key of another program is deleted only without a fence.
--- KEYS  lock queue waiters meta
--- ARGV  fence('': all)
--- ->    evicted owner... | foreign type value | free
-local fence = ARGV[1]
+-- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that
+-- a repetition does no harm to who comes next; without fences it tells who is there.
+-- WITH  lock memory history queue
+-- KEYS  lock queue waiters meta history
+-- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: another program's key, which is deleted)
+--       evict: who has a keeper is marked and told, and holds on until that has given the lock up; others are removed.
+--       now: all are removed
+-- ->    free | foreign type value ttl_ms
+--       holders, then for each "fence held|cooling|marked|removed lease_ms kept(0|1) owner"
+local how, by = ARGV[1], ARGV[2]
 
-if not load_lock() then
-  if fence ~= '' then return {'free'} end
+local named = {}
+for i = 3, #ARGV do named[ARGV[i]] = true end
+
+local function foreign()
   local kind = call('TYPE', LOCK).ok
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
-  call('DEL', LOCK)
-  count_seats()
-  serve_next()
-  return {'foreign', kind, value}
+  local reply = {'foreign', kind, value, num(call('PTTL', LOCK))}
+  if named.foreign then
+    call('DEL', LOCK)
+    count_seats()
+    serve_next()
+    commit()
+  end
+  return reply
 end
 
-local doomed, reply = {}, {'evicted'}
-for token, r in pairs(holders) do
-  if fence == '' or r.fence == fence then
-    doomed[#doomed + 1] = token
-    reply[#reply + 1] = r.owner
-  end
+-- 0.1.0 does not say who has a keeper, but acquire has no command.
+local function is_kept(r)
+  if extra(r.tail, 'ttl') then return extra(r.tail, 'kept') ~= nil end
+  return r.tail:match('^%S* %S* %S* %S* (%S*)') ~= ''
 end
-if #doomed == 0 then return {'free'} end
-for _, token in ipairs(doomed) do remove(token) end
-call('HSET', META, 'forced', num(tonumber(call('HGET', META, 'forced') or 0) + #doomed))
-call('PEXPIRE', META, MEMORY)
-serve_next()
+
+local function state_of(r)
+  if not is_live(r) then return 'cooling' end
+  return extra(r.tail, 'evict') and 'marked' or 'held'
+end
+
+local function mark(token, r)
+  r.tail, touched[token] = with_extra(r.tail, 'evict', 'forced,' .. by), true
+  count('forced')
+  tell_holder(r, 'evicted')
+  return 'marked'
+end
+
+local function take_away(token, r)
+  if not extra(r.tail, 'evict') then count('forced') end
+  if strike(token) then -- not of a cooling one, whose end is told already
+    local run = run_of(r, num(capacity))
+    add_entry(run, now, 'evicted,' .. by)
+    note_last(run, now, 'evicted,' .. by)
+  end
+  if is_live(r) then tell_holder(r, 'evicted') end
+  remove(token)
+  return 'removed'
+end
+
+-- Its state afterwards.
+local function evict(token, r)
+  if how == 'now' or not is_live(r) or not is_kept(r) then return take_away(token, r) end
+  return extra(r.tail, 'evict') and 'marked' or mark(token, r)
+end
+
+if not load_lock() then return foreign() end
+read_meta()
+if not next(holders) then return {'free'} end
+local tokens = {}
+for token in pairs(holders) do tokens[#tokens + 1] = token end
+local reply = {'holders'}
+for _, token in ipairs(tokens) do
+  local r = holders[token]
+  local lease, kept = num(math.max(0, r.expires - now)), is_kept(r) and '1' or '0'
+  local state = named[r.fence] and evict(token, r) or state_of(r)
+  reply[#reply + 1] = string.format('%s %s %s %s %s', r.fence, state, lease, kept, owner_of(r.tail))
+end
+if next(named) then
+  serve_next()
+  commit()
+end
 return reply

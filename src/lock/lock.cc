@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/error.h"
+#include "base/escape.h"
+#include "lock/conflict.h"
 #include "lock/permissions.h"
 #include "redis/exchange.h"
 
@@ -31,8 +34,69 @@ std::string_view text(Place::How how) {
   return {};
 }
 
+/// The words that acquire.lua knows.
+void add_options(const Claim& claim, std::vector<std::string>& words) {
+  if (claim.min_hold > Milliseconds{0})
+    words.push_back("hold=" + text(claim.min_hold));
+  if (claim.kept)
+    words.emplace_back("kept=1");
+  if (claim.polls)
+    words.emplace_back("poll=1");
+  if (claim.latest)
+    words.emplace_back("latest=1");
+  if (claim.replace)
+    words.emplace_back("replace=1");
+  if (claim.max_waiting)
+    words.push_back("max-waiting=" + std::to_string(*claim.max_waiting));
+  if (claim.once)
+    words.push_back("once=" + percent_encode(*claim.once));
+  if (claim.once_per)
+    words.push_back("per=" + text(*claim.once_per));
+}
+
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
+}
+
+Target::State read_state(std::string_view word) {
+  if (word == "cooling")
+    return Target::State::cooling;
+  if (word == "marked")
+    return Target::State::marked;
+  return word == "removed" ? Target::State::removed : Target::State::held;
+}
+
+std::uint64_t read_number(std::string_view word) {
+  std::uint64_t value = 0;
+  std::from_chars(word.data(), word.data() + word.size(), value);
+  return value;
+}
+
+/// "fence state lease_ms kept owner".
+Target read_target(Fields& fields) {
+  const std::string line = fields.text();
+  std::string_view rest = line;
+  const auto word = [&rest] {
+    const std::string_view first = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), first.size() + 1));
+    return first;
+  };
+  Target target;
+  target.fence = {read_number(word())};
+  target.state = read_state(word());
+  target.lease = Milliseconds{static_cast<long long>(std::min(read_number(word()), std::uint64_t{1} << 53))};
+  target.kept = word() == "1";
+  target.owner = Owner::decode(rest);
+  return target;
+}
+
+void add_target(std::vector<Target>& targets, Target target) {
+  const auto same = [&target](const Target& other) { return other.fence == target.fence; };
+  const auto known = std::find_if(targets.begin(), targets.end(), same);
+  if (known == targets.end())
+    targets.push_back(std::move(target));
+  else if (known->state == Target::State::removed)  // elsewhere it still holds
+    *known = std::move(target);
 }
 
 const Fields* vote_of(const Answered& answer) {
@@ -91,18 +155,18 @@ bool Lock::decide(const Ballot& ballot) const {
 }
 
 Request Lock::acquire_request(const Claim& claim, const Place& place) const {
-  return script_request(scripts::acquire,
-                        {.keys = name_.keys(),
-                         .values = {claim.token.text(),
-                                    claim.level.text(),
-                                    std::to_string(claim.capacity.value),
-                                    text(claim.ttl),
-                                    std::string{text(place.how)},
-                                    place.ticket,
-                                    text(claim.min_hold),
-                                    name_.channel(claim.level),
-                                    claim.owner,
-                                    text(max_lease_)}});
+  ScriptArguments arguments{.keys = name_.keys(),
+                            .values = {claim.token.text(),
+                                       claim.level.text(),
+                                       std::to_string(claim.capacity.value),
+                                       text(claim.ttl),
+                                       std::string{text(place.how)},
+                                       place.ticket,
+                                       text(place.waited),
+                                       claim.owner,
+                                       text(max_lease_)}};
+  add_options(claim, arguments.values);
+  return script_request(scripts::acquire, arguments);
 }
 
 Request Lock::settle_request(const Token& token, Fence fence) const {
@@ -122,7 +186,7 @@ Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadlin
     return acquire_by_majority(loop, claim, place, deadline);
   const auto sent = BootClock::now();
   (void)decide(ask(loop, acquire_request(claim, place), deadline, outcome_is("granted")));
-  return read_answer(std::get<Fields>(answers_[0]), sent);
+  return read_answer(std::get<Fields>(answers_[0]), sent, claim.ttl);
 }
 
 /// Held once a majority has agreed on the fence; else nothing of it may stay behind.
@@ -131,12 +195,12 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   Ballot ballot = ask(loop, acquire_request(claim, place), deadline, outcome_is("granted"));
   std::optional<Answer> refusal;
   if (ballot.passed()) {
-    const Granted held = sum_up_grants(sent);
+    const Granted held = sum_up_grants(sent, claim.ttl);
     if (settle(loop, claim.token, held.fence, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
   } else if (ballot.is_quorate()) {
-    refusal = sum_up_refusals(sent);
+    refusal = sum_up_refusals(sent, claim.ttl);
   }
   const auto cancelled = outcome_is("cancelled");
   (void)ask(loop, cancel_request(claim), std::max(deadline, BootClock::now() + withdrawal), cancelled);
@@ -146,27 +210,28 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
 }
 
 /// The fence to settle is the largest of those granted: each server has given smaller ones to all holders before.
-Granted Lock::sum_up_grants(BootClock::time_point sent) const {
+Granted Lock::sum_up_grants(BootClock::time_point sent, Milliseconds ttl) const {
   Granted held{.fence = {}, .slot = 0, .sent = sent};
   for (const Answered& answer : answers_) {
     const Fields* fields = vote_of(answer);
     if (fields == nullptr || fields->outcome() != "granted")
       continue;
-    const auto grant = std::get<Granted>(read_answer(*fields, sent));
+    const auto grant = std::get<Granted>(read_answer(*fields, sent, ttl));
     held.fence.value = std::max(held.fence.value, grant.fence.value);
     held.slot = std::max(held.slot, grant.slot);
+    held.unconfirmed = grant.unconfirmed;
   }
   return held;
 }
 
 /// What most servers say: one alone may know of a holder that the others have forgotten.
-Answer Lock::sum_up_refusals(BootClock::time_point sent) const {
+Answer Lock::sum_up_refusals(BootClock::time_point sent, Milliseconds ttl) const {
   std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
   for (const Answered& answer : answers_) {
     const Fields* fields = vote_of(answer);
     if (fields == nullptr || fields->outcome() == "granted")
       continue;
-    Answer refusal = read_answer(*fields, sent);
+    Answer refusal = read_answer(*fields, sent, ttl);
     by_kind.at(refusal.index()).push_back(std::move(refusal));
   }
   const auto most = std::max_element(
@@ -185,13 +250,14 @@ bool Lock::settle(Loop& loop, const Token& token, Fence fence, Deadline deadline
 }
 
 Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
-  if (renew(loop, claim.token, claim.ttl, deadline) == Renewal::lost)
-    return Renewal::lost;
+  const Renewal renewal = renew(loop, claim.token, claim.level.text(), claim.ttl, deadline);
+  if (!std::holds_alternative<Extended>(renewal))
+    return renewal;
   if (claim.replicas)
     confirm(loop, *claim.replicas, deadline);
   if (servers_.size() > 1)
     bring_back(loop, claim, fence, deadline);
-  return Renewal::extended;
+  return renewal;
 }
 
 /// A master that was replaced, and does not know it yet, extends a lease that its successor lets run out: without its
@@ -208,9 +274,36 @@ void Lock::confirm(Loop& loop, const Replicas& replicas, Deadline deadline) {
 }
 
 Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline) {
-  const Request request = script_request(scripts::renew, {.keys = {name_.key()}, .values = {token.text(), text(ttl)}});
-  const bool extended = decide(ask(loop, request, deadline, outcome_is("extended"), Pace::patient));
-  return extended ? Renewal::extended : Renewal::lost;
+  return renew(loop, token, "", ttl, deadline);
+}
+
+Renewal Lock::renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline) {
+  const Request request =
+      script_request(scripts::renew, {.keys = {name_.key()}, .values = {token.text(), text(ttl), level}});
+  if (!decide(ask(loop, request, deadline, outcome_is("extended"), Pace::patient)))
+    return sum_up_losses();
+  Extended extended;
+  for (const Answered& answer : answers_) {
+    const Fields* vote = vote_of(answer);
+    if (vote == nullptr || vote->outcome() != "extended")
+      continue;
+    Fields fields = *vote;
+    (void)fields.number();
+    extended.is_known = fields.number() == 1 && extended.is_known;
+  }
+  return extended;
+}
+
+/// One server that tells why is enough.
+Renewal Lock::sum_up_losses() const {
+  for (const Answered& answer : answers_) {
+    const Fields* vote = vote_of(answer);
+    if (vote == nullptr || vote->outcome() != "evicted")
+      continue;
+    Fields fields = *vote;
+    return Evicted{read_eviction(fields)};
+  }
+  return Lost{};
 }
 
 /// Servers that answer but have lost our lock (restarted, or cut off for long) take part again, and those that answered
@@ -238,13 +331,13 @@ std::string Lock::call_one(Loop& loop, std::size_t server, const Request& reques
   return call_script(loop, servers_[server], request, deadline).outcome();
 }
 
-Release Lock::release(
-    Loop& loop, const Token& token, const std::string& level, const std::string& status, Deadline deadline) {
+Release Lock::release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline) {
   const auto gave_up = [](const Fields& fields) {
     return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
   };
+  const std::string status = end.status ? std::to_string(*end.status) : "-";
   const Request request =
-      script_request(scripts::release, {.keys = name_.keys(), .values = {token.text(), level, status}});
+      script_request(scripts::release, {.keys = name_.keys(), .values = {token.text(), level, status, end.word}});
   if (!decide(ask(loop, request, deadline, gave_up)))
     return Release::lost;
   for (const Answered& answer : answers_) {
@@ -257,37 +350,50 @@ Release Lock::release(
   return Release::released;
 }
 
-Release Lock::release(Loop& loop, const Claim& claim, std::optional<int> status, Deadline deadline) {
-  return release(loop, claim.token, claim.level.text(), status ? std::to_string(*status) : "-", deadline);
+Release Lock::release(Loop& loop, const Claim& claim, const End& end, Deadline deadline) {
+  return release(loop, claim.token, claim.level.text(), end, deadline);
 }
 
-Release Lock::release_all(Loop& loop, const Token& token, Deadline deadline) {
-  return release(loop, token, "*", "-", deadline);
+Release Lock::release_all(Loop& loop, const Token& token, const Level& request, Deadline deadline) {
+  return release(loop, token, "*" + request.text(), {}, deadline);
 }
 
 void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
   (void)decide(ask(loop, cancel_request(claim), deadline, outcome_is("cancelled")));
 }
 
-Forced Lock::force(Loop& loop, std::optional<Fence> fence, Deadline deadline) {
-  const Request request =
-      script_request(scripts::force, {.keys = name_.keys(), .values = {fence ? std::to_string(fence->value) : ""}});
+Forced Lock::look(Loop& loop, Deadline deadline) { return force(loop, {"evict", ""}, deadline); }
+
+std::vector<Target> Lock::force(
+    Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline) {
+  std::vector<std::string> arguments{how == Force::now ? "now" : "evict", percent_encode(describe(by))};
+  for (const Fence fence : fences) arguments.push_back(std::to_string(fence.value));
+  Forced forced = force(loop, std::move(arguments), deadline);
+  auto* targets = std::get_if<std::vector<Target>>(&forced);
+  return targets != nullptr ? std::move(*targets) : std::vector<Target>{};
+}
+
+std::optional<ForeignKey> Lock::delete_foreign(Loop& loop, Deadline deadline) {
+  const Forced forced = force(loop, {"now", "", "foreign"}, deadline);
+  const auto* foreign = std::get_if<ForeignKey>(&forced);
+  return foreign != nullptr ? std::optional{*foreign} : std::nullopt;
+}
+
+/// What any server knows of; several that know of one acquisition tell the same of it.
+Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline deadline) {
+  const Request request = script_request(scripts::force, {.keys = name_.keys(), .values = std::move(arguments)});
   (void)decide(ask(
       loop, request, deadline, [](const Fields&) { return true; }, Pace::patient));
-  std::vector<Owner> evicted;
+  std::vector<Target> targets;
   for (Answered& answer : answers_) {
     auto* fields = std::get_if<Fields>(&answer);
     if (fields == nullptr)
       continue;
     if (fields->outcome() == "foreign")
       return ForeignKey{.type = fields->text(), .value = fields->text()};
-    while (!fields->at_end()) {
-      const Owner owner = Owner::decode(fields->text());
-      if (std::find(evicted.begin(), evicted.end(), owner) == evicted.end())
-        evicted.push_back(owner);
-    }
+    while (!fields->at_end()) add_target(targets, read_target(*fields));
   }
-  return evicted;
+  return targets;
 }
 
 long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline) {
@@ -297,15 +403,16 @@ long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadl
   return replies[0].integer;
 }
 
-bool Lock::was_released(Loop& loop, const Token& token, Deadline deadline) {
-  const auto names_it = [&token](const Fields& fields) {
-    return fields.outcome().find(token.text() + ":") != std::string::npos;
-  };
-  (void)ask(loop, {.command = {"HMGET", name_.meta_key(), "released"}}, deadline, names_it);
-  return std::any_of(answers_.begin(), answers_.end(), [&](const Answered& answer) {
+bool Lock::recall(Loop& loop, const Claim& claim, Deadline deadline) {
+  const auto unknown = outcome_is("unknown");
+  const Request request =
+      script_request(scripts::recall, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
+  const Ballot ballot = ask(loop, request, deadline, unknown);
+  const bool released = std::any_of(answers_.begin(), answers_.end(), [](const Answered& answer) {
     const Fields* fields = vote_of(answer);
-    return fields != nullptr && names_it(*fields);
+    return fields != nullptr && fields->outcome() == "released";
   });
+  return released || !decide(ballot);
 }
 
 }  // namespace rlock::lock

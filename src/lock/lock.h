@@ -34,7 +34,14 @@ struct Claim {
   Milliseconds ttl;
   Milliseconds min_hold{0};
   std::optional<Replicas> replicas{};
-  std::string owner;  // Owner::encode()
+  std::string owner;     // Owner::encode()
+  bool kept = false;     // renewed by a keeper that listens and gives the lock up when it is told to
+  bool polls = false;    // may not listen while it waits
+  bool latest = false;   // --latest
+  bool replace = false;  // --replace
+  std::optional<int> max_waiting{};
+  std::optional<std::string> once{};
+  std::optional<Milliseconds> once_per{};
 };
 
 /// What a taker does that is not the first.
@@ -45,17 +52,40 @@ struct Place {
     reenter,  // take it only if the token holds it already, else Lost
   };
   How how = How::once;
-  std::string ticket;  // of the place in the queue that it has already
+  std::string ticket;      // of the place in the queue that it has already
+  Milliseconds waited{0};  // since it began to ask
 };
 
-enum class Renewal { extended, lost };
+/// The answers to a renewal, besides Evicted and Lost.
+struct Extended {
+  bool is_known = true;  // false: some server did not know the level
+};
+using Renewal = std::variant<Extended, Evicted, Lost>;
+
+/// How a command ended, as it is remembered.
+struct End {
+  std::optional<int> status{};
+  std::string word{};  // empty: as the status says; else signal:N, evicted,BY, replaced,BY, lost, timeout or released
+};
 enum class Release { released, cooling, kept, lost };
 
 struct ForeignKey {
   std::string type, value;
 };
-/// What a forced release found: those evicted (nobody: it was free), or a foreign key, now deleted.
-using Forced = std::variant<std::vector<Owner>, ForeignKey>;
+/// One acquisition that a forced release has found.
+struct Target {
+  enum class State { held, cooling, marked, removed };
+  Fence fence;
+  State state = State::held;
+  Milliseconds lease{0};  // that it had left
+  bool kept = false;      // somebody renews it, and has been told
+  Owner owner;
+};
+/// Nobody: the lock is free.
+using Forced = std::variant<std::vector<Target>, ForeignKey>;
+
+/// The means of a forced release: marked holders give the lock up by themselves, others are removed; or all are.
+enum class Force { evict, now };
 
 /// One lock, on one server or on a quorum of independent ones (after Redlock, redis.io/docs/manual/patterns/
 /// distributed-locks, with a fence that a majority has settled before the lock is used). One server is a quorum of one.
@@ -85,19 +115,24 @@ class Lock {
   [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   /// Extends by the token alone, as a script can; servers that missed out are not brought back.
   [[nodiscard]] Renewal renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline);
-  /// Gives up one level; a status of nothing: not known.
-  [[nodiscard]] Release release(Loop& loop, const Claim& claim, std::optional<int> status, Deadline deadline);
-  /// Gives up every level of the token, and leaves word for a keeper that still believes in it.
-  [[nodiscard]] Release release_all(Loop& loop, const Token& token, Deadline deadline);
+  /// Gives up one level.
+  [[nodiscard]] Release release(Loop& loop, const Claim& claim, const End& end, Deadline deadline);
+  /// Gives up every level of the token, and leaves word for a keeper that still believes in it. Who repeats it, since
+  /// the answer was lost, names the same request.
+  [[nodiscard]] Release release_all(Loop& loop, const Token& token, const Level& request, Deadline deadline);
   /// Leaves the queue and gives back a grant that was not used, as if it had never been asked for.
   void cancel(Loop& loop, const Claim& claim, Deadline deadline);
-  /// Breaks the lock: all, or only the acquisition of that fence.
-  Forced force(Loop& loop, std::optional<Fence> fence, Deadline deadline);
+  /// Who could be forced to release it. Changes nothing.
+  Forced look(Loop& loop, Deadline deadline);
+  /// Forces the acquisitions of these fences, and tells of all that it found. May be repeated: it touches nobody else.
+  std::vector<Target> force(Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline);
+  /// Deletes another program's key; what it was.
+  std::optional<ForeignKey> delete_foreign(Loop& loop, Deadline deadline);
   /// Whether what was written last is on so many replicas, after waiting for at most `limit`: how many have it. Asked
   /// of the connection that wrote. Not for a quorum.
   long long count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline);
-  /// Whether release_all() was what ended this token.
-  bool was_released(Loop& loop, const Token& token, Deadline deadline);
+  /// Whether a release that was not ours ended this level. Throws when nobody can tell.
+  bool recall(Loop& loop, const Claim& claim, Deadline deadline);
 
  private:
   using Answers = std::vector<Answered>;
@@ -114,14 +149,16 @@ class Lock {
   Request settle_request(const Token& token, Fence fence) const;
   Request cancel_request(const Claim& claim) const;
   Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
-  Granted sum_up_grants(BootClock::time_point sent) const;
-  Answer sum_up_refusals(BootClock::time_point sent) const;
+  Granted sum_up_grants(BootClock::time_point sent, Milliseconds ttl) const;
+  Answer sum_up_refusals(BootClock::time_point sent, Milliseconds ttl) const;
+  Renewal sum_up_losses() const;
   bool settle(Loop& loop, const Token& token, Fence fence, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   void confirm(Loop& loop, const Replicas& replicas, Deadline deadline);
   std::string call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
-  Release release(
-      Loop& loop, const Token& token, const std::string& level, const std::string& status, Deadline deadline);
+  Renewal renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline);
+  Release release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline);
+  Forced force(Loop& loop, std::vector<std::string> arguments, Deadline deadline);
 
   std::span<redis::Server> servers_;
   LockName name_;

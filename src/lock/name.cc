@@ -11,7 +11,7 @@ namespace rlock::lock {
 namespace {
 
 constexpr std::size_t longest_name = 512;
-constexpr std::array<std::string_view, 3> companions{":queue", ":waiters", ":meta"};
+constexpr std::array<std::string_view, 4> companions{":queue", ":waiters", ":meta", ":history"};
 
 [[noreturn]] void refuse(std::string_view name, std::string_view why) {
   throw Error{ExitCode::usage, fmt::format("--key '{}': {}", name, why)};
@@ -33,7 +33,7 @@ bool has_tag(std::string_view key, std::string_view name) {
   if (!one)
     refuse(name, "braces may only stand around one non-empty {tag}");
   if (ends_like_companion(key))
-    refuse(name, "with a {tag} it may not end in :queue, :waiters or :meta");
+    refuse(name, "with a {tag} it may not end in :queue, :waiters, :meta or :history");
   return true;
 }
 
@@ -51,7 +51,9 @@ LockName::LockName(std::string_view prefix, std::string_view name)
   base_ = has_tag(key_, name) ? key_ : "{" + key_ + "}";
 }
 
-std::vector<std::string> LockName::keys() const { return {key_, base_ + ":queue", base_ + ":waiters", meta_key()}; }
+std::vector<std::string> LockName::keys() const {
+  return {key_, base_ + ":queue", base_ + ":waiters", base_ + ":meta", base_ + ":history"};
+}
 
 bool is_companion_key(std::string_view key) {
   return key.find('{') != std::string_view::npos && ends_like_companion(key);

@@ -19,9 +19,8 @@ class LockName {
   const std::string& text() const { return name_; }
   const std::string& key() const { return key_; }
   std::string_view prefix() const { return std::string_view{key_}.substr(0, key_.size() - name_.size()); }
-  /// lock, queue, waiters, meta: the order of every script.
+  /// lock, queue, waiters, meta, history: the order of every script.
   std::vector<std::string> keys() const;
-  std::string meta_key() const { return base_ + ":meta"; }
   /// Where one waiter is woken.
   std::string channel(const Level& waiter) const { return base_ + ":wake:" + waiter.text(); }
 
@@ -33,7 +32,7 @@ class LockName {
   std::string base_;  // what the other keys begin with
 };
 
-/// Whether `key` is a queue, waiters or meta key rather than a lock's own.
+/// Whether `key` is a queue, waiters, meta or history key rather than a lock's own.
 bool is_companion_key(std::string_view key);
 
 }  // namespace rlock::lock

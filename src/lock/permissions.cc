@@ -13,7 +13,8 @@ namespace {
 /// Sent by us, and by the scripts. A script's own commands are checked as if the user had sent them.
 constexpr std::string_view commands =
     "+eval +evalsha +time +info +type +del +pttl +pexpire +pexpireat +getrange +hget +hmget +hset +hdel "
-    "+hgetall +hscan +zadd +zrem +zrange +zrank +zcard +publish +subscribe +pubsub|numsub +scan +wait";
+    "+hgetall +hscan +zadd +zrem +zrange +zrank +zcard +rpush +ltrim +lrange +publish +subscribe +unsubscribe "
+    "+pubsub|numsub +scan +wait";
 
 /// A pattern that matches what begins with `text`. What an ACL or a command line cannot hold is any character.
 std::string pattern(std::string_view text) {

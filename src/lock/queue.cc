@@ -64,7 +64,7 @@ std::variant<Granted, Conflict> Queue::compete() {
 std::variant<Granted, Conflict> Queue::replicate(const Granted& granted) {
   const auto [wanted, limit] = *claim_.replicas;
   const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
-  if (have >= wanted && BootClock::now() < granted.sent + usable_until_)
+  if (have >= wanted && is_usable(granted))
     return granted;
   withdraw();
   return Conflict{fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
@@ -76,7 +76,7 @@ std::optional<Granted> Queue::reenter(Milliseconds usable_until) {
   try {
     for (;;) {
       const Answer answer = ask(Place::How::reenter);
-      if (std::holds_alternative<Lost>(answer))
+      if (std::holds_alternative<Lost>(answer) || std::holds_alternative<Evicted>(answer))
         return std::nullopt;
       if (auto granted = examine(answer))
         return granted;
@@ -113,7 +113,7 @@ Answer Queue::ask(Place::How how) {
       if (how == Place::How::queue)
         subscribe(deadline);
       const bool once = how == Place::How::queue && !listens();
-      const Place place{.how = once ? Place::How::once : how, .ticket = ticket_};
+      const Place place{.how = once ? Place::How::once : how, .ticket = ticket_, .waited = waited()};
       return lock_->acquire(*loop_, claim_, place, deadline);
     } catch (const Error& error) {
       note_failure(error);
@@ -133,7 +133,7 @@ void Queue::note_failure(const Error& error) {
 /// The grant, if it is one that can be used.
 std::optional<Granted> Queue::examine(const Answer& answer) {
   if (const auto* granted = std::get_if<Granted>(&answer)) {
-    if (BootClock::now() < granted->sent + usable_until_)
+    if (is_usable(*granted))
       return *granted;
     if (BootClock::now() >= give_up_) {
       throw Error{ExitCode::unavailable,
@@ -146,24 +146,33 @@ std::optional<Granted> Queue::examine(const Answer& answer) {
     ticket_ = busy->ticket;
     asked_ = busy->asked;
     told_sleep_ = busy->sleep;
-    obstacle_ = describe(*busy);
+    obstacle_ = describe(*busy, claim_.capacity);
   } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
     ticket_ = foreign->ticket;
     asked_ = foreign->asked;
     told_sleep_ = std::max(foreign->sleep, jitter(shortest_poll, longest_poll));
     obstacle_ = describe(*foreign);
-  } else if (const auto* mismatch = std::get_if<Mismatch>(&answer)) {
-    refuse(lock_->name(), claim_.capacity, *mismatch);
+  } else if (const auto* upgrade = std::get_if<Upgrade>(&answer)) {
+    refuse(lock_->name(), claim_.capacity, *upgrade);
+  } else if (const auto* other = std::get_if<OtherOnce>(&answer)) {
+    refuse(lock_->name(), *other);
   } else {
-    refuse(lock_->name(), Upgrade{});
+    claim_anew();
+    ticket_.clear();
   }
   return std::nullopt;
 }
 
-/// Half of so short a lease must be left: the rest is for confirming it. Otherwise we ask, as after any message.
+/// Half of a lease that is to be confirmed must be left for that.
+bool Queue::is_usable(const Granted& granted) const {
+  const Milliseconds limit = granted.unconfirmed ? std::min(usable_until_, *granted.unconfirmed / 2) : usable_until_;
+  return BootClock::now() < granted.sent + limit;
+}
+
+/// One that cannot be used is asked for, as after any message.
 std::optional<Granted> Queue::accept_hand_over() {
   const auto granted = std::exchange(handed_over_, std::nullopt);
-  if (!granted || !takes_hand_overs_ || BootClock::now() >= granted->sent + *granted->unconfirmed / 2)
+  if (!granted || !takes_hand_overs_ || !is_usable(*granted))
     return std::nullopt;
   return granted;
 }
@@ -234,7 +243,7 @@ bool Queue::read_messages(Deadline& until) {
       const redis::Reply message = std::move(subscriber_->take_replies()[0]);
       subscriber_->listen();
       const std::string_view text = message.elements.size() == 3 ? message.elements[2].text : std::string_view{};
-      handed_over_ = read_hand_over(text, asked_);
+      handed_over_ = read_hand_over(text, asked_, claim_.token);
       const Milliseconds told = read_sleep(text);
       if (told <= Milliseconds{0})
         return false;

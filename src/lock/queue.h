@@ -52,7 +52,9 @@ class Queue {
   std::variant<Granted, Conflict> wait_for_turn();
   std::variant<Granted, Conflict> replicate(const Granted& granted);
   std::optional<Granted> examine(const Answer& answer);
+  bool is_usable(const Granted& granted) const;
   std::optional<Granted> accept_hand_over();
+  Milliseconds waited() const { return std::chrono::duration_cast<Milliseconds>(BootClock::now() - start_); }
   void give_back_late_grant();
   void claim_anew();
   Answer ask(Place::How how);
@@ -69,6 +71,7 @@ class Queue {
   Claim claim_;
   bool is_nested_ = false;  // the token is an enclosing run's
   Patience patience_;
+  BootClock::time_point start_ = BootClock::now();
   Deadline give_up_;
   Milliseconds usable_until_{0};
   std::optional<redis::Connection> subscriber_;

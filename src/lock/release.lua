@@ -1,47 +1,89 @@
--- release: give up one level, or all of a token's. A level given up twice answers the same twice.
--- A release of all levels may come from elsewhere than the keeper: it leaves a marker in meta that tells it.
--- KEYS  lock queue waiters meta
--- ARGV  token level('*': all) exit_status('-': unknown)
+-- release: give up one level, or all of a token's. Who repeats it is answered the same.
+-- WITH  lock memory history queue
+-- KEYS  lock queue waiters meta history
+-- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
+--       end('': as the status says, else signal:N, evicted,BY, replaced,BY, lost, timeout or released)
 -- ->    released | cooling ms | kept levels | lost
-local token, level, status = ARGV[1], ARGV[2], ARGV[3]
-
--- The markers that still matter: "token:until ...", kept for as long as the lease would have run.
-local function mark_released(till)
-  local kept = {token .. ':' .. num(till)}
-  for mark in (call('HGET', META, 'released') or ''):gmatch('%S+') do
-    if tonumber(mark:match(':(%d+)$')) > now then kept[#kept + 1] = mark end
-  end
-  call('HSET', META, 'released', table.concat(kept, ' '))
-end
+local token, level, status, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local all = level:sub(1, 1) == '*'
+local request = all and level:sub(2) or level -- what it is remembered by
 
 local function ended(r)
   if r and r.cools > now then return {'cooling', num(r.cools - now)} end
   return {'released'}
 end
 
-local r = load_lock() and holders[token]
-if not r or r.expires <= now then
-  local again = level ~= '*' and call('HGET', META, 'ended') == level
-  return again and ended(r) or {'lost'}
-end
-local left = level == '*' and '' or levels_without(r.levels, level)
-if left ~= '' then
-  r.levels = left
-  save(token, capacity)
-  return {'kept', num(count_levels(left))}
+-- Whoever took it away has told how that ended, or we do.
+local function report_loss()
+  local run = strike(token)
+  if not run then return end
+  call('PEXPIRE', META, LIFE) -- passes when memory has run out, so that the rest does
+  how = how == '' and 'lost' or how
+  add_entry(run, now, how)
+  note_last(run, now, how)
+  if how == 'lost' then count('lost') end
+  commit()
 end
 
-local till, reply = r.expires, ended(r)
-if r.cools > now then
-  r.expires = now
-  save(token, capacity)
-  count_seats(capacity)
-else
-  remove(token)
+local function give_up_levels(r)
+  for l in r.levels:gmatch('[^,]+') do
+    if all or l == level then remember(l, 'r') end
+    if all then tell(l, 'released') end
+  end
+  if request ~= '' then remember(request, 'r') end
+  touched[token] = true
 end
-local new_fields = call('HSET', META, 'ended', level,
-  'last', string.format('%s %.0f %.0f %s %s', r.acquired, now, now - r.acquired, status, r.owner))
-if level == '*' then mark_released(till) end
-if new_fields > 0 then call('PEXPIRE', META, MEMORY) end -- meta counts its days from the grant, if it still knows it
-serve_next()
+
+-- All who wait for just this to be done need wait no more.
+local function dismiss_done()
+  local texts = call('HGETALL', WAITERS)
+  for i = 1, #texts, 2 do
+    local w = parse_waiter(texts[i + 1])
+    if w and is_done(w.tail) then
+      leave_queue(texts[i])
+      tell(w.level, 'done')
+    end
+  end
+end
+
+local function note_end(r)
+  strike(token)
+  local run = run_of(r, num(capacity))
+  local word = how ~= '' and how or status ~= '-' and status or 'released'
+  add_entry(run, now, word)
+  note_last(run, now, status ~= '-' and status or word)
+  if word == 'lost' then count('lost') end
+  if word == '0' then
+    note('success', string.format('%s %.0f %s %s', r.acquired, now, run.owner, extra(r.tail, 'once') or ''))
+    if extra(r.tail, 'once') or extra(r.tail, 'per') then dismiss_done() end
+  end
+end
+
+load_lock()
+read_meta()
+local r = holders[token]
+if not is_live(r) then
+  if request ~= '' and fate(request) == 'r' then return ended(r) end
+  report_loss()
+  return {'lost'}
+end
+
+local left = all and '' or levels_without(r.levels, level)
+local till, reply = r.expires, ended(r)
+give_up_levels(r)
+if left ~= '' then
+  r.levels = left
+  reply = {'kept', num(count_levels(left))}
+else
+  note_end(r)
+  if all then mark_released(token, till) end
+  if r.cools > now then
+    r.expires = now
+    count_seats(capacity)
+  else
+    remove(token)
+  end
+  serve_next()
+end
+commit()
 return reply

@@ -1,11 +1,15 @@
 -- renew: extend a lease, never shorten it. Touches the lock's own key alone, so that a cluster slot in migration
 -- does not break it.
+-- WITH  lock
 -- KEYS  lock
--- ARGV  token ttl_ms
--- ->    extended lease_ms | lost
-local token, ttl = ARGV[1], tonumber(ARGV[2])
-local r = load_lock() and holders[token]
-if not r or r.expires <= now then return {'lost'} end
-r.expires = math.max(r.expires, now + ttl)
-save(token, capacity)
-return {'extended', num(r.expires - now)}
+-- ARGV  token ttl_ms level('' where only the token is known)
+-- ->    extended lease_ms known(1: the record has that level, else 0) | evicted kind by | lost
+local token, ttl, level = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+load_lock()
+local r = holders[token]
+if not is_live(r) then return {'lost'} end
+local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
+if kind then return {'evicted', kind, by} end
+extend(token, r, ttl, ttl)
+write_lock()
+return {'extended', num(r.expires - now), (level == '' or has_level(r, level)) and '1' or '0'}

@@ -4,7 +4,7 @@
 
 namespace rlock::lock {
 
-/// A Lua script with common.lua before it, and its SHA1 as SCRIPT LOAD answers it. The contract of each is in the
+/// A Lua script with the parts before it that it needs, and its SHA1 as SCRIPT LOAD answers it. The contract of each is in the
 /// first lines of its file. scripts.cc is made from the files by embed.cmake.
 struct Script {
   std::string_view name;
@@ -16,6 +16,8 @@ namespace scripts {
 extern const Script acquire;
 extern const Script cancel;
 extern const Script force;
+extern const Script log;
+extern const Script recall;
 extern const Script release;
 extern const Script renew;
 extern const Script settle;

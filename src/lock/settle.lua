@@ -1,14 +1,18 @@
--- settle: in a quorum, where the token still holds, raise its fence, and the floor, to the largest that a majority
--- granted. Two majorities share a server, so the next holder's fence is larger than this.
--- KEYS  lock queue waiters meta
+-- settle: in a quorum, where the token still holds, give it the largest fence that a majority granted, and raise the
+-- floor to that. Two majorities share a server, so the next holder's fence is larger than this. A fence that is settled
+-- is never lowered.
+-- WITH  lock memory
+-- KEYS  lock queue waiters meta history
 -- ARGV  token fence
 -- ->    settled | lost
-local token, fence = ARGV[1], ARGV[2]
-local r = load_lock() and holders[token]
-if not r or r.expires <= now then return {'lost'} end
-local floor = tonumber(call('HGET', META, 'floor') or 0)
-call('HSET', META, 'floor', num(math.max(floor, tonumber(fence))))
-call('PEXPIRE', META, MEMORY)
-r.fence = fence
-save(token, capacity)
+local token, fence = ARGV[1], tonumber(ARGV[2])
+load_lock()
+read_meta()
+local r = holders[token]
+if not is_live(r) then return {'lost'} end
+note('floor', num(math.max(meta_number('floor'), fence)))
+r.fence = num(extra(r.tail, 'settled') and math.max(r.fence, fence) or fence)
+r.tail, touched[token] = with_extra(r.tail, 'settled', '1'), true
+write_meta()
+write_lock()
 return {'settled'}

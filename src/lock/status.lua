@@ -1,10 +1,13 @@
 -- status: every fact known of one lock. Reads only.
--- KEYS  lock queue waiters meta
+-- WITH  lock memory history queue
+-- KEYS  lock queue waiters meta history
 -- ARGV  -
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:
---       "capacity N"  "holder expires cools fence slot acquired levels(count) owner"
---       "waiter capacity ticket owner" (in their order, the first 500)  "last acquired ended held_ms exit_status owner"
---       "acquired N"  "waited N"  "forced N"  "type T"  "ttl ms"  "value V" (of a foreign key)
+--       "capacity N"  "holder expires cools fence slot acquired levels(count) owner extras"
+--       "waiter capacity ticket owner extras" (in their order, the first 500)
+--       "last acquired ended held_ms end owner" (end: exit status, or how it ended)
+--       "success granted ended owner id"  "died fence acquired ended waited mode end owner" (found out just now)
+--       "acquired N"  "waited N"  "forced N"  "lost N"  "type T"  "ttl ms"  "value V" (of a foreign key)
 local SHOWN = 500
 local reply = {'free', num(now), num(call('ZCARD', QUEUE))}
 local function add(kind, text) reply[#reply + 1] = kind .. ' ' .. text end
@@ -16,7 +19,7 @@ local function redisson_holder()
   end
 end
 
-if not load_lock() then
+local function add_foreign()
   local kind = call('TYPE', LOCK).ok
   reply[1] = 'foreign'
   add('type', kind)
@@ -24,19 +27,30 @@ if not load_lock() then
   local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or kind == 'hash' and redisson_holder()
   if value then add('value', value) end
 end
-if capacity then add('capacity', num(capacity)) end
-for _, r in pairs(holders) do
-  if r.expires > now then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
-  add('holder', string.format('%.0f %.0f %s %d %s %d %s',
-    r.expires, r.cools, r.fence, r.slot, r.acquired, count_levels(r.levels), r.owner))
+
+local function add_holders()
+  if capacity then add('capacity', num(capacity)) end
+  for _, r in pairs(holders) do
+    if is_live(r) then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
+    add('holder', string.format('%.0f %.0f %s %d %s %d %s',
+      r.expires, r.cools, r.fence, r.slot, r.acquired, count_levels(r.levels), r.tail))
+  end
 end
-for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do
-  local text = call('HGET', WAITERS, token)
-  local w = text and parse_waiter(text)
-  if w then add('waiter', string.format('%d %s %s', w.capacity, w.ticket, w.owner)) end
+
+local function add_waiters()
+  for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do
+    local w = waiter(token)
+    if w then add('waiter', string.format('%d %s %s', w.capacity, w.ticket, w.tail)) end
+  end
 end
-for _, name in ipairs({'last', 'acquired', 'waited', 'forced'}) do
-  local value = call('HGET', META, name)
-  if value then add(name, value) end
+
+if load_lock() then add_holders() else add_foreign() end
+add_waiters()
+local last = call('HGET', META, 'last')
+if last then add('last', last) end
+read_meta()
+for _, name in ipairs({'success', 'acquired', 'waited', 'forced', 'lost'}) do
+  if meta[name] then add(name, meta[name]) end
 end
+for _, run in ipairs(dead_runs()) do add('died', format_entry(run, run.ended, run.how)) end
 return reply

@@ -34,10 +34,11 @@ class Rehearsal {
     attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });
     attempt("renew", [&] { (void)lock_.renew(loop_, holder_.token, holder_.ttl, deadline()); });
     attempt("settle", [&] { settle(); });
-    attempt("release", [&] { (void)lock_.release_all(loop_, holder_.token, deadline()); });
-    attempt("released", [&] { (void)lock_.was_released(loop_, holder_.token, deadline()); });
+    attempt("release", [&] { (void)lock_.release_all(loop_, holder_.token, holder_.level, deadline()); });
+    attempt("recall", [&] { (void)lock_.recall(loop_, holder_, deadline()); });
+    attempt("log", [&] { log(); });
     attempt("cancel", [&] { lock_.cancel(loop_, waiter_, deadline()); });
-    attempt("force", [&] { (void)lock_.force(loop_, std::nullopt, deadline()); });
+    attempt("force", [&] { (void)lock_.look(loop_, deadline()); });
     attempt("remove", [&] { remove(); });
     return std::move(refusals_);
   }
@@ -73,6 +74,11 @@ class Rehearsal {
   void settle() {
     const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {holder_.token.text(), "1"}};
     (void)lock::call_script(loop_, server_, lock::script_request(lock::scripts::settle, arguments), deadline());
+  }
+
+  void log() {
+    const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {"1"}};
+    (void)lock::call_script(loop_, server_, lock::script_request(lock::scripts::log, arguments), deadline());
   }
 
   void remove() {

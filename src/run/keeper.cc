@@ -315,11 +315,11 @@ void Keeper::release() {
   const Milliseconds timeout = plan_.patience.timeout;
   try {
     const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
-      return lock_.release(loop_, plan_.claim, result_.verdict.command_status, d);
+      return lock_.release(loop_, plan_.claim, {.status = result_.verdict.command_status}, d);
     });
     if (outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost)
       return;
-    if (lock_.was_released(loop_, plan_.claim.token, BootClock::now() + timeout))
+    if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))
       return;
     result_.verdict.outcome = Outcome::lost;
     complain(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));

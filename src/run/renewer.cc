@@ -37,9 +37,9 @@ bool Renewer::attempt(Deadline give_up) {
 }
 
 void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
-  if (lock_->renew(*loop_, *claim_, fence_, deadline) == lock::Renewal::extended) {
+  if (std::holds_alternative<lock::Extended>(lock_->renew(*loop_, *claim_, fence_, deadline))) {
     credit(sent);
-  } else if (lock_->was_released(*loop_, claim_->token, BootClock::now() + lease_.terms().attempt)) {
+  } else if (lock_->recall(*loop_, *claim_, BootClock::now() + lease_.terms().attempt)) {
     state_ = State::released;
     log_->notice(fmt::format("{} was released by its command", lock_->name().text()));
   } else {

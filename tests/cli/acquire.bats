@@ -21,15 +21,15 @@ lease() { cli PTTL "rlock:$1"; }
   (($(lease job) > 25000 && $(lease job) <= 30000)) || fail "$(lease job)"
 }
 
-@test "the lock and its expiry are set by one script, and by nothing else" {
-  try acquire other # from now on the server knows the script
+@test "the lock and its expiry are set by one script and confirmed by another, and by nothing else" {
+  try acquire other # from now on the server knows the scripts
   start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
   wait_for_text OK "$T/monitor.out"
   try acquire job
   exits 0
   cli ECHO finished
   wait_for_text finished "$T/monitor.out"
-  same "$(grep -c '"EVALSHA"' "$T/monitor.out")" 1
+  same "$(grep -c '"EVALSHA"' "$T/monitor.out")" 2
   grep -q 'lua\] "HSET"' "$T/monitor.out"
   grep -q 'lua\] "PEXPIREAT"' "$T/monitor.out"
   same "$(grep rlock:job "$T/monitor.out" | grep -cvE 'lua\]|"EVALSHA"')" 0

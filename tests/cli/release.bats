@@ -34,7 +34,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   local key
   try release --key job --token "$RLOCK_TOKEN"
   for key in $(cli KEYS '*'); do
-    same "$key" '{rlock:job}:meta'
+    matches "$key" '^\{rlock:job\}:(meta|history)$'
     (($(cli PTTL "$key") > 0)) || fail "$key stays for ever"
   done
 }

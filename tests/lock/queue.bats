@@ -50,7 +50,7 @@ all_served() {
   wait_until 5 nothing_but_meta
 }
 
-nothing_but_meta() { [[ $(cli KEYS '*') == "$META" ]]; }
+nothing_but_meta() { [[ $(cli KEYS '*' | grep -v ':history$') == "$META" ]]; }
 
 server_ms() { cli EVAL 'local t = redis.call("TIME") return t[1] * 1000 + math.floor(t[2] / 1000)' 0; }
 
@@ -251,7 +251,7 @@ script_calls() {
   ((end >= -10 && end < 400)) || fail "served $end ms after the lease"
 }
 
-@test "a waiter killed right when it was handed the lock costs a second" {
+@test "a waiter killed right when it was handed the lock costs five seconds" {
   local begin
   take
   line_up first
@@ -261,7 +261,7 @@ script_calls() {
   give
   kill -KILL "${PIDS[first]}"
   all_served second
-  no_stall_over 1500 "$begin"
+  no_stall_over 5500 "$begin"
 }
 
 @test "a waiter that was stopped when it was handed the lock does not use it when it goes on" {

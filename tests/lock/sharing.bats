@@ -90,23 +90,27 @@ leave() { # NAME...
   jq -e '.[0] | .mode == "slots" and .slots == 2 and ([.holders[].slot] | sort) == [0, 1]' "$T/out"
 }
 
-@test "slots: another number than the one in force is 64 and says both, -E or not" {
+@test "slots: who asks for another number, or mode, waits until all holders are gone, and its line says so" {
   local others
   enter a --slots 3
   entered a
   for others in '--slots 5' '--slots 2' '--slots 1' --shared --exclusive; do
     # shellcheck disable=SC2086 # an option and its value
-    try run --key job $others -E 0 -w 5 -- touch "$T/ran"
-    exits 64
-    matches "$ERR" '^rlock: .*slots 3.*'
-    [[ $others != '--slots 5' ]] || contains "$ERR" 'slots 5'
-    ((TOOK < 3000)) || fail "took $TOOK ms"
+    try run --key job $others -n -- touch "$T/ran"
+    exits 75
+    contains "$ERR" 'not acquired: held with --slots 3 by '
   done
   [[ ! -e $T/ran ]]
-  absent '{rlock:job}:queue'
+  enter b --slots 5
+  queues b
+  contains "$(<"$T/b.err")" "waiting for job, held with --slots 3 by "
+  enter c --slots 3 # has come later
+  queues c
   leave a
-  try run --key job --slots 5 -- true
-  exits 0
+  entered b
+  leave b
+  entered c
+  leave c
 }
 
 @test "slots: not with --shared" {

@@ -21,20 +21,20 @@ void refuses(std::string_view name) {
 
 void test_lock_names() {
   expect_same(keys_of("rlock:", "job"),
-              "rlock:job {rlock:job}:queue {rlock:job}:waiters {rlock:job}:meta",
+              "rlock:job {rlock:job}:queue {rlock:job}:waiters {rlock:job}:meta {rlock:job}:history",
               "a lock's keys are in one slot of a cluster");
   expect_same(keys_of("rlock:", "x{tag}y"),
-              "rlock:x{tag}y rlock:x{tag}y:queue rlock:x{tag}y:waiters rlock:x{tag}y:meta",
+              "rlock:x{tag}y rlock:x{tag}y:queue rlock:x{tag}y:waiters rlock:x{tag}y:meta rlock:x{tag}y:history",
               "a name's own tag is kept");
-  expect_same(keys_of("", "job"), "job {job}:queue {job}:waiters {job}:meta", "the prefix may be empty");
+  expect_same(keys_of("", "job"), "job {job}:queue {job}:waiters {job}:meta {job}:history", "the prefix may be empty");
   for (const char* name :
-       {"", "a\nb", "{", "}", "{}", "a{", "a}b", "}{", "{a}{b}", "{{a}}", "{a}:queue", "x{a}:waiters", "{a}:meta"})
+       {"", "a\nb", "{", "}", "{}", "a{", "a}b", "}{", "{a}{b}", "{{a}}", "{a}:queue", "x{a}:waiters", "{a}:meta", "{a}:history"})
     refuses(name);
   refuses(std::string(513, 'x'));
   expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "512 bytes are a name");
   for (const char* name : {"a:queue", "*", "a b", "\x1b[31m", "\xff"})
     expect_same(LockName("p:", name).text(), name, "any other bytes are taken as they are");
-  for (const char* key : {"{rlock:job}:queue", "{a}:waiters", "x{tag}:meta"})
+  for (const char* key : {"{rlock:job}:queue", "{a}:waiters", "x{tag}:meta", "{a}:history"})
     expect(lock::is_companion_key(key), "a companion is no lock", key);
   expect(!lock::is_companion_key("rlock:job:queue"), "a lock's name may look like a companion's");
 }

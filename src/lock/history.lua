@@ -1,0 +1,111 @@
+-- Part of the verbs by which acquisitions begin and end: who holds, as it will be told when that ends, and what ended.
+--   running   in META, newest first, lines of "token fence acquired born mode lasts owner"; lasts: the end of what
+--             nobody renews, else 0. What is in it and holds no more has died.
+--   HISTORY   list of "fence acquired ended waited mode end owner", newest last, words of the owner cut
+local ENTRIES = 100
+local ENTRY_SIZE = 180
+local END_SIZE = 40
+local RUNNING = 16             -- lines at most
+
+local entries = {}             -- to be written
+
+local function cut(text, size)
+  if #text <= size then return text end
+  local short = text:sub(1, math.max(0, size - 3)):gsub('%%%x?$', '')
+  return short .. '...'
+end
+
+-- What one of them does not need is left to the command.
+local function cut_owner(owner, size)
+  local holder, host, user, pid, command, text = owner:match('^(%S*) (%S*) (%S*) (%S*) (%S*) (%S*)')
+  if not holder then return cut(owner:gsub(' ', '%%20'), size) end
+  pid = pid:sub(1, 10)
+  local room = size - 5 - #pid
+  holder, host, user = cut(holder, room / 3), cut(host, room / 4), cut(user, room / 8)
+  room = room - #holder - #host - #user
+  text = cut(text, room / 3)
+  return table.concat({holder, host, user, pid, cut(command, room - #text), text}, ' ')
+end
+
+local function format_entry(run, ended, how)
+  local waited = math.max(0, run.acquired - run.born)
+  local head = string.format('%s %s %.0f %.0f %s %s ', run.fence, run.acquired, ended, waited, run.mode, cut(how, END_SIZE))
+  return head .. cut_owner(run.owner, ENTRY_SIZE - #head)
+end
+
+local function run_of(r, mode)
+  return {fence = r.fence, acquired = r.acquired, born = tonumber(extra(r.tail, 'born')) or r.acquired, mode = mode,
+          owner = owner_of(r.tail)}
+end
+
+local function parse_line(line)
+  local token, fence, acquired, born, mode, lasts, owner =
+    line:match('^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+  return token and {token = token, fence = fence, acquired = acquired, born = tonumber(born), mode = mode,
+                    lasts = tonumber(lasts), owner = owner}
+end
+
+local function start_line(token, r, mode)
+  local run = run_of(r, mode)
+  local lasts = extra(r.tail, 'kept') and 0 or r.acquired + (tonumber(extra(r.tail, 'ttl')) or 0)
+  local lines = {string.format('%s %s %s %.0f %s %.0f %s', token, r.fence, r.acquired, run.born, mode, lasts, run.owner)}
+  for line in (meta.running or ''):gmatch('[^\n]+') do
+    if #lines < RUNNING then lines[#lines + 1] = line end
+  end
+  note('running', table.concat(lines, '\n'))
+end
+
+-- Takes the token's line out, and returns what it said.
+local function strike(token)
+  local lines, struck = {}, nil
+  for line in (meta.running or ''):gmatch('[^\n]+') do
+    local run = parse_line(line)
+    if run and run.token == token then struck = run else lines[#lines + 1] = line end
+  end
+  if struck then note('running', table.concat(lines, '\n')) end
+  return struck
+end
+
+local function add_entry(run, ended, how) entries[#entries + 1] = format_entry(run, ended, how) end
+
+-- `status`: of `last`, which is about how the command ended where that is known.
+local function note_last(run, ended, status)
+  note('last', string.format('%s %.0f %.0f %s %s', run.acquired, ended, math.max(0, ended - run.acquired), status, run.owner))
+end
+
+-- "evicted,BY" or "replaced,BY" of a record that was marked so.
+local function eviction_end(r)
+  local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
+  return kind and (kind == 'forced' and 'evicted' or kind) .. ',' .. by
+end
+
+-- Of those that hold no more though nobody said so: what they were, when and how they ended.
+local function dead_runs()
+  local dead = {}
+  for line in (meta.running or ''):gmatch('[^\n]+') do
+    local run = parse_line(line)
+    local r = run and (holders[run.token] or expired[run.token])
+    if run and not is_live(r) then
+      run.ended = r and r.expires or run.lasts > 0 and math.min(now, run.lasts) or now
+      run.how = r and eviction_end(r) or was_released(run.token) and 'released' or 'died'
+      dead[#dead + 1] = run
+    end
+  end
+  return dead
+end
+
+local function bury_dead()
+  for _, run in ipairs(dead_runs()) do
+    strike(run.token)
+    add_entry(run, run.ended, run.how)
+    note_last(run, run.ended, run.how)
+    if run.how == 'died' then count('lost') end
+  end
+end
+
+local function write_history()
+  if #entries == 0 then return end
+  if call('RPUSH', HISTORY, unpack(entries)) > ENTRIES then call('LTRIM', HISTORY, -ENTRIES, -1) end
+  call('PEXPIRE', HISTORY, LIFE)
+  entries = {}
+end

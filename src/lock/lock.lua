@@ -1,0 +1,173 @@
+-- Part of every verb: the clock, and who holds the lock.
+--   KEYS      lock, queue, waiters, meta, history (renew is given the lock alone)
+--   lock      field 'rlock' = capacity in force (0 shared, 1 exclusive, N slots);
+--             token -> "expires cools fence slot acquired levels owner extras"
+--   owner     holder host user pid command note, percent-encoded, each followed by a space but the last
+--   extras    words name=value, none of them in what rlock 0.1.0 wrote:
+--             ttl=MS       asked for, at most so long is anything believed that the record claims
+--             hold=MS      the minimum hold, without which nothing cools
+--             kept=1       its keeper renews and listens, so that it can be asked to give up the lock
+--             born=MS      when its taker began to ask
+--             latest=1 replace=1 poll=1 quorum=1 once=ID per=MS    how it asked
+--             settled=1    its fence is that of all servers of a quorum
+--             evict=KIND,BY   it must give up the lock, and is renewed no more
+-- Times are the server's, in ms; fences and tickets are in us.
+if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
+
+local LOCK, QUEUE, WAITERS, META, HISTORY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local SHORT = 5000             -- a grant lasts no longer, unless it is renewed
+local FOREIGN = 100            -- how often the head looks at a lock that will not tell us when it ends
+local LARGEST = 9007199254740992 -- the last whole number before a double skips some
+
+local call = redis.call
+local clock = call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now = math.floor(now_us / 1000)
+
+local function num(x) return string.format('%.0f', x) end -- tostring() would round to 14 digits
+
+local holders = {}             -- token -> record
+local expired = {}             -- token -> record that has run out, removed when the lock is written
+local touched = {}             -- tokens whose records are to be written or removed
+local exists = false           -- the lock's key, as ours
+local capacity                 -- in force, nil when nobody holds
+local seats = 0                -- taken by holders and cooling records
+local next_free                -- when the first of them falls free
+
+-- Of an owner's text and its extras: a word of the owner has no '='.
+local function extra(tail, name) return tail:match(' ' .. name .. '=(%S*)') end
+
+local function with_extra(tail, name, value)
+  local word = ' ' .. name .. '=' .. value
+  local changed, count = tail:gsub(' ' .. name .. '=%S*', function() return word end)
+  return count > 0 and changed or tail .. word
+end
+
+local function owner_of(tail) return tail:match('^%S* %S* %S* %S* %S* %S*') or tail end
+
+local function until_when(r) return math.max(r.expires, r.cools) end
+
+local function is_live(r) return r and r.expires > now end
+
+local function take_seat(cap, till)
+  seats, capacity = seats + 1, cap
+  next_free = math.min(next_free or till, till)
+end
+
+local function count_seats(cap)
+  seats, capacity, next_free = 0, nil, nil
+  for _, r in pairs(holders) do take_seat(cap, until_when(r)) end
+end
+
+local function fits(cap)
+  return seats == 0 or (cap == capacity and (cap == 0 or seats < cap))
+end
+
+-- What we cannot read is somebody's, for as long as its key lives.
+local function unreadable_record()
+  local left = math.max(call('PTTL', LOCK), FOREIGN)
+  return {expires = now + left, cools = 0, fence = '0', slot = 0, acquired = num(now), levels = '?', tail = '? ? ? 0 ? ?'}
+end
+
+local function parse_record(text)
+  local expires, cools, fence, slot, acquired, levels, tail =
+    text:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  if not expires or math.max(expires, cools, fence, slot, acquired) > LARGEST then return unreadable_record() end
+  return {expires = tonumber(expires), cools = tonumber(cools), fence = fence, slot = tonumber(slot),
+          acquired = acquired, levels = levels, tail = tail}
+end
+
+-- A clock that was set back leaves nobody more than was asked for. What 0.1.0 wrote does not tell how much that was.
+local function bound(token, r)
+  local ttl = tonumber(extra(r.tail, 'ttl'))
+  if not ttl then return end
+  local expires, cools = r.expires, r.cools
+  r.expires = math.min(expires, now + ttl)
+  if cools > now then r.cools = math.min(cools, now + (tonumber(extra(r.tail, 'hold')) or 0)) end
+  if r.expires < expires or r.cools < cools then touched[token] = true end
+end
+
+-- Fills holders, capacity and seats. False: the key belongs to another program, and its one seat is taken.
+local function load_lock()
+  local cap = redis.pcall('HGET', LOCK, 'rlock')
+  cap = type(cap) == 'string' and #cap < 7 and tonumber(cap:match('^%d+$'))
+  if not cap then
+    if call('TYPE', LOCK).ok == 'none' then return true end
+    take_seat(nil, now + FOREIGN) -- nobody fits beside it
+    return false
+  end
+  exists = true
+  local fields = call('HGETALL', LOCK)
+  for i = 1, #fields, 2 do
+    local token = fields[i]
+    if token ~= 'rlock' then
+      local r = parse_record(fields[i + 1])
+      bound(token, r)
+      if until_when(r) > now then holders[token] = r else expired[token] = r end
+    end
+  end
+  count_seats(cap)
+  return true
+end
+
+-- The lock lives as long as its longest holder.
+local function set_expiry()
+  local last = 0
+  for _, r in pairs(holders) do last = math.max(last, until_when(r)) end
+  call('PEXPIREAT', LOCK, num(last))
+end
+
+local function format_record(r)
+  return string.format('%.0f %.0f %s %d %s %s %s', r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.tail)
+end
+
+-- Where the key exists its expiry comes first: PEXPIREAT passes when memory has run out, and a script whose first write
+-- has passed may go on.
+local function write_lock()
+  if not next(touched) then return end
+  if not next(holders) then
+    call('DEL', LOCK)
+    return
+  end
+  if exists then set_expiry() end
+  for token in pairs(expired) do call('HDEL', LOCK, token) end
+  local fields = {'rlock', num(capacity)}
+  for token in pairs(touched) do
+    if holders[token] then
+      fields[#fields + 1], fields[#fields + 2] = token, format_record(holders[token])
+    else
+      call('HDEL', LOCK, token)
+    end
+  end
+  call('HSET', LOCK, unpack(fields))
+  if not exists then set_expiry() end
+end
+
+local function remove(token)
+  holders[token], touched[token] = nil, true
+  count_seats(capacity)
+end
+
+-- No shorter than it is, and never for longer than the record says that it may be. A record of 0.1.0 stays without that
+-- word: the levels that 0.1.0 added may be longer.
+local function extend(token, r, ms, ttl)
+  local known = tonumber(extra(r.tail, 'ttl'))
+  if known and ttl > known then r.tail = with_extra(r.tail, 'ttl', num(ttl)) end
+  r.expires = math.max(r.expires, now + ms)
+  touched[token] = true
+end
+
+local function has_level(r, level) return (',' .. r.levels .. ','):find(',' .. level .. ',', 1, true) ~= nil end
+
+local function levels_without(levels, level)
+  local left = {}
+  for l in levels:gmatch('[^,]+') do
+    if l ~= level then left[#left + 1] = l end
+  end
+  return table.concat(left, ',')
+end
+
+local function count_levels(levels)
+  local _, count = levels:gsub('[^,]+', '')
+  return count
+end

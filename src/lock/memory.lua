@@ -1,0 +1,88 @@
+-- Part of most verbs: what the lock remembers beyond its holders, in the hash META.
+--   floor ticket    the last fence and ticket given
+--   acquired waited forced lost    counters
+--   last            "acquired ended held_ms end owner" of the run before
+--   success         "granted ended owner id" of the last that ended with 0
+--   newest          "born level token owner" of the last that asked with --latest or --replace
+--   gone            "level letter until ", newest first: levels that have ended or were given up
+--   released        "token:until token:until", newest first: ended from elsewhere than by their keepers
+--   running         a line for each that holds, see history.lua
+--   memory          how long META must live, in ms, where that is longer than usual
+local FIELDS = {'floor', 'ticket', 'acquired', 'waited', 'forced', 'lost', 'success', 'newest', 'gone', 'released',
+                'running', 'memory'}
+local LIFE = 2592000000        -- META is kept 30 days
+local GONE = 64                -- so many ended levels are remembered
+local GONE_FOR = 60000         -- for so long
+local GONE_SIZE = 33           -- one of them, with its space
+
+local meta = {}                -- field -> value, false where there is none
+local news = {}                -- what is to be written of it
+
+local function read_meta()
+  local values = call('HMGET', META, unpack(FIELDS))
+  for i, name in ipairs(FIELDS) do meta[name] = values[i] end
+end
+
+local function note(name, value) meta[name], news[name] = value, value end
+
+local function meta_number(name) return tonumber(meta[name] or 0) or 0 end
+
+local function count(name) note(name, num(meta_number(name) + 1)) end
+
+-- META counts its days from the last grant, if it still knows it.
+local function write_meta()
+  local fields = {}
+  for name, value in pairs(news) do fields[#fields + 1], fields[#fields + 2] = name, value end
+  if #fields == 0 then return end
+  local added = call('HSET', META, unpack(fields))
+  if added > 0 or news.floor then call('PEXPIRE', META, num(math.max(LIFE, meta_number('memory')))) end
+  news = {}
+end
+
+-- Entries are of one size and in the order in which they end, so that nobody goes through all of them. An end too far
+-- away was written before the clock was set back.
+local function drop_old_entries(gone)
+  while #gone > 0 do
+    local till = tonumber(gone:sub(-14, -2)) or 0
+    if till > now and till <= now + GONE_FOR then return gone end
+    gone = gone:sub(1, -GONE_SIZE - 1)
+  end
+  return gone
+end
+
+-- What became of a level: r released, c cancelled, s superseded; nil when we know of nothing.
+local function fate(level)
+  local gone = meta.gone or ''
+  local at = gone:find(level .. ' ', 1, true)
+  if not at then return nil end
+  local letter, till = gone:match('^(%a) (%d+)', at + #level + 1)
+  return letter and tonumber(till) > now and letter or nil
+end
+
+local function remember(level, letter)
+  if fate(level) == letter then return end
+  local entry = string.format('%s %s %013.0f ', level, letter, now + GONE_FOR)
+  note('gone', entry .. drop_old_entries((meta.gone or ''):sub(1, (GONE - 1) * GONE_SIZE)))
+end
+
+-- Tells a keeper of 0.1.0, which looks for its token there.
+local function mark_released(token, till)
+  local marks = {token .. ':' .. num(till)}
+  for mark in (meta.released or ''):gmatch('%S+') do
+    if #marks == GONE then break end
+    if (tonumber(mark:match(':(%d+)$')) or 0) > now then marks[#marks + 1] = mark end
+  end
+  note('released', table.concat(marks, ' '))
+end
+
+local function was_released(token) return (meta.released or ''):find(token .. ':', 1, true) ~= nil end
+
+-- Whether the last success will do for who asks for it once, by its ID, by time, or by both. One that was granted later
+-- than now plus that time is a relic of a wrong clock.
+local function is_done(tail)
+  local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
+  if not (once or per) or not meta.success then return false end
+  local granted, id = meta.success:match('^(%d+) .* (%S*)$')
+  if not granted or (once and once ~= id) then return false end
+  return not per or math.abs(now - granted) < per
+end

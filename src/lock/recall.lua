@@ -1,0 +1,8 @@
+-- recall: whether a script has released what a keeper thought it held. Reads only.
+-- WITH  lock memory
+-- KEYS  lock queue waiters meta history
+-- ARGV  token level
+-- ->    released | unknown
+local token, level = ARGV[1], ARGV[2]
+read_meta()
+return {(fate(level) == 'r' or was_released(token)) and 'released' or 'unknown'}
