@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that rlock is built and tested with, those that are missing.
-#   tests/install-deps.sh [build|server|test|lint|fuzz|fresh|arm64]...     default: build server test
+#   tests/install-deps.sh [build|server|test|lint|fuzz|fresh|installed]...     default: build server test
 #   tests/install-deps.sh --list GROUP...                  prints their packages, installed or not
 # Says nothing and returns at once when everything is there.
 set -euo pipefail
@@ -46,6 +46,7 @@ lint    mandoc          mandoc
 fuzz    clang           clang++
 fresh   debootstrap     debootstrap
 fresh   git             git
+installed man-db        man
 END
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change. Each step goes on after the one before it has failed; what failed is named last.
-#   tests/nightly.sh [STEP...]   of sanitizers, fuzz, mutants, torture and upgrade; all of them by default
+#   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, torture and upgrade; all by default
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
@@ -25,6 +25,24 @@ step() { # NAME COMMAND...
 
 sanitizers() {
   RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
+}
+
+# The other build, as distributions want it: shared libraries, and no fixed place in memory.
+shared() {
+  RLOCK_BUILD_DIR=$dir/shared RLOCK_CMAKE_ARGS=-DRLOCK_SHARED_LIBRARIES=ON step shared bash "$here/run.sh"
+}
+
+# Built for another processor, and run on an emulated one.
+arm64() {
+  local why
+  # shellcheck source=tests/support/machines.bash
+  source "$here/support/machines.bash"
+  if why=$(why_no_machines bookworm); then
+    echo "nightly.sh: arm64 is not tried: $why"
+    return
+  fi
+  make_machine arm64 bookworm
+  step arm64 on arm64 'bash tests/arm64.sh'
 }
 
 fuzz() {
@@ -78,10 +96,10 @@ build_earlier() { # out of the history, which a shallow clone lacks
 
 mutants() { step mutants python3 "$here/mutants/plant.py" "$dir/mutants"; }
 
-(($#)) || set -- sanitizers fuzz mutants torture upgrade
+(($#)) || set -- sanitizers shared arm64 fuzz mutants torture upgrade
 for name; do
   case $name in
-    sanitizers | fuzz | mutants | torture | upgrade) "$name" ;;
+    sanitizers | shared | arm64 | fuzz | mutants | torture | upgrade) "$name" ;;
     *)
       echo "nightly.sh: there is no such step: $name" >&2
       exit 64

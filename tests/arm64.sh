@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Builds rlock for arm64 and lets an emulated processor do its main job: a lock, held and renewed for a command, refused
+# to another, and the command's end when the lock is lost.
+#   tests/arm64.sh      on a Debian of amd64, as root: it installs the libraries of arm64 beside its own
+set -euo pipefail
+
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+build=$root/build-arm64
+export TEST_MARK=$build DEBIAN_FRONTEND=noninteractive
+
+install() {
+  bash "$root/tests/install-deps.sh" build server
+  dpkg --add-architecture arm64
+  apt-get -qq update
+  apt-get -qq -y install --no-install-recommends g++-aarch64-linux-gnu qemu-user-static \
+    lib{hiredis,ssl,zstd}-dev:arm64 zlib1g-dev:arm64 libfmt-dev:arm64 >/dev/null
+}
+
+build() {
+  export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
+  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_WERROR=ON -DCMAKE_SYSTEM_NAME=Linux \
+    -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+    -DCMAKE_LIBRARY_ARCHITECTURE=aarch64-linux-gnu >/dev/null
+  cmake --build "$build" --parallel "$(nproc)" --target rlock rlock-unit
+}
+
+# expect STATUS COMMAND...
+expect() {
+  local want=$1 got=0
+  shift
+  timeout 60 "$@" || got=$?
+  [[ $got == "$want" ]] || { echo "arm64.sh: $got instead of $want: $*" >&2 && exit 1; }
+}
+
+main_job() {
+  local rlock=(qemu-aarch64-static "$build/rlock") holder
+  "${rlock[@]}" --version
+  expect 0 "${rlock[@]}" run --key job -- true
+  expect 7 "${rlock[@]}" run --key job -- sh -c 'exit 7'
+  "${rlock[@]}" run --key job --ttl 2s -- sleep 600 &
+  holder=$!
+  until [[ $(redis-cli -p 7777 EXISTS rlock:job) == 1 ]]; do sleep 0.1; done
+  sleep 4 # two leases
+  expect 75 "${rlock[@]}" run --key job --nonblock -- true
+  "${rlock[@]}" status
+  expect 0 "${rlock[@]}" release job --force
+  got=0
+  wait "$holder" || got=$?
+  [[ $got == 76 ]] || { echo "arm64.sh: the holder ended with $got" >&2 && exit 1; }
+  ! pgrep -x sleep || { echo 'arm64.sh: a command outlived its lock' >&2 && exit 1; }
+}
+
+install
+build
+qemu-aarch64-static "$build/rlock-unit" | tail -n 1
+redis-server --port 7777 --save '' >/dev/null &
+trap 'kill %1' EXIT
+export RLOCK_REDIS=redis://127.0.0.1:7777
+until redis-cli -p 7777 PING >/dev/null; do sleep 0.1; done
+main_job
+echo 'arm64: rlock does its main job'
