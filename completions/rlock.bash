@@ -12,7 +12,7 @@ _rlock_options() {
   taker+=' --replicas='
   taker+=' --holder= --note='
   case $1 in
-    run) echo "$taker --renew-every= --kill-after= --signal= --on-lost= --max-runtime= --report= $every" ;;
+    run) echo "$taker --renew-every= --kill-after= --signal= --on-lost= --at-end= --max-runtime= --report= $every" ;;
     acquire) echo "$taker --hold-pid= --signal= --output= $every" ;;
     renew) echo "--key= --token= --ttl= $every" ;;
     release) echo "--key= --token= --force --fence= $every" ;;
@@ -70,6 +70,7 @@ _rlock_value() { # OPTION
     --key) [[ $subcommand != re* ]] || _rlock_offer < <(_rlock_keys) ;;
     --signal) _rlock_offer < <(printf '%s\n' TERM INT HUP QUIT USR1 USR2 KILL) ;;
     --on-lost) _rlock_offer < <(printf '%s\n' kill warn) ;;
+    --at-end) _rlock_offer < <(printf '%s\n' leave wait kill) ;;
     --output) _rlock_offer < <(printf '%s\n' token shell json) ;;
     --hold-pid) _rlock_offer < <(ps -eo pid= 2>/dev/null | tr -d ' ') ;;
     --redis)

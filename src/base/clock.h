@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace rlock {
@@ -26,5 +27,15 @@ struct BootClock {
 using Deadline = BootClock::time_point;
 
 constexpr Deadline never = Deadline::max();
+
+/// For system calls; what is below zero is zero.
+inline timespec to_timespec(BootClock::duration duration) noexcept {
+  const auto left = std::max(duration, BootClock::duration::zero());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  timespec t{};
+  t.tv_sec = static_cast<time_t>(seconds.count());
+  t.tv_nsec = static_cast<long>((left - seconds).count());
+  return t;
+}
 
 }  // namespace rlock

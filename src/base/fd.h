@@ -22,6 +22,8 @@ class Fd {
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
   void reset();
+  /// From now on somebody else closes it.
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;

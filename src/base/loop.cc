@@ -6,18 +6,6 @@
 #include "base/error.h"
 
 namespace rlock {
-namespace {
-
-timespec to_timespec(BootClock::duration duration) {
-  const auto left = std::max(duration, BootClock::duration::zero());
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
-  timespec t{};
-  t.tv_sec = static_cast<time_t>(seconds.count());
-  t.tv_nsec = static_cast<long>((left - seconds).count());
-  return t;
-}
-
-}  // namespace
 
 void Loop::watch(int fd, Handler handler) { watches_.push_back({fd, std::move(handler)}); }
 

@@ -62,6 +62,18 @@ void set_on_lost(Settings& s, const Value& v) {
   s.on_lost = v.text == "kill" ? run::OnLost::kill : run::OnLost::warn;
 }
 
+void set_at_end(Settings& s, const Value& v) {
+  if (v.text == "leave") {
+    s.at_end = run::AtEnd::leave;
+  } else if (v.text == "wait") {
+    s.at_end = run::AtEnd::wait;
+  } else if (v.text == "kill") {
+    s.at_end = run::AtEnd::kill;
+  } else {
+    v.refuse("write leave, wait or kill");
+  }
+}
+
 void set_output(Settings& s, const Value& v) {
   if (v.text == "token") {
     s.output = Output::token;
@@ -157,6 +169,12 @@ constexpr Option options[] = {
      "First signal to a command, or the PID held for, that must stop [TERM]",
      set_signal},
     {"--on-lost", "kill|warn", run_only, "", "What to do when the lease can no longer be kept [kill]", set_on_lost},
+    {"--at-end",
+     "leave|wait|kill",
+     run_only,
+     "",
+     "What of the processes that a command leaves behind [leave]",
+     set_at_end},
     {"--max-runtime",
      "D",
      run_only,

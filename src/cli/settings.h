@@ -1,5 +1,7 @@
 #pragma once
 
+#include <signal.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +54,7 @@ struct Settings {
   std::optional<Milliseconds> max_runtime;
   int first_signal = SIGTERM;
   run::OnLost on_lost = run::OnLost::kill;
+  run::AtEnd at_end = run::AtEnd::leave;
   std::optional<std::string> report;
 
   Output output = Output::token;

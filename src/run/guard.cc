@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,37 +13,50 @@
 #include "run/child.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
-#include "run/tree.h"
+#include "run/terminal.h"
 
 namespace rlock::run {
 namespace {
 
-void block_all_signals() {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-}
+/// How long to go on killing when nobody is left to be told.
+constexpr std::chrono::seconds longest_kill{10};
+
+/// A command that runs for this long is worth what it costs to prepare its killing.
+constexpr std::chrono::milliseconds preparation_after{50};
+
+bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
 
 }  // namespace
 
 Guard::Guard(Command command, const Line& keeper)
-    : command_(std::move(command)),
-      keeper_(&keeper),
-      signals_({SIGCHLD}),
-      timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  if (!timer_)
-    throw os_error("timerfd_create", errno);
+    : command_(std::move(command)), keeper_(&keeper), signals_({SIGCHLD}) {
   adopt_orphans();
 }
 
 void Guard::run() {
+  if (tree_.is_visible()) {
+    try {
+      watch();
+    } catch (const std::exception&) {
+      kill_without_memory();
+    }
+  } else {
+    finish(News{.kind = News::Kind::blind});
+  }
+  give_way();
+  keeper_->await_end();  // who goes first: nobody waits for our end
+}
+
+void Guard::watch() {
   // One look before there is anything to see: it brings in the pages that the first order would have to wait for.
   look_at_clock();
+  tree_.look();
   take_orders();
   while (state_ != State::gone) {
-    std::array<pollfd, 3> fds{{{keeper_->fd(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+    const int keeper = keeper_is_gone_ ? -1 : keeper_->fd();
+    std::array<pollfd, 3> fds{{{keeper, POLLIN, 0}, {timer_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
-      kill_tree();
+      begin_kill();
     // The clock before anything else: after a suspend the deadline may be long past.
     look_at_clock();
     if (fds[2].revents != 0)
@@ -52,47 +64,65 @@ void Guard::run() {
     if (fds[0].revents != 0)
       take_orders();
   }
-  give_way();
-  keeper_->await_end();  // who goes first: nobody waits for our end
+}
+
+/// Something failed that should not, such as memory. What the command is doing nobody can watch any more.
+void Guard::kill_without_memory() {
+  const auto begin = BootClock::now();
+  Reaped reaped{.leader_status = std::nullopt, .any_left = leader_ > 0};
+  while (reaped.any_left && BootClock::now() < begin + longest_kill) {
+    tree_.kill_children();
+    reaped = reap(leader_);
+    if (reaped.leader_status)
+      leader_status_ = reaped.leader_status;
+    ::poll(nullptr, 0, 1);
+  }
+  if (leader_ > 0) {
+    finish(Survivors{.count = reaped.any_left ? 1 : 0});
+  } else {
+    finish(News{.kind = News::Kind::failed, .value = ENOMEM});
+  }
 }
 
 Deadline Guard::next_deadline() const {
-  if (state_ == State::running)
-    return std::min({term_at_, kill_at_, runtime_end_});
-  return state_ == State::stopping ? kill_at_ : never;
-}
-
-void Guard::set_timer() const {
-  itimerspec at{};
-  const Deadline next = next_deadline();
-  if (next != never) {
-    const auto since_boot = std::max(next.time_since_epoch(), BootClock::duration{1});  // zero would disarm it
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
-    at.it_value.tv_sec = static_cast<time_t>(seconds.count());
-    at.it_value.tv_nsec = static_cast<long>((since_boot - seconds).count());
+  switch (state_) {
+    case State::running:
+    case State::lingering:
+      return std::min({term_at_, kill_at_, runtime_end_, prepare_at_});
+    case State::stopping:
+      return kill_at_;
+    case State::killing:
+      return sweep_.next();
+    case State::waiting:
+    case State::gone:
+      break;
   }
-  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+  return never;
 }
 
 void Guard::look_at_clock() {
   const auto now = BootClock::now();
   if (now < next_deadline())
     return;
-  if (now >= kill_at_) {
+  if (state_ == State::killing) {
+    kill_round();
+  } else if (now < std::min({term_at_, kill_at_, runtime_end_})) {
+    prepare();
+  } else if (now >= kill_at_) {
     if (cause_ == Cause::none)
       cause_ = Cause::lease;
-    kill_tree();
+    begin_kill();
   } else if (now >= term_at_) {
     begin_stop(Cause::lease, kill_at_);
   } else {
-    begin_stop(Cause::runtime, std::min(kill_at_, now + command_.kill_after));
+    begin_stop(Cause::runtime, now + command_.kill_after);
   }
 }
 
 void Guard::take_orders() {
   Order order;
   std::string environment;
-  while (state_ != State::gone) {
+  while (state_ != State::gone && !keeper_is_gone_) {
     switch (keeper_->receive(order, environment)) {
       case Line::Status::message:
         obey(order, environment);
@@ -100,7 +130,8 @@ void Guard::take_orders() {
       case Line::Status::nothing:
         return;
       case Line::Status::closed:  // nobody is left to renew
-        kill_tree();
+        keeper_is_gone_ = true;
+        begin_kill();
         return;
     }
   }
@@ -112,21 +143,17 @@ void Guard::obey(const Order& order, const std::string& environment) {
       start(order, environment);
       break;
     case Order::Kind::lease:
-      if (state_ != State::running)
-        break;
-      term_at_ = order.term_at;
-      kill_at_ = order.kill_at;
-      set_timer();
+      extend(order);
       break;
     case Order::Kind::signal:
-      signal_group(order.signal);
+      pass_on(order.signal);
       break;
     case Order::Kind::stop:
       begin_stop(Cause::ordered, order.kill_at);
       break;
     case Order::Kind::kill:
       cause_ = cause_ == Cause::none ? Cause::ordered : cause_;
-      kill_tree();
+      begin_kill();
       break;
     case Order::Kind::resume:
       resume(order.foreground);
@@ -137,113 +164,170 @@ void Guard::obey(const Order& order, const std::string& environment) {
 void Guard::start(const Order& order, const std::string& environment) {
   term_at_ = order.term_at;
   kill_at_ = order.kill_at;
-  if (BootClock::now() >= term_at_) {  // one of us, or the machine, was stopped meanwhile
-    keeper_->send(News{.kind = News::Kind::too_late});
-    state_ = State::gone;
+  const auto now = BootClock::now();
+  if (now >= term_at_) {  // one of us, or the machine, was stopped meanwhile
+    finish(News{.kind = News::Kind::too_late});
     return;
   }
+  if (command_.max_runtime)
+    runtime_end_ = now + *command_.max_runtime;
   const Child child = start_child(command_.argv,
                                   merge_environment(std::move(command_.environment), environment),
                                   {.foreground = order.foreground, .ignore_sigchld = command_.ignore_sigchld});
   if (child.pid < 0) {
-    keeper_->send(child.exec_error != 0 ? News{.kind = News::Kind::not_started, .value = child.exec_error}
-                                        : News{.kind = News::Kind::failed, .value = child.fork_error});
-    state_ = State::gone;
+    finish(child.exec_error != 0 ? News{.kind = News::Kind::not_started, .value = child.exec_error}
+                                 : News{.kind = News::Kind::failed, .value = child.fork_error});
     return;
   }
   leader_ = child.pid;
   state_ = State::running;
-  if (command_.max_runtime)
-    runtime_end_ = BootClock::now() + *command_.max_runtime;
-  set_timer();
-  if (order.foreground)
+  become_punctual();
+  prepare_at_ = now + preparation_after;
+  timer_.set(next_deadline());
+  has_terminal_ = order.foreground;
+  if (has_terminal_)
     keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
+}
+
+void Guard::extend(const Order& order) {
+  if (!has_command())
+    return;
+  term_at_ = order.term_at;
+  kill_at_ = order.kill_at;
+  timer_.set(next_deadline());
+}
+
+/// No page shall be missing when the command must be killed: a rehearsal brings them in.
+void Guard::prepare() {
+  prepare_at_ = never;
+  tree_.look();
+  keep_pages();
+  timer_.set(next_deadline());
+}
+
+void Guard::pass_on(int number) {
+  signal_group(number);
+  if (!stops(number))
+    return;
+  told_to_stop_ = true;
+  if (state_ == State::lingering)
+    begin_stop(Cause::signalled, BootClock::now() + command_.kill_after);
+}
+
+void Guard::resume(bool foreground) {
+  if (foreground && is_leader_there() && Terminal::give_to(leader_)) {
+    has_terminal_ = true;
+    keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
+  }
+  signal_group(SIGCONT);
 }
 
 void Guard::look_at_children() {
   signals_.next();  // SIGCHLD: there is no more than one at a time
   if (state_ == State::gone)
     return;
-  report_stopped_child();
   const Reaped reaped = reap(leader_);
   if (reaped.leader_status)
     leader_status_ = reaped.leader_status;
-  // What a command that ended by itself has left running, it left running on purpose.
-  if (state_ == State::running && leader_status_)
-    finish(0);
-  // One that was told to stop must leave nobody behind.
-  if (state_ == State::stopping && !reaped.any_left)
-    finish(0);
+  report_stopped_child();
+  if (leader_ > 0 && !reaped.any_left) {
+    finish();
+  } else if (state_ == State::running && leader_status_) {
+    settle_the_rest();
+  }
 }
 
 void Guard::report_stopped_child() {
-  if (leader_ < 0 || leader_status_)
-    return;
   siginfo_t info{};
-  if (::waitid(P_PID, static_cast<id_t>(leader_), &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
+  if (!is_leader_there() || ::waitid(P_PID, static_cast<id_t>(leader_), &info, WSTOPPED | WNOHANG) < 0 ||
+      info.si_pid == 0)
     return;
   keeper_->send(News{.kind = News::Kind::stopped, .value = info.si_status});
 }
 
+/// The command has ended, and has left processes. Where it exited by itself, that is on purpose.
+void Guard::settle_the_rest() {
+  const Deadline kill_at = BootClock::now() + command_.kill_after;
+  if (WIFSIGNALED(*leader_status_) || told_to_stop_) {
+    begin_stop(Cause::signalled, kill_at);
+  } else if (command_.at_end == AtEnd::leave) {
+    finish();
+  } else if (command_.at_end == AtEnd::kill) {
+    begin_stop(Cause::at_end, kill_at);
+  } else {
+    state_ = State::lingering;
+    keeper_->send(News{.kind = News::Kind::lingering});
+  }
+}
+
+/// What stopped the command has reached its whole group: a second signal would only hurry those that tidy up.
+bool Guard::was_told_already() const {
+  if (told_to_stop_ || !leader_status_ || !WIFSIGNALED(*leader_status_))
+    return told_to_stop_;
+  const int number = WTERMSIG(*leader_status_);
+  return has_terminal_ && (number == SIGINT || number == SIGQUIT);
+}
+
 void Guard::begin_stop(Cause cause, Deadline kill_at) {
-  if (state_ != State::running && state_ != State::stopping)
+  if (!has_command() && state_ != State::stopping)
     return;
   kill_at_ = std::min(kill_at_, kill_at);
-  if (state_ == State::running) {
+  if (state_ != State::stopping) {
     state_ = State::stopping;
     cause_ = cause;
-    signal_group(command_.first_signal);
-    signal_group(SIGCONT);  // a stopped process acts on the first signal only when it continues
+    if (cause == Cause::at_end) {
+      tree_.signal(command_.first_signal);
+    } else if (cause != Cause::signalled || !was_told_already()) {
+      signal_group(command_.first_signal);
+      signal_group(SIGCONT);  // a stopped process acts on the first signal only when it continues
+    }
     keeper_->send(News{.kind = News::Kind::stopping, .cause = cause});
   }
-  set_timer();
+  timer_.set(next_deadline());
 }
 
-void Guard::kill_tree() {
-  if (state_ == State::gone)
+void Guard::begin_kill() {
+  if (state_ == State::killing || state_ == State::gone)
     return;
-  int survivors = 0;
-  if (leader_ > 0) {
-    signal_group(SIGKILL);  // reaches most of them at once
-    const auto left = kill_descendants(leader_, leader_status_, BootClock::now() + longest_kill);
-    survivors = static_cast<int>(left.size());
+  if (leader_ < 0) {
+    finish();
+    return;
   }
-  finish(survivors);
+  state_ = State::killing;
+  keeper_->send(News{.kind = News::Kind::killing, .cause = cause_});
+  if (is_leader_there())
+    ::kill(-leader_, SIGSTOP);  // reaches most of them at once
+  kill_round();
 }
 
-void Guard::finish(int survivors) {
+void Guard::kill_round() {
+  const bool over = sweep_.go_on(leader_, leader_status_);
+  if (over || (keeper_is_gone_ && sweep_.lasts() > longest_kill)) {
+    finish(sweep_.survivors());
+    return;
+  }
+  if (const auto survivors = sweep_.report())
+    keeper_->send(News{.kind = News::Kind::surviving, .cause = cause_, .survivors = *survivors});
+  timer_.set(next_deadline());
+}
+
+void Guard::finish(const News& last_word) {
   state_ = State::gone;
-  keeper_->send(News{
+  keeper_->insist(last_word);
+}
+
+void Guard::finish(const Survivors& survivors) {
+  finish(News{
       .kind = News::Kind::ended, .value = leader_status_.value_or(SIGKILL), .cause = cause_, .survivors = survivors});
 }
 
-/// Only while the leader is not reaped: afterwards its number may be another's.
-void Guard::signal_group(int number) const {
-  if (leader_ > 0 && !leader_status_)
+/// By number only while the leader is not reaped: afterwards it may be another's, but for the group's own members.
+void Guard::signal_group(int number) {
+  if (is_leader_there()) {
     ::kill(-leader_, number);
-}
-
-void Guard::resume(bool foreground) const {
-  if (foreground && leader_ > 0 && ::tcsetpgrp(STDIN_FILENO, leader_) == 0)
-    keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
-  signal_group(SIGCONT);
-}
-
-GuardProcess fork_guard(const Command& command) {
-  auto [keeper_end, guard_end] = Line::make();
-  const pid_t pid = ::fork();
-  if (pid < 0)
-    throw os_error("cannot start the guard process", errno);
-  if (pid > 0)
-    return {.pid = pid, .line = std::move(keeper_end)};
-  keeper_end.close();
-  block_all_signals();
-  try {
-    Guard{command, guard_end}.run();
-  } catch (const std::exception&) {
-    guard_end.send(News{.kind = News::Kind::failed, .value = errno});
+  } else if (leader_ > 0) {
+    tree_.signal(number, leader_);
   }
-  ::_exit(0);
 }
 
 }  // namespace rlock::run

@@ -4,78 +4,83 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/boot_timer.h"
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/fd.h"
 #include "base/signals.h"
+#include "run/command.h"
 #include "run/messages.h"
+#include "run/sweep.h"
+#include "run/tree.h"
 
 namespace rlock::run {
 
-/// What the guard knows of the command before the lock is taken.
-struct Command {
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;  // NAME=value; the start order adds to it
-  int first_signal = 0;                  // to a command that must stop
-  Milliseconds kill_after{};             // from that to KILL
-  std::optional<Milliseconds> max_runtime;
-  bool ignore_sigchld = false;  // inherited by rlock: the command inherits it too
-};
-
-/// The command's parent: a process with no network, no lease and no secret of ours, whose one duty is that the command
-/// and everything it started are dead by the deadline that the keeper last gave, or as soon as the keeper is gone.
-/// It orders its own death for nothing: the keeper may hang, be stopped or killed.
+/// The command's parent: a process with no network and no lease, whose one duty is that the command and everything it
+/// started are dead by the deadline that the keeper last gave, or as soon as the keeper is gone. It relies on the
+/// keeper for nothing: that may hang, be stopped or killed.
 ///
-///     waiting --start--> running --first signal--> stopping --KILL, or nobody left--> gone
-///                           `------ the command ended by itself ------------------------^
+///     waiting --start--> running --the command exits, --at-end wait--> lingering
+///        |                  |                                             |
+///        |                  `---- first signal --> stopping <-------------'
+///        |                  |                         | KILL is due, or was ordered, or the keeper is gone
+///        |                  `---- the same ---------> killing <-- from any state in which there is a command
+///        `--> gone <-- from any state, when nobody is left, or what is left may stay
 class Guard {
  public:
-  /// Runs in the process that fork_guard() makes.
-  /// The line stays the caller's.
+  /// Runs in the process that fork_guard() makes. The line stays the caller's. Throws Error{os}.
   Guard(Command command, const Line& keeper);
 
   /// Until the command has ended and the keeper knows, or the keeper is gone.
   void run();
 
  private:
-  enum class State { waiting, running, stopping, gone };
+  enum class State { waiting, running, lingering, stopping, killing, gone };
+
+  void watch();
+  void kill_without_memory();
 
   void look_at_clock();
   void take_orders();
   void obey(const Order& order, const std::string& environment);
   void start(const Order& order, const std::string& environment);
+  void extend(const Order& order);
+  void prepare();
+  void pass_on(int number);
+  void resume(bool foreground);
+
   void look_at_children();
   void report_stopped_child();
+  void settle_the_rest();
+  bool was_told_already() const;
+
   void begin_stop(Cause cause, Deadline kill_at);
-  void kill_tree();
-  void finish(int survivors);
-  void signal_group(int number) const;
-  void resume(bool foreground) const;
-  void set_timer() const;
+  void begin_kill();
+  void kill_round();
+  void finish(const News& last_word);
+  void finish(const Survivors& survivors = {});
+
+  bool is_leader_there() const { return leader_ > 0 && !leader_status_; }
+  bool has_command() const { return state_ == State::running || state_ == State::lingering; }
+  void signal_group(int number);
   Deadline next_deadline() const;
 
   Command command_;
   const Line* keeper_;
+  bool keeper_is_gone_ = false;
   Signals signals_;
-  Fd timer_;
+  BootTimer timer_;
+  Tree tree_;
+  Sweep sweep_{tree_};
   State state_ = State::waiting;
-  pid_t leader_ = -1;
-  std::optional<int> leader_status_;  // set when it was reaped: its group may not be signalled any more
+  pid_t leader_ = -1;                 // of the command's process group
+  std::optional<int> leader_status_;  // set when it was reaped: its group may not be signalled by number any more
+  bool has_terminal_ = false;         // the command's group was given it
+  bool told_to_stop_ = false;         // a signal that stops was passed on
   Cause cause_ = Cause::none;
   Deadline term_at_ = never;  // of the lease
   Deadline kill_at_ = never;
   Deadline runtime_end_ = never;
+  Deadline prepare_at_ = never;
 };
-
-/// The guard's process as its keeper sees it.
-struct GuardProcess {
-  pid_t pid;
-  Line line;
-};
-
-/// Forks the guard. Called before there is a connection, a secret or a token that it could inherit. Throws Error{os}.
-GuardProcess fork_guard(const Command& command);
 
 }  // namespace rlock::run

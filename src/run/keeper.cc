@@ -1,6 +1,7 @@
 #include "run/keeper.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -12,6 +13,7 @@
 #include "lock/retry.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
+#include "run/sweep.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -245,9 +247,14 @@ void Keeper::on_news(const News& news) {
     case News::Kind::stopped:
       stopped_by_ = news.value;
       break;
+    case News::Kind::lingering:
+    case News::Kind::killing:
+    case News::Kind::surviving:
+      break;
+    case News::Kind::blind:
     case News::Kind::failed:
       if (phase_ == Phase::taking)
-        throw os_error("the guard process could not start", news.value);
+        throw Error{ExitCode::os, describe_failure(news)};
       [[fallthrough]];
     case News::Kind::not_started:
     case News::Kind::too_late:
@@ -255,7 +262,7 @@ void Keeper::on_news(const News& news) {
       if (!told_why_)  // KILL came first
         on_stopping(news.cause);
       ending_.news = news;
-      survivors_ = news.survivors;
+      survivors_ = news.survivors.count;
       phase_ = Phase::releasing;
       loop_.unwatch(guard_.line.fd());
       break;
@@ -279,7 +286,10 @@ void Keeper::on_guard_gone() {
     throw Error{ExitCode::internal, "the guard process was killed"};
   phase_ = Phase::releasing;
   std::optional<int> unused;
-  survivors_ = static_cast<int>(kill_descendants(-1, unused, BootClock::now() + longest_kill).size());
+  Tree tree;
+  Sweep sweep{tree};
+  while (!sweep.go_on(-1, unused) && sweep.lasts() < std::chrono::seconds{10}) ::poll(nullptr, 0, 2);
+  survivors_ = sweep.survivors().count;
   complain(ending_.lost
                ? fmt::format("lost {}; the guard process did not stop the command, so it was killed", plan_.name.text())
                : "the guard process was killed; the command was stopped");
@@ -297,6 +307,9 @@ void Keeper::settle() {
 
 std::string Keeper::describe_failure(const News& news) const {
   const char* reason = ::strerror(news.value);
+  if (news.kind == News::Kind::blind)
+    return "/proc is not that of this PID namespace, so that what the command starts could not be found and killed: "
+           "mount it (mount -t proc proc /proc)";
   if (news.kind == News::Kind::failed)
     return fmt::format("cannot make a process for the command: {}", reason);
   if (news.kind == News::Kind::too_late)

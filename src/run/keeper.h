@@ -9,7 +9,7 @@
 #include "base/signals.h"
 #include "lock/lock.h"
 #include "run/acquisition.h"
-#include "run/guard.h"
+#include "run/guard_process.h"
 #include "run/messages.h"
 #include "run/plan.h"
 #include "run/renewer.h"

@@ -13,12 +13,12 @@
 namespace rlock::run {
 namespace {
 
-void send_bytes(int fd, std::span<const char> bytes) {
-  while (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR) {
+void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {
+  while (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) < 0 && errno == EINTR) {
   }
 }
 
-/// Bytes of one message; 0 at the end of file, -1 when there is none yet.
+/// Bytes of one message, of which the rest is lost if it is longer; 0 at the end of file, -1 when there is none yet.
 ssize_t receive_bytes(int fd, std::span<char> into) {
   ssize_t count = 0;
   do {
@@ -51,6 +51,8 @@ void Line::send(const Order& order, const std::string& environment) const {
 }
 
 void Line::send(const News& news) const { send_bytes(fd(), {reinterpret_cast<const char*>(&news), sizeof news}); }
+
+void Line::insist(const News& news) const { send_bytes(fd(), {reinterpret_cast<const char*>(&news), sizeof news}, 0); }
 
 Line::Status Line::receive(Order& order, std::string& environment) const {
   std::array<char, 65536> buffer;

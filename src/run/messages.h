@@ -6,15 +6,18 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "run/tree.h"
 
 namespace rlock::run {
 
 /// Why the guard stopped the command.
 enum class Cause : int {
-  none,     // it ended by itself
-  lease,    // the keeper did not extend the deadline in time
-  runtime,  // --max-runtime
-  ordered,  // the keeper said so
+  none,       // it ended by itself
+  lease,      // the keeper did not extend the deadline in time
+  runtime,    // --max-runtime
+  ordered,    // the keeper said so
+  signalled,  // the command died of a signal, or was passed one that stops: its tree goes with it
+  at_end,     // --at-end kill: what it left when it had exited by itself
 };
 
 /// From keeper to guard. `start` is followed by the command's additional environment, NAME=value strings each ended
@@ -42,14 +45,18 @@ struct News {
     not_started,  // value: the errno of exec
     too_late,     // the order to start came after term_at; the guard is gone
     failed,       // value: the errno of another system call; the guard is gone
-    stopping,     // cause: the first signal has been sent
+    blind,        // /proc does not show our processes; the guard is gone
+    lingering,    // the command has exited, and what it left is waited for
+    stopping,     // cause: it has been told to stop
+    killing,      // cause: KILL, again and again until nobody is left
+    surviving,    // survivors: still there after some time of that
     stopped,      // value: the signal that stopped the command (job control)
     ended,        // value: the wait status, cause, survivors; the guard is gone
   };
   Kind kind = Kind::ended;
   int value = 0;
   Cause cause = Cause::none;
-  int survivors = 0;  // processes of the command that could not be killed in time
+  Survivors survivors{};
 };
 
 /// One end of the keeper's and the guard's line: whole messages in order (SOCK_SEQPACKET), and an end of file when the
@@ -67,6 +74,8 @@ class Line {
   /// a queue full of messages unread. Waiting for it would keep us from the deadline.
   void send(const Order& order, const std::string& environment = {}) const;
   void send(const News& news) const;
+  /// Waits until the other side has taken so much that there is room, or is gone: for what must not be dropped.
+  void insist(const News& news) const;
 
   enum class Status { message, nothing, closed };
   Status receive(Order& order, std::string& environment) const;

@@ -8,7 +8,7 @@
 #include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/queue.h"
-#include "run/guard.h"
+#include "run/command.h"
 
 namespace rlock::run {
 

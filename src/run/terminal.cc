@@ -1,11 +1,31 @@
 #include "run/terminal.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 namespace rlock::run {
+namespace {
+
+/// A command may read from the terminal though its standard input is something else.
+class SessionTerminal {
+ public:
+  SessionTerminal() : fd_(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)) {}
+  int fd() const { return fd_ ? fd_.get() : STDIN_FILENO; }
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace
+
+bool Terminal::has_our_group() { return ::tcgetpgrp(SessionTerminal{}.fd()) == ::getpgrp(); }
+
+bool Terminal::give_to(pid_t group) { return ::tcsetpgrp(SessionTerminal{}.fd(), group) == 0; }
 
 bool Terminal::is_ours() {
   if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp())
@@ -19,8 +39,9 @@ void Terminal::take_back() {
   if (!is_lent())
     return;
   // SIGTTOU is blocked, so a background group may do this. One that somebody else has by now is left alone.
-  if (::tcgetpgrp(STDIN_FILENO) == borrower_)
-    ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+  const SessionTerminal terminal;
+  if (::tcgetpgrp(terminal.fd()) == borrower_)
+    ::tcsetpgrp(terminal.fd(), ::getpgrp());
   borrower_ = 0;
 }
 
@@ -28,7 +49,6 @@ bool Terminal::stop_ourselves() {
   sigset_t stop;
   ::sigemptyset(&stop);
   ::sigaddset(&stop, SIGTSTP);
-  // TSTP, not STOP: the guard, which is in our group, blocks it and goes on watching the deadline.
   ::kill(0, SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
@@ -42,7 +62,8 @@ bool Terminal::hung_up() const {
   // A session's leader is told alone, and the foreground group only when that has ended.
   if (!is_lent() || ::getsid(0) == ::getpid())
     return false;
-  pollfd terminal{STDIN_FILENO, 0, 0};
+  const SessionTerminal session;
+  pollfd terminal{session.fd(), 0, 0};
   return ::poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
 }
 

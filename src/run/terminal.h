@@ -4,12 +4,18 @@
 
 namespace rlock::run {
 
-/// The terminal on descriptor 0, and who may read from it. All rules of job control are here.
+/// The terminal on descriptor 0, or else the session's, /dev/tty, and who may read from it.
 class Terminal {
  public:
   /// Whether the command should get the terminal: rlock's group has it, and stdout is not a pipe (in `rlock ... | less`
   /// it is the pager's). False where there is no terminal: cron, systemd, ssh without one.
   static bool is_ours();
+
+  /// Whether our group has the session's terminal, wherever our standard input comes from.
+  static bool has_our_group();
+
+  /// Makes a group the terminal's foreground group. False where that cannot be done.
+  static bool give_to(pid_t group);
 
   /// The command's group has been given the terminal.
   void lend_to(pid_t group) { borrower_ = group; }

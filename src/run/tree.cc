@@ -1,103 +1,31 @@
 #include "run/tree.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <memory>
-#include <string>
-#include <string_view>
+#include <new>
 
 #include "base/error.h"
-#include "base/fd.h"
 
 namespace rlock::run {
 namespace {
 
-struct CloseDir {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
+/// How often to look for those who were forked while the others were stopped.
+constexpr int most_looks = 5;
 
-std::vector<pid_t> numbers_in(std::string_view text) {
-  std::vector<pid_t> numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    pid_t number = 0;
-    const auto [next, error] = std::from_chars(at, end, number);
-    if (error == std::errc{})
-      numbers.push_back(number);
-    at = std::max(next, at + 1);
-  }
-  return numbers;
-}
-
-std::string read_file(const std::string& path) {
-  std::string text;
-  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  std::array<char, 4096> buffer;
-  ssize_t count = 0;
-  while (fd && (count = ::read(fd.get(), buffer.data(), buffer.size())) > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  return text;
-}
-
-std::vector<pid_t> numbered_entries(const std::string& path) {
-  std::vector<pid_t> entries;
-  const std::unique_ptr<DIR, CloseDir> dir{::opendir(path.c_str())};
-  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-    const std::string_view name{static_cast<const char*>(entry->d_name)};
-    pid_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && end == name.data() + name.size())
-      entries.push_back(number);
-  }
-  return entries;
-}
-
-/// A process' children are listed by the thread that forked them.
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> children;
-  for (const pid_t thread : numbered_entries(fmt::format("/proc/{}/task", pid))) {
-    const auto more = numbers_in(read_file(fmt::format("/proc/{}/task/{}/children", pid, thread)));
-    children.insert(children.end(), more.begin(), more.end());
-  }
-  return children;
-}
-
-/// For kernels built without those lists (CONFIG_PROC_CHILDREN): the parent that each process names.
-std::vector<pid_t> scan_for_children_of(pid_t pid) {
-  std::vector<pid_t> children;
-  for (const pid_t candidate : numbered_entries("/proc")) {
-    const std::string stat = read_file(fmt::format("/proc/{}/stat", candidate));
-    const auto name_end = stat.rfind(')');  // the name may hold anything, ')' too
-    if (name_end == std::string::npos || name_end + 4 > stat.size())
-      continue;
-    const auto numbers = numbers_in(std::string_view{stat}.substr(name_end + 4, 16));  // after ") S "
-    if (!numbers.empty() && numbers.front() == pid)
-      children.push_back(candidate);
-  }
-  return children;
-}
-
-std::vector<pid_t> descendants() {
-  const pid_t self = ::getpid();
-  const bool listed = ::access(fmt::format("/proc/{}/task/{}/children", self, self).c_str(), R_OK) == 0;
-  std::vector<pid_t> found = listed ? children_of(self) : scan_for_children_of(self);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    for (const pid_t child : listed ? children_of(found[i]) : scan_for_children_of(found[i])) found.push_back(child);
-  }
-  return found;
+/// A tree may have more processes than a program usually opens files.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -121,19 +49,109 @@ Reaped reap(pid_t leader) {
   }
 }
 
-std::vector<pid_t> kill_descendants(pid_t leader, std::optional<int>& leader_status, Deadline deadline) {
-  for (int round = 0;; ++round) {
-    const auto alive = descendants();
-    for (const pid_t pid : alive) ::kill(pid, SIGKILL);
-    const Reaped reaped = reap(leader);
-    if (reaped.leader_status)
-      leader_status = reaped.leader_status;
-    if (!reaped.any_left)
-      return {};
-    if (BootClock::now() >= deadline)
-      return alive;
-    // The killed need a moment to die, and orphans to arrive: soon at first, for that is the usual case.
-    ::poll(nullptr, 0, round < 20 ? 1 : 20);
+/// They are listed by age.
+void Tree::spare_elders_of(pid_t child) {
+  spared_ = processes_.our_children();
+  spared_.erase(std::find(spared_.begin(), spared_.end(), child), spared_.end());
+}
+
+void Tree::look() {
+  forget();
+  find(0);
+}
+
+void Tree::signal(int number, std::optional<pid_t> group) {
+  look();
+  for (const Member& member : members_) {
+    if (!group || ::getpgid(member.pid) == *group)
+      signal(member, number);
+  }
+}
+
+void Tree::kill() noexcept {
+  try {
+    allow_many_descriptors();
+    forget();
+    for (int looks = 0; looks < most_looks && find(SIGSTOP); ++looks) {
+    }
+    for (const Member& member : members_) signal(member, SIGKILL);
+    forget();
+  } catch (const std::bad_alloc&) {
+    kill_children();
+  }
+}
+
+void Tree::kill_children() const noexcept { processes_.signal_our_children(SIGKILL); }
+
+Survivors Tree::survivors(bool any_left) {
+  Survivors survivors;
+  look();
+  for (const Member& member : members_) {
+    if (processes_.is_dead(member.pid))
+      continue;
+    const auto place = static_cast<std::size_t>(survivors.count++);
+    if (place < survivors.some.size())
+      survivors.some[place] = member.pid;
+  }
+  // Something is left that /proc does not show.
+  if (members_.empty() && any_left && spared_.empty())
+    survivors.count = 1;
+  return survivors;
+}
+
+void Tree::forget() {
+  members_.clear();
+  known_ = {spared_.begin(), spared_.end()};
+}
+
+/// Adds who is not a member yet, with the signal as soon as each is known. True if there was anybody.
+bool Tree::find(int number) {
+  const std::size_t before = members_.size();
+  find_children();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (i >= before && !members_[i].handle && number != 0)
+      signal(members_[i], number);
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i) find_children_of(members_[i].pid, number);
+  return members_.size() > before;
+}
+
+void Tree::find_children() {
+  for (const pid_t child : processes_.our_children()) {
+    if (known_.insert(child).second)
+      members_.push_back({.pid = child, .handle = Fd{}});
+  }
+}
+
+void Tree::find_children_of(pid_t parent, int number) {
+  std::vector<Member> held;
+  for (const pid_t child : processes_.children_of(parent)) {
+    if (known_.contains(child))
+      continue;
+    Fd handle{static_cast<int>(::syscall(SYS_pidfd_open, child, 0))};
+    if (handle)
+      held.push_back({.pid = child, .handle = std::move(handle)});
+  }
+  if (held.empty())
+    return;
+  // Who is listed still has the number that we hold, or had it before anybody else could.
+  const auto again = processes_.children_of(parent);
+  const std::unordered_set<pid_t> listed{again.begin(), again.end()};
+  for (Member& member : held) {
+    if (!listed.contains(member.pid))
+      continue;
+    if (number != 0)
+      signal(member, number);
+    known_.insert(member.pid);
+    members_.push_back(std::move(member));
+  }
+}
+
+void Tree::signal(const Member& member, int number) const {
+  if (member.handle) {
+    ::syscall(SYS_pidfd_send_signal, member.handle.get(), number, nullptr, 0);
+  } else {
+    ::kill(member.pid, number);
   }
 }
 

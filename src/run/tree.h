@@ -2,10 +2,13 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/fd.h"
+#include "run/process_table.h"
 
 namespace rlock::run {
 
@@ -20,11 +23,60 @@ struct Reaped {
 };
 Reaped reap(pid_t leader);
 
-/// How long to go on killing what does not die: a process in uninterruptible sleep.
-constexpr std::chrono::seconds longest_kill{10};
+/// Processes that KILL has not ended: they hang in the kernel, or became another user's.
+struct Survivors {
+  int count = 0;
+  std::array<pid_t, 3> some{};  // of them; zero where there are fewer, or /proc does not show them
+};
 
-/// Kills every descendant of this process, again until there is none or `deadline` has passed (a process in
-/// uninterruptible sleep does not die). Returns the pids that were left.
-std::vector<pid_t> kill_descendants(pid_t leader, std::optional<int>& leader_status, Deadline deadline);
+/// All descendants of this process. A signal reaches who was listed and nobody who got a number later: children keep
+/// theirs until we reap them, and all further descendants are held by a descriptor (pidfd) from before they are seen
+/// to be listed until the signal is sent.
+class Tree {
+ public:
+  /// Throws Error{os} where /proc cannot be opened.
+  Tree() = default;
+
+  /// Whether every descendant can be seen.
+  bool is_visible() const { return processes_.is_ours(); }
+
+  /// Children that are older than this one, which is not reaped yet, and all of theirs are not of the tree.
+  void spare_elders_of(pid_t child);
+
+  /// Who there is. Called for the pages that it brings in, which a later call would have to wait for.
+  void look();
+
+  /// To every descendant, or only to those in a process group.
+  void signal(int number, std::optional<pid_t> group = std::nullopt);
+
+  /// One round of killing: stops them all, so that nobody can fork on while others are looked for, then kills them. Who
+  /// was forked meanwhile, or could not be held for lack of descriptors, becomes our child when its parents die, and is
+  /// met in the next round.
+  void kill() noexcept;
+
+  /// The same without a byte of memory. It takes as many rounds as there are generations: the next one becomes ours
+  /// when the one before it is dead.
+  void kill_children() const noexcept;
+
+  /// Who is still there after such rounds, `any_left` by what reap() says.
+  Survivors survivors(bool any_left);
+
+ private:
+  struct Member {
+    pid_t pid;
+    Fd handle;  // none of a child of ours
+  };
+
+  void forget();
+  bool find(int number);
+  void find_children();
+  void find_children_of(pid_t parent, int number);
+  void signal(const Member& member, int number) const;
+
+  ProcessTable processes_;
+  std::vector<pid_t> spared_;
+  std::vector<Member> members_;
+  std::unordered_set<pid_t> known_;  // their numbers
+};
 
 }  // namespace rlock::run

@@ -57,6 +57,11 @@ Verdict judge(const Ending& ending) {
       return {.exit_status = static_cast<int>(ExitCode::os)};
     case News::Kind::ended:
       return judge_ended(ending, ending.news->value);
+    case News::Kind::blind:
+      return {.exit_status = static_cast<int>(ExitCode::os)};
+    case News::Kind::lingering:
+    case News::Kind::killing:
+    case News::Kind::surviving:
     case News::Kind::lent:
     case News::Kind::stopping:
     case News::Kind::stopped:

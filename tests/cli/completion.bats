@@ -117,6 +117,8 @@ knows_values() {
   includes TERM
   offers "$1" 'rlock run --key job --on-lost '
   same "$OFFERED" $'kill\nwarn'
+  offers "$1" 'rlock run --key job --at-end '
+  same "$OFFERED" $'kill\nleave\nwait'
   offers "$1" 'rlock acquire --output '
   same "$OFFERED" $'json\nshell\ntoken'
   touch "$T/secret-file"

@@ -40,7 +40,7 @@ keeper_killed() {
 }
 
 @test "keeper killed while the command is being stopped: nothing survives" {
-  run_witness --max-runtime 1500ms --kill-after 5 -- "${ALL[@]}"
+  run_witness --max-runtime 4 --kill-after 5 -- "${ALL[@]}"
   wait_for_text 'stopping the command' "$T/job.err"
   kill -KILL "$PID"
   wait_until 2 no_witnesses
@@ -303,18 +303,178 @@ END_OF_SCRIPT
   wait_until 3 no_leftovers
 }
 
-# Ten seconds are tried.
-@test "what cannot be killed keeps the lock: it is left to its lease, and that is said" {
-  ((EUID == 0)) || skip "only root can make what an ordinary user cannot kill"
-  ordinary_user
-  install -m 4755 "$(command -v setpriv)" "$T/become"
-  # shellcheck disable=SC2016 # it is sh that expands it
-  start job "${AS_USER[@]}" rlock run --key job --max-runtime 1s --kill-after 100ms -- \
-    sh -c '"$0" --reuid 0 --regid 0 --clear-groups sh -c "echo \$\$; exec sleep 600"' "$T/become"
-  wait_until "$PATIENCE" has_lines "$T/job.out" 1
+# ---- how the command ends decides what becomes of the rest
+
+# A worker that takes half a second to tidy up after TERM, under a shell that dies of it at once. Sets PID and GUARD.
+run_tidy_worker() { # SHELL [RUN-OPTION...]
+  local shell=$1
+  shift
+  cat >"$T/worker.py" <<'END_OF_SCRIPT'
+import os, signal, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+print("ready", os.getpid(), flush=True)
+signal.sigwait({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+second = signal.sigtimedwait({signal.SIGTERM, signal.SIGINT, signal.SIGHUP}, 0.5)
+print("told again" if second else "tidied up", flush=True)
+END_OF_SCRIPT
+  start job rlock run --key job "$@" -- "$shell" -c 'python3 "$0"; echo after' "$T/worker.py"
+  wait_for_text ready "$T/job.out"
+  GUARD=$(guard_of "$PID")
+}
+
+# The lock is released after the worker's last word, and not before.
+worker_was_waited_for() { # STATUS
+  try -q run --key job -- cat "$T/job.out"
+  contains "$OUT" 'tidied up'
   finish "$PID"
-  kill -KILL "$(<"$T/job.out")"
-  exits 124
-  contains "$(<"$T/job.err")" 'could not be killed; job is left to its lease'
+  exits "$1"
+}
+
+@test "TERM to rlock: a shell that dies at once does not free the lock while its worker tidies up" {
+  local shell
+  for shell in dash bash; do
+    run_tidy_worker "$shell"
+    kill "$PID"
+    worker_was_waited_for 143
+  done
+}
+
+@test "HUP and INT to rlock do the same" {
+  run_tidy_worker dash
+  kill -HUP "$PID"
+  worker_was_waited_for 129
+  run_tidy_worker dash
+  kill -INT "$PID"
+  worker_was_waited_for 130
+}
+
+@test "a command that was killed: the rest of its tree gets the first signal, and the lock is released when it has ended" {
+  run_tidy_worker dash
+  kill -KILL "$(guard_of "$GUARD")"
+  worker_was_waited_for 137
+}
+
+@test "what ignores the first signal after its command was killed is killed after --kill-after, not before" {
+  run_witness --kill-after 700ms -- "${ALL[@]}"
+  KILLED=$(now_ms)
+  kill -KILL "$(guard_of "$(guard_of "$PID")")"
+  finish "$PID"
+  exits 137
+  (($(now_ms) >= KILLED + 690))
+  no_witnesses
+  absent rlock:job
+}
+
+@test "a command that exits by itself after TERM was passed on leaves nobody behind" {
+  start job rlock run --key job --kill-after 300ms -- \
+    sh -c 'trap "exit 5" TERM; setsid sleep 600 & echo ready; wait'
+  wait_for_text ready "$T/job.out"
+  kill "$PID"
+  finish "$PID"
+  exits 5
+  no_leftovers
+}
+
+@test "--at-end wait: the lock is held, and renewed, until the last descendant has ended" {
+  start job rlock run --key job --ttl 600ms --at-end wait -- \
+    sh -c 'setsid sh -c "until [ -e \"$0\" ]; do sleep .02; done" & exit 6' "$T/end"
+  wait_held job
+  wait_until "$PATIENCE" is_orphan
+  sleep 0.9 # longer than the lease
   exists rlock:job
+  touch "$T/end"
+  finish "$PID"
+  exits 6
+  same "$(<"$T/job.err")" ''
+  absent rlock:job
+}
+
+is_orphan() { [[ $(family_of "$PID" | wc -l) -ge 2 && -z $(pgrep -P "$(guard_of "$PID")" -f 'exit 6') ]]; }
+
+@test "--at-end wait: a lost lease, --max-runtime and TERM stop what was left" {
+  local left=(sh -c 'setsid sleep 600 & sleep 601 & exit 0')
+  try run --key job --at-end wait --max-runtime 300ms --kill-after 100ms -- "${left[@]}"
+  exits 124
+  no_leftovers
+  start job rlock run --key job --at-end wait --ttl 1 -- "${left[@]}"
+  wait_until "$PATIENCE" lingers
+  cli DEL rlock:job
+  finish "$PID"
+  exits 76
+  no_leftovers
+  start job rlock run --key job --at-end wait --kill-after 300ms -- "${left[@]}"
+  wait_until "$PATIENCE" lingers
+  kill "$PID"
+  finish "$PID"
+  exits 0
+  no_leftovers
+  absent rlock:job
+}
+
+lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(family_of "$PID" | wc -l) == 3)); } >/dev/null 2>&1
+
+@test "--at-end kill: what is left gets the first signal, then KILL, and the lock is released when it is dead" {
+  try run --key job --at-end kill --kill-after 300ms -- sh -c '
+    setsid sh -c "trap \"echo told; exit\" TERM; echo >\"$0\"; while :; do sleep .02; done" &
+    setsid sh -c "trap \"\" TERM; exec sleep 600" &
+    until [ -e "$0" ]; do sleep .02; done; exit 7' "$T/up"
+  exits 7
+  contains "$OUT" told
+  no_leftovers
+  absent rlock:job
+}
+
+# ---- signals to whole groups
+
+@test "the guard is in a group of its own: kill -9 of the caller's group leaves nobody" {
+  start job setsid rlock run --key job -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
+  wait_for_text ready "$T/job.out"
+  KILLED=$(now_ms)
+  kill -KILL -- "-$PID"
+  wait_until 5 no_witnesses
+  silent_since $((KILLED + 100))
+}
+
+@test "timeout -k: TERM, then KILL to the whole group leaves nobody" {
+  start job timeout -k 0.3 60 rlock run --key job -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
+  wait_for_text ready "$T/job.out"
+  kill "$PID" # as if its time were over
+  finish "$PID"
+  exits 137
+  wait_until 5 no_witnesses
+}
+
+@test "a job that is stopped as a group: the command is dead before the lease ends" {
+  start job setsid rlock run --key job --ttl 1 -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
+  wait_for_text ready "$T/job.out"
+  kill -STOP -- "-$PID"
+  wait_until "$PATIENCE" no_witnesses
+  in_time 1000
+  kill -CONT -- "-$PID"
+  finish "$PID"
+  exits 76
+}
+
+# ---- news that must arrive
+
+@test "the end of the command is told however full the line is: the keeper releases the lock" {
+  start job rlock run --key job --ttl 20 -- sleep 600
+  wait_held job
+  COMMAND=$(guard_of "$(guard_of "$PID")")
+  freeze "$PID"
+  python3 - "$COMMAND" <<'END_OF_SCRIPT'
+import os, signal, sys, time
+pid = int(sys.argv[1])
+for _ in range(700):  # each stop is told: more than a socket holds
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.0008)
+    os.kill(pid, signal.SIGCONT)
+    time.sleep(0.0008)
+os.kill(pid, signal.SIGKILL)
+END_OF_SCRIPT
+  wait_until "$PATIENCE" gone "$COMMAND"
+  kill -CONT "$PID"
+  finish "$PID"
+  exits 137
+  absent rlock:job
 }

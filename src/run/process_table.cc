@@ -1,0 +1,168 @@
+#include "run/process_table.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/number.h"
+#include "base/word.h"
+
+namespace rlock::run {
+namespace {
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+/// A path below /proc, made without memory from the heap.
+class Path {
+ public:
+  template <typename... Parts>
+  explicit Path(fmt::format_string<Parts...> format, Parts&&... parts) {
+    *fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Parts>(parts)...).out = '\0';
+  }
+  const char* text() const { return text_.data(); }
+
+ private:
+  std::array<char, 64> text_{};
+};
+
+Fd open_below(const Fd& proc, const Path& path, int flags = 0) {
+  return Fd{::openat(proc.get(), path.text(), O_RDONLY | O_CLOEXEC | flags)};
+}
+
+/// The files that are read here are short; all but lists of children.
+std::string read_file(const Fd& proc, const Path& path) {
+  const Fd fd = open_below(proc, path);
+  std::array<char, 4096> buffer;
+  const ssize_t count = fd ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
+  return count > 0 ? std::string{buffer.data(), static_cast<std::size_t>(count)} : std::string{};
+}
+
+/// Visits the numbers in a list of children, of any length, each followed by a space.
+template <typename Visit>
+void for_each_number(const Fd& fd, Visit visit) {
+  std::array<char, 4096> buffer;
+  pid_t number = 0;
+  ssize_t count = 0;
+  while (fd && (count = ::read(fd.get(), buffer.data(), buffer.size())) > 0) {
+    for (const char c : std::string_view{buffer.data(), static_cast<std::size_t>(count)}) {
+      if (c >= '0' && c <= '9') {
+        number = number * 10 + (c - '0');
+      } else if (number > 0) {
+        visit(number);
+        number = 0;
+      }
+    }
+  }
+}
+
+std::vector<pid_t> numbered_entries(const Fd& proc, const Path& path) {
+  std::vector<pid_t> entries;
+  Fd fd = open_below(proc, path, O_DIRECTORY);
+  const std::unique_ptr<DIR, CloseDir> dir{fd ? ::fdopendir(fd.get()) : nullptr};
+  if (dir)
+    fd.release();
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+    if (const auto number = parse_number<pid_t>(static_cast<const char*>(entry->d_name), 1))
+      entries.push_back(*number);
+  }
+  return entries;
+}
+
+/// Of /proc/PID/stat. The name, in parentheses, may hold anything, parentheses too.
+struct Stat {
+  bool is_zombie = false;
+  pid_t parent = 0;
+  int threads = 0;
+};
+
+Stat read_stat(const Fd& proc, pid_t pid) {
+  constexpr int parent = 4;  // as proc(5) numbers them
+  constexpr int threads = 20;
+  const std::string text = read_file(proc, Path{"{}/stat", pid});
+  std::string_view rest{text};
+  rest.remove_prefix(std::min(rest.rfind(')'), rest.size()));
+  take_word(rest);
+  Stat stat;
+  const std::string_view state = take_word(rest);
+  stat.is_zombie = state == "Z" || state == "X";
+  for (int field = parent; field <= threads && !rest.empty(); ++field) {
+    const auto number = parse_number<int>(take_word(rest)).value_or(0);
+    if (field == parent)
+      stat.parent = number;
+    if (field == threads)
+      stat.threads = number;
+  }
+  return stat;
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), self_(::getpid()) {
+  if (!proc_)
+    throw os_error("/proc", errno);
+  lists_children_ = ::faccessat(proc_.get(), Path{"{0}/task/{0}/children", self_}.text(), F_OK, 0) == 0;
+}
+
+/// Seen from a namespace further out, or in, we have several numbers there, or none.
+bool ProcessTable::is_ours() const {
+  const std::string status = read_file(proc_, Path{"self/status"});
+  return status.find(fmt::format("\nNSpid:\t{}\n", self_)) != std::string::npos;
+}
+
+/// Each thread has a list of those that it forked.
+std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
+  if (!lists_children_)
+    return scan_for_children_of(parent);
+  std::vector<pid_t> children;
+  for (const pid_t thread : threads_of(parent)) {
+    for_each_number(open_list(parent, thread), [&](pid_t child) { children.push_back(child); });
+  }
+  return children;
+}
+
+Fd ProcessTable::open_list(pid_t pid, pid_t thread) const {
+  return open_below(proc_, Path{"{}/task/{}/children", pid, thread});
+}
+
+std::vector<pid_t> ProcessTable::threads_of(pid_t pid) const {
+  if (pid == self_)
+    return {pid};
+  struct stat tasks {};
+  constexpr nlink_t links_of_one = 3;  // ".", its own name, and the thread
+  if (::fstatat(proc_.get(), Path{"{}/task", pid}.text(), &tasks, 0) == 0 && tasks.st_nlink == links_of_one)
+    return {pid};
+  return numbered_entries(proc_, Path{"{}/task", pid});
+}
+
+std::vector<pid_t> ProcessTable::scan_for_children_of(pid_t parent) const {
+  std::vector<pid_t> children;
+  for (const pid_t candidate : numbered_entries(proc_, Path{"."})) {
+    if (read_stat(proc_, candidate).parent == parent)
+      children.push_back(candidate);
+  }
+  return children;
+}
+
+void ProcessTable::signal_our_children(int number) const noexcept {
+  for_each_number(open_list(self_, self_), [&](pid_t child) { ::kill(child, number); });
+}
+
+/// The first thread may be a zombie while others run.
+bool ProcessTable::is_dead(pid_t pid) const {
+  const Stat stat = read_stat(proc_, pid);
+  return stat.is_zombie && stat.threads <= 1;
+}
+
+}  // namespace rlock::run
