@@ -24,6 +24,8 @@ int dispatch(cli::Invocation invocation) {
       return cli::release(invocation.settings);
     case cli::Subcommand::status:
       return cli::status(invocation.settings);
+    case cli::Subcommand::log:
+      return cli::log(invocation.settings);
     case cli::Subcommand::check:
       return cli::check(invocation.settings);
   }

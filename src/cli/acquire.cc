@@ -65,14 +65,7 @@ Request make_request(const Settings& settings) {
   lock::Owner owner = lock::describe_self(settings.holder, settings.note, {});
   const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
   return {.name = choose_lock(settings, false),
-          .claim = {.token = lock::Token::random(),
-                    .level = lock::Level::random(),
-                    .capacity = choose_capacity(settings),
-                    .ttl = ttl,
-                    .min_hold = settings.min_hold,
-                    .replicas = choose_replicas(settings),
-                    .owner = owner.encode(),
-                    .kept = settings.hold_pid.has_value()},
+          .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
           .owner = owner,
           .usable = ttl - ttl / 100};
 }

@@ -2,130 +2,132 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/error.h"
 #include "cli/config.h"
 #include "cli/config_file.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/suggest.h"
 #include "cli/words.h"
 
 namespace rlock::cli {
 namespace {
 
-/// CLI11's words, and ours where we know what was meant.
-std::string explain(const Words& words, std::string message) {
-  const bool run = words.verb->subcommand == Subcommand::run;
-  const auto is_c = [](const std::string& word) { return word.starts_with("-c"); };
-  if (run && std::any_of(words.options.begin(), words.options.end(), is_c)) {
-    return "run has no -c; write `-- sh -c '...'` behind the options";
+[[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
+
+std::vector<std::string_view> option_names(Subcommand subcommand) {
+  std::vector<std::string_view> names;
+  for (const Option& option : all_options()) {
+    if (option.belongs_to(subcommand))
+      names.push_back(option.name);
   }
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  return message;
+  return names;
 }
 
-/// CLI11 is fed the options that the command line mentions, and only those: building all would cost every start.
-Layer parse_options(const Words& words) {
-  CLI::App app;
-  app.set_help_flag();
-  std::vector<std::vector<std::string>> texts(words.mentioned.size());  // CLI11 keeps references to them
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const Option& option = *words.mentioned[i];
-    if (!option.belongs_to(words.verb->subcommand))
-      continue;
-    if (option.is_flag()) {
-      app.add_flag_callback(std::string{option.names}, [&text = texts[i]] { text = {"yes"}; });
-    } else {
-      app.add_option(std::string{option.names}, texts[i])->allow_extra_args(false);  // else "[a,b]" would be a list
-    }
-  }
-  try {
-    std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    throw Error{ExitCode::usage, explain(words, error.what())};
-  }
-  Layer layer;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    Given given{words.mentioned[i], {}};
-    for (std::string& text : texts[i])
-      given.values.push_back({.text = std::move(text), .origin = std::string{given.option->long_name()}});
-    if (!given.values.empty())
-      layer.push_back(std::move(given));
-  }
-  return layer;
+/// What stands behind its name may be a secret, so that only the name is shown.
+[[noreturn]] void refuse_unknown(const std::string& word, const Verb& verb) {
+  const bool is_long = word.starts_with("--");
+  const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
+  if (name == "password" || name == "pass")
+    refuse(fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name));
+  if (name == "c" && verb.subcommand == Subcommand::run)
+    refuse("run has no -c; write `-- sh -c '...'` behind the options");
+  refuse(fmt::format("unknown option '{}{}'{}",
+                     is_long ? "--" : "-",
+                     redis::mask_password(name),
+                     is_long ? did_you_mean(name, option_names(verb.subcommand), "--") : ""));
 }
 
-const Given* find_given(const Layer& layer, std::string_view name) {
-  const auto found =
-      std::find_if(layer.begin(), layer.end(), [&](const Given& g) { return g.option->long_name() == name; });
-  return found == layer.end() ? nullptr : &*found;
+/// A command that does not stand behind `--` may have options of its own.
+void check_words(const Words& words) {
+  if (words.verb->subcommand == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
+    refuse(fmt::format("unexpected '{}': write `--` before the command, and --key K",
+                       redis::mask_password(words.plain.front())));
+  }
+  if (!words.unknown.empty())
+    refuse_unknown(words.unknown.front(), *words.verb);
+  for (const Given& given : words.options) {
+    if (!given.option->belongs_to(words.verb->subcommand))
+      refuse(fmt::format("--{} is no option of {}", given.option->name, words.verb->name));
+  }
+  if (!words.incomplete.empty())
+    refuse(fmt::format("{} needs a value", words.incomplete));
+  check_consistency(words.options);
 }
 
-void take_positional_keys(const Words& words, bool named, Settings& settings) {
-  if (words.keys.empty())
+void take_positional_keys(const Words& words, Settings& settings) {
+  if (words.plain.empty())
     return;
-  const auto refuse = [&](const std::string& word, std::string_view why) {
-    throw Error{ExitCode::usage, fmt::format("unexpected '{}': {}", word, why)};
+  const auto refuse_key = [&](const std::string& word, std::string_view why) {
+    refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
   };
-  if (words.verb->subcommand == Subcommand::run)
-    refuse(words.keys[0], "write `--` before the command, and --key K");
-  if (named)
-    refuse(words.keys[0], "the key is given by --key already");
-  if (words.keys.size() > 1 && words.verb->subcommand != Subcommand::status)
-    refuse(words.keys[1], "one key is enough");
-  settings.keys = words.keys;
+  if (words.verb->subcommand == Subcommand::check)
+    refuse_key(words.plain[0], "check looks at servers, not at locks");
+  if (words.find("key") != nullptr)
+    refuse_key(words.plain[0], "the key is given by --key already");
+  const bool several = words.verb->subcommand == Subcommand::status || words.verb->subcommand == Subcommand::log;
+  if (words.plain.size() > 1 && !several)
+    refuse_key(words.plain[1], "one key is enough");
+  settings.keys = words.plain;
 }
 
 /// Files, then the environment, then the command line: each outranks what comes before it.
 Settings read_settings(const Words& words) {
   const Subcommand subcommand = words.verb->subcommand;
-  const Layer line = parse_options(words);
-  const Given* config = find_given(line, "--config");
+  const Given* config = words.find("config");
   auto files =
       read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"), subcommand);
   std::vector<Layer> layers = std::move(files.layers);
   layers.push_back(read_environment(subcommand));
-  layers.push_back(line);
+  layers.push_back(words.options);
   Settings settings = merge(layers);
   settings.exposed_files = std::move(files.exposed);
-  settings.redis_on_command_line = find_given(line, "--redis") != nullptr;
-  take_positional_keys(words, find_given(line, "--key") != nullptr, settings);
+  take_positional_keys(words, settings);
   return settings;
+}
+
+/// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.
+std::optional<std::string> find_help(const Words& words) {
+  const bool asked = words.verb == nullptr && !words.plain.empty() && words.plain.front() == "help";
+  const Verb* about = asked && words.plain.size() > 1 ? find_verb(words.plain[1]) : words.verb;
+  if (words.find("help") != nullptr || (asked && (words.plain.size() == 1 || about != nullptr)))
+    return about == nullptr ? usage() : help(*about);
+  if (words.find("version") != nullptr)
+    return "rlock " RLOCK_VERSION "\n";
+  return std::nullopt;
 }
 
 /// Neither help nor anything to do: what is wrong.
 std::string describe_fault(const Words& words) {
-  if (!words.unknown_verb.empty())
-    return fmt::format("unknown subcommand '{}'", words.unknown_verb);
-  return words.options.empty() ? "no subcommand" : fmt::format("no subcommand, only {}", words.options.front());
+  auto plain = words.plain.begin();
+  if (plain != words.plain.end() && *plain == "help")
+    ++plain;
+  if (plain != words.plain.end())
+    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_verb(*plain));
+  return words.options.empty() && words.unknown.empty() ? "no subcommand" : "no subcommand, only options";
 }
 
 }  // namespace
 
 Invocation parse_arguments(int argc, const char* const* argv) {
-  const Words words = split(argc, argv);
+  const Words words = read_words(argc, argv);
   Invocation invocation;
-  if (words.help) {
-    invocation.text = words.verb == nullptr ? usage() : help(*words.verb);
+  invocation.text = find_help(words);
+  if (invocation.text)
     return invocation;
-  }
-  if (words.version) {
-    invocation.text = "rlock " RLOCK_VERSION "\n";
-    return invocation;
-  }
   if (words.verb == nullptr) {
     invocation.fault = describe_fault(words);
     invocation.text = usage();
     return invocation;
   }
+  check_words(words);
   invocation.subcommand = words.verb->subcommand;
   invocation.settings = read_settings(words);
   invocation.command = words.command;
-  if (words.verb->subcommand == Subcommand::run && words.command.empty()) {
-    throw Error{ExitCode::usage, "no command; write `rlock run --key K -- COMMAND`"};
-  }
+  if (words.verb->subcommand == Subcommand::run && words.command.empty())
+    refuse("no command; write `rlock run --key K -- COMMAND`");
   return invocation;
 }
 

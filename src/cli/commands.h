@@ -13,6 +13,7 @@ int acquire(const Settings& settings);
 int renew(const Settings& settings);
 int release(const Settings& settings);
 int status(const Settings& settings);
+int log(const Settings& settings);
 int check(const Settings& settings);
 
 }  // namespace rlock::cli

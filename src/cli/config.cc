@@ -1,39 +1,60 @@
 #include "cli/config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/error.h"
 #include "base/word.h"
-#include "cli/options.h"
 
 namespace rlock::cli {
 namespace {
 
-/// Of each group one word is enough: whoever says --wait in one place means to outrank --nonblock in a weaker one.
-constexpr std::array<std::array<std::string_view, 3>, 3> rivals{
-    {{"--nonblock", "--wait", ""}, {"--exclusive", "--shared", "--slots"}, {"--quiet", "--verbose", ""}}};
+/// Of each pair one is enough: whoever says --wait in one place means to outrank --nonblock in a weaker one, and who
+/// says both in one place cannot mean it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> rivals{{{"nonblock", "wait"},
+                                                                               {"exclusive", "shared"},
+                                                                               {"exclusive", "slots"},
+                                                                               {"shared", "slots"},
+                                                                               {"quiet", "verbose"},
+                                                                               {"token", "force"},
+                                                                               {"json", "prometheus"},
+                                                                               {"json", "timeline"},
+                                                                               {"prometheus", "watch"}}};
 
 bool are_rivals(const Option& a, const Option& b) {
-  const auto in = [](const auto& group, const Option& o) {
-    return std::find(group.begin(), group.end(), o.long_name()) != group.end();
-  };
-  return std::any_of(rivals.begin(), rivals.end(), [&](const auto& group) { return in(group, a) && in(group, b); });
+  return std::any_of(rivals.begin(), rivals.end(), [&](const auto& pair) {
+    return (pair.first == a.name && pair.second == b.name) || (pair.first == b.name && pair.second == a.name);
+  });
 }
+
+bool is_denied(const Given& given) { return given.option->is_flag() && given.values.back().text == "no"; }
 
 bool overrides(const Given& stronger, const Given& weaker) {
   if (stronger.option == weaker.option)
     return true;
-  const bool denied = stronger.option->is_flag() && stronger.values.back().text == "no";
-  return !denied && are_rivals(*stronger.option, *weaker.option);
+  return !stronger.values.empty() && !is_denied(stronger) && are_rivals(*stronger.option, *weaker.option);
 }
 
 bool is_overridden(const Given& given, std::span<const Layer> stronger) {
   return std::any_of(stronger.begin(), stronger.end(), [&](const Layer& layer) {
     return std::any_of(layer.begin(), layer.end(), [&](const Given& other) { return overrides(other, given); });
   });
+}
+
+/// --slots 1 is --exclusive.
+bool contradict(const Given& a, const Given& b) {
+  const auto is_one_slot = [](const Given& given) {
+    return given.option->name == "slots" && given.values.back().text == "1";
+  };
+  const bool same = a.option->name != "shared" && b.option->name != "shared" && (is_one_slot(a) || is_one_slot(b));
+  return are_rivals(*a.option, *b.option) && !is_denied(a) && !is_denied(b) && !same;
 }
 
 std::vector<Value> split_urls(std::string_view text) {
@@ -61,6 +82,25 @@ std::vector<Value> variable_of(const Option& option) {
   return given ? std::vector<Value>{{.text = value, .origin = variable}} : std::vector<Value>{};
 }
 
+/// The command may go elsewhere before it calls rlock.
+std::string make_absolute(const std::string& file) {
+  std::error_code error;
+  const auto path = std::filesystem::absolute(file, error);
+  return error ? file : path.string();
+}
+
+/// As a nested rlock finds it in its environment. run.cc hands on the servers, without their passwords, and the prefix.
+/// A password that came through a pipe has been read: the nested one would wait for it.
+std::optional<std::string> handed_on(const Option& option, const Value& value) {
+  const bool apart = option.name == "redis" || option.name == "prefix";
+  if (option.environment.empty() || apart || value.text.empty())
+    return std::nullopt;
+  std::error_code error;
+  if (option.name == "password-file" && !std::filesystem::is_regular_file(value.text, error))
+    return std::nullopt;
+  return fmt::format("{}={}", option.environment, option.is_file() ? make_absolute(value.text) : value.text);
+}
+
 }  // namespace
 
 std::optional<std::string> from_environment(const char* variable) {
@@ -75,13 +115,25 @@ Layer read_environment(Subcommand subcommand) {
   for (const Option& option : all_options()) {
     if (option.environment.empty() || !option.belongs_to(subcommand))
       continue;
-    auto values = option.environment == "RLOCK_REDIS" ? redis_from_environment() : variable_of(option);
+    auto values = option.name == "redis" ? redis_from_environment() : variable_of(option);
     // A password in the environment outranks a file's password file.
-    const bool silences = option.environment == "RLOCK_PASSWORD_FILE" && password_from_environment();
+    const bool silences = option.name == "password-file" && password_from_environment();
     if (!values.empty() || silences)
       layer.push_back({&option, std::move(values)});
   }
   return layer;
+}
+
+void check_consistency(const Layer& layer) {
+  for (auto given = layer.begin(); given != layer.end(); ++given) {
+    const Value& value = given->values.back();
+    if (given->values.size() > 1 && !given->option->may_repeat())
+      throw Error{value.fault, fmt::format("{} is given twice", value.origin)};
+    const auto rival =
+        std::find_if(layer.begin(), given, [&](const Given& other) { return contradict(other, *given); });
+    if (rival != given)
+      throw Error{value.fault, fmt::format("{} and --{}: choose one", value.origin, rival->option->name)};
+  }
 }
 
 Settings merge(std::span<const Layer> layers) {
@@ -90,7 +142,11 @@ Settings merge(std::span<const Layer> layers) {
     for (const Given& given : layers[i]) {
       if (is_overridden(given, layers.subspan(i + 1)))
         continue;
-      for (const Value& value : given.values) given.option->set(settings, value);
+      for (const Value& value : given.values) {
+        given.option->apply(settings, value);
+        if (auto variable = handed_on(*given.option, value))
+          settings.handed_on.push_back(*std::move(variable));
+      }
     }
   }
   return settings;

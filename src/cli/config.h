@@ -22,8 +22,11 @@ using Layer = std::vector<Given>;
 /// RLOCK_REDIS (URLs separated by spaces), then REDIS_URL, and the variable of each option.
 Layer read_environment(Subcommand subcommand);
 
-/// Applies the layers, the weakest first: what a stronger one says of an option, or of one that contradicts it (--wait
-/// and --nonblock), replaces what the weaker ones say. Throws for a value that makes no sense.
+/// Throws for an option that one source gives twice, and for two that contradict each other (--wait and --nonblock).
+void check_consistency(const Layer& layer);
+
+/// Applies the layers, the weakest first: what a stronger one says of an option, or of one that contradicts it,
+/// replaces what the weaker ones say. Throws for a value that makes no sense.
 Settings merge(std::span<const Layer> layers);
 
 /// The password that the environment gives: RLOCK_PASSWORD, then REDISCLI_AUTH.

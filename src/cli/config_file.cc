@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/word.h"
 #include "cli/help.h"
+#include "cli/suggest.h"
 
 namespace rlock::cli {
 namespace {
@@ -25,20 +26,21 @@ constexpr std::size_t longest_file = 64UL * 1024;
   throw Error{ExitCode::config, fmt::format("{}: {}", place, redis::mask_password(why))};
 }
 
+std::vector<std::string_view> option_names() {
+  std::vector<std::string_view> names;
+  for (const Option& option : all_options()) {
+    if (option.set != nullptr)
+      names.push_back(option.name);
+  }
+  return names;
+}
+
 std::string_view trim(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
   const auto first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos)
     return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-const Option* find_by_name(std::string_view name) {
-  for (const Option& option : all_options()) {
-    if (option.long_name().substr(2) == name && name != "config")
-      return &option;
-  }
-  return nullptr;
 }
 
 /// Reads one file's lines from top to bottom.
@@ -64,9 +66,11 @@ class Parser {
   std::string place() const { return fmt::format("{}:{}", file_, number_); }
 
   void begin_section(std::string_view text) {
-    section_ = text.ends_with(']') ? find_verb(trim(text.substr(1, text.size() - 2))) : nullptr;
+    const std::string_view name = text.ends_with(']') ? trim(text.substr(1, text.size() - 2)) : "";
+    section_ = find_verb(name);
     if (section_ == nullptr)
-      refuse(place(), fmt::format("unknown section '{}'; write [run], or another subcommand", text));
+      refuse(place(),
+             fmt::format("unknown section '{}'; write [run], or another subcommand{}", text, suggest_verb(name)));
   }
 
   void take_option(std::string_view text) {
@@ -74,9 +78,9 @@ class Parser {
     if (equals == std::string_view::npos)
       refuse(place(), fmt::format("'{}' is neither `option = value` nor `[subcommand]`", text));
     const std::string_view name = trim(text.substr(0, equals));
-    const Option* option = find_by_name(name);
-    if (option == nullptr)
-      refuse(place(), fmt::format("unknown option '{}'", name));
+    const Option* option = find_option(name);
+    if (option == nullptr || option->set == nullptr)
+      refuse(place(), fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names())));
     if (section_ != nullptr && !option->belongs_to(section_->subcommand))
       refuse(place(), fmt::format("{} is no option of {}", name, section_->name));
     take_value(*option,
@@ -87,7 +91,7 @@ class Parser {
 
   void take_value(const Option& option, Value value) {
     Settings scratch;
-    option.set(scratch, value);
+    option.apply(scratch, value);
     check_repetition(option);
     if (!option.belongs_to(reader_) || (section_ != nullptr && section_->subcommand != reader_))
       return;
@@ -100,8 +104,8 @@ class Parser {
   /// Of two values one would be forgotten silently; only servers may be several.
   void check_repetition(const Option& option) {
     const std::pair seen{section_, &option};
-    if (option.long_name() != "--redis" && std::find(seen_.begin(), seen_.end(), seen) != seen_.end())
-      refuse(place(), fmt::format("{} is given twice", option.long_name().substr(2)));
+    if (!option.may_repeat() && std::find(seen_.begin(), seen_.end(), seen) != seen_.end())
+      refuse(place(), fmt::format("{} is given twice", option.name));
     seen_.push_back(seen);
   }
 
@@ -132,7 +136,7 @@ bool has_password(const std::vector<Layer>& layers) {
   const auto secret = [](const Value& v) { return redis::mask_password(v.text) != v.text; };
   return std::any_of(layers.begin(), layers.end(), [&](const Layer& layer) {
     return std::any_of(layer.begin(), layer.end(), [&](const Given& given) {
-      return given.option->long_name() == "--redis" && std::any_of(given.values.begin(), given.values.end(), secret);
+      return given.option->name == "redis" && std::any_of(given.values.begin(), given.values.end(), secret);
     });
   });
 }
@@ -160,7 +164,9 @@ std::vector<Layer> parse_config(std::string_view text, const std::string& file, 
     refuse(file, "not a text file");
   Parser parser{file, subcommand};
   while (!text.empty()) parser.line(take_word(text, '\n'));
-  return parser.take_layers();
+  std::vector<Layer> layers = parser.take_layers();
+  for (const Layer& layer : layers) check_consistency(layer);
+  return layers;
 }
 
 FileLayers read_config_files(const std::optional<std::string>& chosen, Subcommand subcommand) {

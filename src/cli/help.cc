@@ -4,26 +4,120 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
+#include "base/word.h"
 #include "cli/options.h"
+#include "cli/suggest.h"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<Verb, 6> verbs{{
-    {"run", Subcommand::run, "run --key K [OPTION...] -- COMMAND [ARG...]", "Run a command while holding a lock"},
-    {"acquire", Subcommand::acquire, "acquire --key K [--hold-pid PID] [OPTION...]", "Take a lock and print its token"},
-    {"renew", Subcommand::renew, "renew [--key K] [--token T] [--ttl D]", "Extend a lease"},
-    {"release", Subcommand::release, "release [--key K] [--token T | --force [--fence N]]", "Give a lock up"},
-    {"status", Subcommand::status, "status [KEY...] [--json] [--watch]", "Who holds what, and who waits"},
-    {"check", Subcommand::check, "check [--json]", "Whether this Redis can be trusted with locks"},
+constexpr std::size_t screen = 80;
+constexpr std::size_t help_column = 30;
+
+constexpr std::array<Verb, 7> verbs{{
+    {"run",
+     Subcommand::run,
+     "run --key K [OPTION...] -- COMMAND [ARG...]",
+     "Run a command while holding a lock",
+     "  rlock run -k backup -n -E 0 -- backup.sh --full\n"
+     "  rlock run -k deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
+     "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD."},
+    {"acquire",
+     Subcommand::acquire,
+     "acquire --key K [--hold-pid PID] [--output FORMAT] [OPTION...]",
+     "Take a lock and print its token",
+     "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
+     "  eval \"$(rlock acquire migration --ttl 10m --output shell)\" || exit\n",
+     ""},
+    {"renew",
+     Subcommand::renew,
+     "renew [--key K] [--token T] [--ttl D]",
+     "Extend the lease of a lock that acquire took",
+     "  rlock renew --ttl 10m || exit\n",
+     "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+    {"release",
+     Subcommand::release,
+     "release [--key K] [--token T | --force [--now] [--fence N] [-w D]]",
+     "Give a lock up, or make its holder give it up",
+     "  trap 'rlock release' EXIT\n"
+     "  rlock release backup --force -w 1m\n",
+     "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+    {"status",
+     Subcommand::status,
+     "status [KEY|GLOB...] [--json | --prometheus] [--watch]",
+     "Who holds what, and who waits",
+     "  rlock status 'deploy-*'\n"
+     "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
+     "NO_COLOR turns colours off."},
+    {"log",
+     Subcommand::log,
+     "log [KEY|GLOB...] [-n N] [--since D] [--json | --timeline]",
+     "Who held what, for how long, and how it ended",
+     "  rlock log backup --since 7d\n"
+     "  rlock log --timeline\n",
+     "NO_COLOR turns colours off."},
+    {"check",
+     Subcommand::check,
+     "check [--json]",
+     "Whether this Redis can be trusted with locks",
+     "  rlock check --redis rediss://db1:6380\n",
+     "NO_COLOR turns colours off."},
 }};
+
+/// Words of `text` in lines that end before the screen does; each but the first begins at `column`.
+std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view word = take_word(text);
+    if (at > column && at + 1 + word.size() >= screen) {
+      out += "\n" + std::string(column, ' ');
+      at = column;
+    } else if (at > column) {
+      out += ' ';
+      ++at;
+    }
+    out += word;
+    at += word.size();
+  }
+  return out + "\n";
+}
+
+std::string names(const Option& option) {
+  const std::string letter = option.letter != '\0' ? fmt::format("-{}, ", option.letter) : "    ";
+  return fmt::format("{}--{}{}{}", letter, option.name, option.is_flag() ? "" : " ", option.value);
+}
+
+std::string describe(const Option& option) {
+  std::string out = fmt::format("  {:<{}}", names(option), help_column - 2);
+  if (out.size() > help_column || out.back() != ' ')
+    out += "\n" + std::string(help_column, ' ');
+  return out + wrap(option.help, help_column, help_column);
+}
+
+std::string variables(const Verb& verb) {
+  std::string list;
+  for (const Option& option : all_options()) {
+    if (option.belongs_to(verb.subcommand) && !option.environment.empty())
+      list += fmt::format("{} ", option.environment);
+  }
+  list += "REDIS_URL RLOCK_PASSWORD REDISCLI_AUTH";
+  const std::string own = verb.environment.empty() ? "" : "  " + wrap(verb.environment, 2, 2);
+  return "\nEnvironment:\n  " + wrap(list, 2, 2) + own;
+}
 
 }  // namespace
 
 const Verb* find_verb(std::string_view word) {
   const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& v) { return v.name == word; });
   return found == verbs.end() ? nullptr : &*found;
+}
+
+std::string suggest_verb(std::string_view word) {
+  std::vector<std::string_view> known{"help"};
+  for (const Verb& verb : verbs) known.push_back(verb.name);
+  return did_you_mean(word, known);
 }
 
 std::string usage() {
@@ -37,18 +131,14 @@ std::string usage() {
 std::string help(const Verb& verb) {
   std::string text = fmt::format("Usage: rlock {}\n{}.\n\nOptions:\n", verb.synopsis, verb.purpose);
   for (const Option& option : all_options()) {
-    if (!option.belongs_to(verb.subcommand))
-      continue;
-    const auto comma = option.names.find(',');
-    const bool has_short = comma != std::string_view::npos;
-    std::string names = has_short ? fmt::format("{}, ", option.names.substr(0, comma)) : "    ";
-    names += option.long_name();
-    if (!option.is_flag())
-      names += fmt::format(" {}", option.value);
-    text += fmt::format("  {:<30} {}\n", names, option.help);
+    if (option.belongs_to(verb.subcommand))
+      text += describe(option);
   }
-  text += fmt::format("  {:<30} {}\n", "-h, --help", "Show this");
-  return text + "\nD is a duration: 30, 1.5s, 250ms, 10m, 2h, 7d. rlock(1) explains the rest.\n";
+  return fmt::format("{}\nExample:\n{}{}\n{}",
+                     text,
+                     verb.example,
+                     variables(verb),
+                     "D is a duration: 30, 1.5s, 250ms, 10m, 1h30m, 7d. rlock(1) explains the rest.\n");
 }
 
 }  // namespace rlock::cli

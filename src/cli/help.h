@@ -13,15 +13,20 @@ struct Verb {
   Subcommand subcommand;
   std::string_view synopsis;
   std::string_view purpose;
+  std::string_view example;      // a few lines, indented
+  std::string_view environment;  // the variables that it reads besides those of the connection
 };
 
 /// nullptr for what is no subcommand.
 const Verb* find_verb(std::string_view word);
 
+/// "; did you mean WORD?", or nothing.
+std::string suggest_verb(std::string_view word);
+
 /// All of them, in short: `rlock --help`.
 std::string usage();
 
-/// `rlock SUBCOMMAND --help`.
+/// `rlock SUBCOMMAND --help`. No line is wider than 80 columns.
 std::string help(const Verb& verb);
 
 }  // namespace rlock::cli

@@ -2,317 +2,282 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/error.h"
 #include "base/signals.h"
+#include "base/word.h"
 
 namespace rlock::cli {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+constexpr unsigned run = static_cast<unsigned>(Subcommand::run);
+constexpr unsigned acquire = static_cast<unsigned>(Subcommand::acquire);
+constexpr unsigned renew = static_cast<unsigned>(Subcommand::renew);
+constexpr unsigned release = static_cast<unsigned>(Subcommand::release);
+constexpr unsigned status = static_cast<unsigned>(Subcommand::status);
+constexpr unsigned history = static_cast<unsigned>(Subcommand::log);
+constexpr unsigned check = static_cast<unsigned>(Subcommand::check);
+constexpr unsigned takers = run | acquire;
+constexpr unsigned with_key = takers | renew | release | status | history;
+constexpr unsigned every = with_key | check;
 
-constexpr unsigned run_only = static_cast<unsigned>(Subcommand::run);
-constexpr unsigned acquire_only = static_cast<unsigned>(Subcommand::acquire);
-constexpr unsigned renew_only = static_cast<unsigned>(Subcommand::renew);
-constexpr unsigned release_only = static_cast<unsigned>(Subcommand::release);
-constexpr unsigned status_only = static_cast<unsigned>(Subcommand::status);
-constexpr unsigned check_only = static_cast<unsigned>(Subcommand::check);
-constexpr unsigned takers = run_only | acquire_only;
-constexpr unsigned single_key = takers | renew_only | release_only;
-constexpr unsigned every = single_key | status_only | check_only;
+// In milliseconds.
+constexpr long long second = 1000;
+constexpr long long day = 24 * 3600 * second;
+constexpr long long shortest_ttl = 500;
+constexpr long long longest_ttl = 7 * day;
+constexpr long long years = 3650 * day;
 
-constexpr milliseconds shortest_ttl{500};
-constexpr hours longest_ttl{7 * 24};
+/// The setting that a path of members leads to: &Settings::tls, &TlsOptions::ca.
+template <auto... path>
+auto& at(Settings& settings) {
+  return (settings.*....*path);
+}
+
+template <auto... path>
+void flag(Settings& s, const Value& v) {
+  at<path...>(s) = v.flag();
+}
+
+template <auto... path>
+void text(Settings& s, const Value& v) {
+  at<path...>(s) = v.words();
+}
+
+template <long long low, long long high, auto... path>
+void number(Settings& s, const Value& v) {
+  at<path...>(s) = static_cast<int>(v.number(low, high));
+}
+
+template <long long low, long long high, auto... path>
+void duration(Settings& s, const Value& v) {
+  at<path...>(s) = v.duration(Milliseconds{low}, Milliseconds{high});
+}
+
+/// The enumerators stand in the order of the words.
+template <auto member>
+void choice(Settings& s, const Value& v) {
+  auto& chosen = s.*member;
+  chosen = static_cast<std::remove_reference_t<decltype(chosen)>>(v.index);
+}
+
+template <Verbosity verbosity>
+void verbose(Settings& s, const Value& v) {
+  if (v.flag())
+    s.verbosity = verbosity;
+}
 
 void add_redis(Settings& s, const Value& v) {
   try {
     s.redis.push_back(redis::parse_address(v.text));
+    s.redis_origin = v.origin;
   } catch (const Error& error) {
     throw Error{v.fault, fmt::format("{}: {}", v.origin, error.what())};
   }
 }
 
+void set_key(Settings& s, const Value& v) { s.keys = {v.text}; }
+
+void set_timeout(Settings& s, const Value& v) {
+  s.timeout =
+      v.duration(Milliseconds{1}, Milliseconds{60 * second}, "; it is for one answer: see --max-runtime and --wait");
+}
+
 void set_token(Settings& s, const Value& v) {
+  s.token_from_stdin = v.text == "-";
+  if (s.token_from_stdin)
+    return;
   s.token = lock::Token::parse(v.text);
   if (!s.token)
     v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // not shown: it is a secret
 }
 
 void set_replicas(Settings& s, const Value& v) {
-  const auto colon = v.text.find(':');
-  const Value count{.text = v.text.substr(0, colon), .origin = v.origin, .fault = v.fault};
-  lock::Replicas replicas{.count = static_cast<int>(count.number(1, 1000))};
-  if (colon != std::string::npos) {
-    const Value limit{.text = v.text.substr(colon + 1), .origin = v.origin, .fault = v.fault};
-    replicas.limit = limit.duration(milliseconds{1}, seconds{60});
+  std::string_view rest = v.text;
+  Value part = v;
+  part.text = take_word(rest, ':');
+  lock::Replicas replicas{.count = static_cast<int>(part.number(1, 1000))};
+  if (v.text.find(':') != std::string::npos) {
+    part.text = rest;
+    replicas.limit = part.duration(Milliseconds{1}, Milliseconds{60 * second});
   }
   s.replicas = replicas;
+}
+
+void set_once(Settings& s, const Value& v) {
+  constexpr std::size_t longest_id = 128;
+  if (v.text.empty() || v.text.size() > longest_id)
+    v.refuse(fmt::format("{} bytes long; an ID has 1 to {}", v.text.size(), longest_id));
+  s.once = v.text;
 }
 
 void set_signal(Settings& s, const Value& v) {
   const auto number = parse_signal(v.text);
   if (!number)
-    v.refuse(fmt::format("no such signal: '{}'", v.text));
+    v.refuse_word(common_signals);
   s.first_signal = *number;
 }
 
-void set_on_lost(Settings& s, const Value& v) {
-  if (v.text != "kill" && v.text != "warn")
-    v.refuse("write kill or warn");
-  s.on_lost = v.text == "kill" ? run::OnLost::kill : run::OnLost::warn;
-}
+void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
 
-void set_at_end(Settings& s, const Value& v) {
-  if (v.text == "leave") {
-    s.at_end = run::AtEnd::leave;
-  } else if (v.text == "wait") {
-    s.at_end = run::AtEnd::wait;
-  } else if (v.text == "kill") {
-    s.at_end = run::AtEnd::kill;
-  } else {
-    v.refuse("write leave, wait or kill");
-  }
-}
+void set_fence(Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, 1LL << 53))}; }
 
-void set_output(Settings& s, const Value& v) {
-  if (v.text == "token") {
-    s.output = Output::token;
-  } else if (v.text == "shell") {
-    s.output = Output::shell;
-  } else if (v.text == "json") {
-    s.output = Output::json;
-  } else {
-    v.refuse("write token, shell or json");
-  }
-}
+using S = Settings;
+using Tls = redis::TlsOptions;
 
+// clang-format off
 constexpr Option options[] = {
-    {"-k,--key",
-     "K",
-     single_key | status_only,
-     "",
-     "Name of the lock",
-     [](Settings& s, const Value& v) { s.keys = {v.text}; }},
-    {"-t,--ttl",
-     "D",
-     takers | renew_only,
-     "",
-     "Lease: the lock is free after at most this if the holder's machine dies [30s]",
-     [](Settings& s, const Value& v) { s.ttl = v.duration(shortest_ttl, longest_ttl); }},
-    {"-n,--nonblock",
-     "",
-     takers,
-     "",
-     "Fail at once if the lock is held",
-     [](Settings& s, const Value& v) { s.nonblock = v.flag(); }},
-    {"-w,--wait",
-     "D",
-     takers,
-     "",
-     "Give up after D [wait for ever]",
-     [](Settings& s, const Value& v) { s.wait = v.duration(); }},
-    {"-E,--conflict-exit-code",
-     "N",
-     takers,
-     "",
-     "Exit status when the lock was not acquired [75]",
-     [](Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }},
-    {"-x,--exclusive",
-     "",
-     takers,
-     "",
-     "Hold it alone: a writer (the default)",
-     [](Settings& s, const Value& v) { s.exclusive = v.flag(); }},
-    {"-s,--shared",
-     "",
-     takers,
-     "",
-     "Share it with other readers",
-     [](Settings& s, const Value& v) { s.shared = v.flag(); }},
-    {"--slots",
-     "N",
-     takers,
-     "",
-     "At most N holders at a time [1]",
-     [](Settings& s, const Value& v) { s.slots = static_cast<int>(v.number(1, 100'000)); }},
-    {"--min-hold",
-     "D",
-     takers,
-     "",
-     "The lock stays taken until D after it was acquired [0]",
-     [](Settings& s, const Value& v) { s.min_hold = v.duration(milliseconds{0}, longest_ttl); }},
-    {"--replicas", "N[:D]", takers, "", "Not acquired unless N replicas have it within D [1s]", set_replicas},
-    {"--holder",
-     "NAME",
-     takers,
-     "",
-     "Who holds it, for status [user@host]",
-     [](Settings& s, const Value& v) { s.holder = v.words(); }},
-    {"--note", "TEXT", takers, "", "Why, for status", [](Settings& s, const Value& v) { s.note = v.words(); }},
+  {'k', "key",                  "K",                 with_key, "",
+   "Name of the lock", set_key},
+  {'t', "ttl",                  "D",                 takers | renew, "",
+   "Lease: free after at most this if the holder's machine dies [30s]", duration<shortest_ttl, longest_ttl, &S::ttl>},
+  {'n', "nonblock",             "",                  takers, "",
+   "Fail at once if the lock is held", flag<&S::nonblock>},
+  {'w', "wait",                 "D",                 takers | release, "",
+   "Give up after D [wait for ever]", duration<0, years, &S::wait>},
+  {'E', "conflict-exit-code",   "N",                 takers, "",
+   "Exit status when it was not acquired [75]", set_conflict},
+  {'x', "exclusive",            "",                  takers, "",
+   "Hold it alone: a writer (the default)", flag<&S::exclusive>},
+  {'s', "shared",               "",                  takers, "",
+   "Share it with other readers", flag<&S::shared>},
+  {0,   "slots",                "N",                 takers, "",
+   "At most N holders at a time [1]", number<1, 100'000, &S::slots>},
+  {0,   "max-waiting",          "N",                 takers, "",
+   "Not acquired if N wait already", number<0, 1'000'000, &S::max_waiting>},
+  {0,   "latest",               "",                  takers, "",
+   "Of those who wait with it only the newest stays", flag<&S::latest>},
+  {0,   "replace",              "",                  run, "",
+   "As --latest, and evict a holder that has --replace too", flag<&S::replace>},
+  {0,   "min-hold",             "D",                 takers, "",
+   "It stays taken until D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
+  {0,   "replicas",             "N[:D]",             takers, "",
+   "Not acquired unless N replicas have it within D [1s]", set_replicas},
+  {0,   "holder",               "NAME",              takers, "",
+   "Who holds it, for status [user@host]", text<&S::holder>},
+  {0,   "note",                 "TEXT",              takers, "",
+   "Why, for status", text<&S::note>},
+  {0,   "no-command",           "",                  takers,           "RLOCK_NO_COMMAND",
+   "Tell Redis the program's name, not its arguments", flag<&S::no_command>},
 
-    {"--renew-every",
-     "D",
-     run_only,
-     "",
-     "Time between renewals [a third of --ttl]",
-     [](Settings& s, const Value& v) { s.renew_every = v.duration(milliseconds{10}, longest_ttl); }},
-    {"--kill-after",
-     "D",
-     run_only,
-     "",
-     "Time between the first signal and KILL [5s or a quarter of --ttl]",
-     [](Settings& s, const Value& v) { s.kill_after = v.duration(milliseconds{0}, longest_ttl); }},
-    {"--signal",
-     "SIG",
-     takers,
-     "",
-     "First signal to a command, or the PID held for, that must stop [TERM]",
-     set_signal},
-    {"--on-lost", "kill|warn", run_only, "", "What to do when the lease can no longer be kept [kill]", set_on_lost},
-    {"--at-end",
-     "leave|wait|kill",
-     run_only,
-     "",
-     "What of the processes that a command leaves behind [leave]",
-     set_at_end},
-    {"--max-runtime",
-     "D",
-     run_only,
-     "",
-     "Stop the command D after its start; exit 124",
-     [](Settings& s, const Value& v) { s.max_runtime = v.duration(milliseconds{1}, hours{24 * 3650}); }},
+  {0,   "renew-every",          "D",                 run, "",
+   "Time between renewals [a third of --ttl]", duration<10, longest_ttl, &S::renew_every>},
+  {0,   "kill-after",           "D",                 run, "",
+   "From the first signal to KILL [5s or a quarter of --ttl]", duration<0, longest_ttl, &S::kill_after>},
+  {0,   "signal",               "SIG",               takers, "",
+   "First signal to a command, or the PID held for, that must stop [TERM]", set_signal},
+  {0,   "on-lost",              "kill|warn",         run, "",
+   "When the lease can no longer be kept [kill]", choice<&S::on_lost>},
+  {0,   "at-end",               "leave|wait|kill",   run, "",
+   "What of the processes that a command leaves behind [leave]", choice<&S::at_end>},
+  {0,   "max-runtime",          "D",                 run, "",
+   "Stop the command D after its start; exit 124", duration<1, years, &S::max_runtime>},
+  {0,   "once",                 "ID",                run, "",
+   "Do nothing if the last run that ended with 0 had this ID", set_once},
+  {0,   "once-per",             "D",                 run, "",
+   "Nor if one was granted less than D ago", duration<1, 30 * day, &S::once_per>},
+  {0,   "report",               "FILE",              run, "",
+   "Say how it ended: a JSON object, written at the end", text<&S::report>},
 
-    {"--report",
-     "FILE",
-     run_only,
-     "",
-     "Say how it ended: a JSON object, written when run ends",
-     [](Settings& s, const Value& v) { s.report = v.words(); }},
+  {0,   "output",               "token|shell|json",  acquire, "",
+   "What to print [token]", choice<&S::output>},
+  {0,   "hold-pid",             "PID",               acquire, "",
+   "Renew in the background until PID ends, then release", number<1, 4'194'304, &S::hold_pid>},
+  {0,   "token",                "T",                 renew | release, "",
+   "The token that acquire printed; - reads it from stdin [RLOCK_TOKEN]", set_token},
+  {0,   "force",                "",                  release, "",
+   "Make whoever holds it give it up, and wait for that", flag<&S::force>},
+  {0,   "now",                  "",                  release, "",
+   "With --force: break it at once, a command may run on", flag<&S::now>},
+  {0,   "fence",                "N",                 release, "",
+   "With --force: only if that acquisition holds it", set_fence},
+  {0,   "json",                 "",                  status | history | check, "",
+   "JSON on one line instead of a table", flag<&S::json>},
+  {0,   "prometheus",           "",                  status, "",
+   "Metrics in Prometheus' text format", flag<&S::prometheus>},
+  {0,   "watch",                "",                  status, "",
+   "Show it again each second, until interrupted", flag<&S::watch>},
+  {'n', "lines",                "N",                 history, "",
+   "The newest N of each lock [20]", number<0, 100'000, &S::lines>},
+  {0,   "since",                "D",                 history, "",
+   "What ended less than D ago", duration<1, years, &S::since>},
+  {0,   "timeline",             "",                  history, "",
+   "Draw them, a lane for each lock [--since 24h]", flag<&S::timeline>},
 
-    {"--output", "token|shell|json", acquire_only, "", "What to print [token]", set_output},
-    {"--hold-pid",
-     "PID",
-     acquire_only,
-     "",
-     "Renew in the background until process PID ends, then release",
-     [](Settings& s, const Value& v) { s.hold_pid = static_cast<int>(v.number(1, 4'194'304)); }},
-    {"--token", "T", renew_only | release_only, "", "The token that acquire printed [RLOCK_TOKEN]", set_token},
-    {"--force",
-     "",
-     release_only,
-     "",
-     "Break the lock whoever holds it",
-     [](Settings& s, const Value& v) { s.force = v.flag(); }},
-    {"--fence",
-     "N",
-     release_only,
-     "",
-     "With --force: only if that acquisition still holds it",
-     [](Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, 1LL << 53))}; }},
-    {"--json",
-     "",
-     status_only | check_only,
-     "",
-     "JSON on one line instead of a table",
-     [](Settings& s, const Value& v) { s.json = v.flag(); }},
-    {"--watch",
-     "",
-     status_only,
-     "",
-     "Show it again each second, until interrupted",
-     [](Settings& s, const Value& v) { s.watch = v.flag(); }},
-
-    {"-r,--redis", "URL", every, "RLOCK_REDIS", "Which Redis [redis://127.0.0.1:6379/0]", add_redis},
-    {"--username",
-     "NAME",
-     every,
-     "RLOCK_USERNAME",
-     "User to authenticate as",
-     [](Settings& s, const Value& v) { s.username = v.words(); }},
-    {"--password-file",
-     "FILE",
-     every,
-     "RLOCK_PASSWORD_FILE",
-     "File whose first line is the password",
-     [](Settings& s, const Value& v) { s.password_file = v.words(); }},
-    {"--cacert",
-     "FILE",
-     every,
-     "RLOCK_CACERT",
-     "CA for rediss://: a file or a hashed directory [the system's]",
-     [](Settings& s, const Value& v) { s.tls.ca = v.words(); }},
-    {"--cert",
-     "FILE",
-     every,
-     "RLOCK_CERT",
-     "Our certificate for rediss://",
-     [](Settings& s, const Value& v) { s.tls.certificate = v.words(); }},
-    {"--tls-key",
-     "FILE",
-     every,
-     "RLOCK_TLS_KEY",
-     "Its key [in the same file]",
-     [](Settings& s, const Value& v) { s.tls.key = v.words(); }},
-    {"--tls-server-name",
-     "NAME",
-     every,
-     "RLOCK_TLS_SERVER_NAME",
-     "Name in the server's certificate [the host]",
-     [](Settings& s, const Value& v) { s.tls.server_name = v.words(); }},
-    {"--insecure",
-     "",
-     every,
-     "RLOCK_INSECURE",
-     "Do not verify the server's certificate",
-     [](Settings& s, const Value& v) { s.tls.insecure = v.flag(); }},
-    {"--prefix",
-     "P",
-     every,
-     "RLOCK_PREFIX",
-     "Put before every key name [rlock:]",
-     [](Settings& s, const Value& v) { s.prefix = v.words(); }},
-    {"--timeout",
-     "D",
-     every,
-     "RLOCK_TIMEOUT",
-     "Longest wait for one answer of one server [2s]",
-     [](Settings& s, const Value& v) {
-       s.timeout = v.duration(milliseconds{1}, seconds{60}, "; it is for one answer: see --max-runtime and --wait");
-     }},
-    {"--max-lease",
-     "D",
-     every,
-     "RLOCK_MAX_LEASE",
-     "Several --redis: the longest lease anybody uses with them [60s]",
-     [](Settings& s, const Value& v) { s.max_lease = v.duration(shortest_ttl, longest_ttl); }},
-    {"--config",
-     "FILE",
-     every,
-     "RLOCK_CONFIG",
-     "Configuration file [/etc/rlock.conf, then ~/.config/rlock.conf]",
-     [](Settings& s, const Value& v) { s.config = v.words(); }},
-    {"-q,--quiet",
-     "",
-     every,
-     "",
-     "Errors only",
-     [](Settings& s, const Value& v) {
-       if (v.flag())
-         s.verbosity = Verbosity::quiet;
-     }},
-    {"-v,--verbose",
-     "",
-     every,
-     "",
-     "Every step on stderr",
-     [](Settings& s, const Value& v) {
-       if (v.flag())
-         s.verbosity = Verbosity::verbose;
-     }},
+  {'r', "redis",                "URL",               every,            "RLOCK_REDIS",
+   "Which Redis [redis://127.0.0.1:6379/0]; several: a quorum", add_redis},
+  {0,   "username",             "NAME",              every,            "RLOCK_USERNAME",
+   "User to authenticate as", text<&S::username>},
+  {0,   "password-file",        "FILE",              every,            "RLOCK_PASSWORD_FILE",
+   "File whose first line is the password", text<&S::password_file>},
+  {0,   "cacert",               "FILE",              every,            "RLOCK_CACERT",
+   "CA for rediss://: a file or a hashed directory [the system's]", text<&S::tls, &Tls::ca>},
+  {0,   "cert",                 "FILE",              every,            "RLOCK_CERT",
+   "Our certificate for rediss://", text<&S::tls, &Tls::certificate>},
+  {0,   "tls-key",              "FILE",              every,            "RLOCK_TLS_KEY",
+   "Its key [in the same file]", text<&S::tls, &Tls::key>},
+  {0,   "tls-server-name",      "NAME",              every,            "RLOCK_TLS_SERVER_NAME",
+   "Name in the server's certificate [the host]", text<&S::tls, &Tls::server_name>},
+  {0,   "insecure",             "",                  every,            "RLOCK_INSECURE",
+   "Do not verify the server's certificate", flag<&S::tls, &Tls::insecure>},
+  {0,   "prefix",               "P",                 every,            "RLOCK_PREFIX",
+   "Put before every key name [rlock:]", text<&S::prefix>},
+  {0,   "timeout",              "D",                 every,            "RLOCK_TIMEOUT",
+   "Longest wait for one answer of one server [2s]", set_timeout},
+  {0,   "max-lease",            "D",                 every,            "RLOCK_MAX_LEASE",
+   "Of a quorum: the longest lease anybody uses [60s]", duration<shortest_ttl, longest_ttl, &S::max_lease>},
+  {0,   "config",               "FILE",              every,            "RLOCK_CONFIG",
+   "Configuration file [/etc/rlock.conf, ~/.config/rlock.conf]", nullptr},
+  {'q', "quiet",                "",                  every, "",
+   "Errors only", verbose<Verbosity::quiet>},
+  {'v', "verbose",              "",                  every, "",
+   "Every step on stderr", verbose<Verbosity::verbose>},
+  {'h', "help",                 "",                  every, "",
+   "Show this", nullptr},
+  {'V', "version",              "",                  0, "",
+   "Show the version", nullptr},
 };
+// clang-format on
 
 }  // namespace
 
+std::vector<std::string_view> Option::words() const {
+  std::vector<std::string_view> out;
+  std::string_view rest = value.find('|') == std::string_view::npos ? "" : value;
+  while (!rest.empty()) out.push_back(take_word(rest, '|'));
+  return out;
+}
+
+void Option::apply(Settings& settings, const Value& given) const {
+  if (set == nullptr)
+    return;
+  Value value_read = given;
+  if (const auto choices = words(); !choices.empty()) {
+    const auto chosen = std::find(choices.begin(), choices.end(), given.text);
+    if (chosen == choices.end())
+      given.refuse_word(choices);
+    value_read.index = static_cast<int>(chosen - choices.begin());
+  }
+  set(settings, value_read);
+}
+
 std::span<const Option> all_options() { return options; }
+
+const Option* find_option(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(options), std::end(options), [&](const Option& o) { return o.name == name; });
+  return found == std::end(options) ? nullptr : found;
+}
+
+const Option* find_option(char letter, std::optional<Subcommand> subcommand) {
+  const Option* found = nullptr;
+  for (const Option& option : options) {
+    const bool better = found == nullptr || (subcommand && option.belongs_to(*subcommand));
+    if (option.letter == letter && letter != '\0' && better)
+      found = &option;
+  }
+  return found;
+}
 
 }  // namespace rlock::cli

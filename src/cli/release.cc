@@ -48,10 +48,14 @@ int force(const Settings& settings, const lock::LockName& name, lock::Lock& lock
 }
 
 void check_options(const Settings& settings) {
-  if (settings.force && settings.token)
-    throw Error{ExitCode::usage, "--force and --token: choose one"};
-  if (settings.fence && !settings.force)
-    throw Error{ExitCode::usage, "--fence goes with --force"};
+  if (settings.force)
+    return;
+  for (const auto& [given, option] : {std::pair{settings.fence.has_value(), "--fence"},
+                                      std::pair{settings.now, "--now"},
+                                      std::pair{settings.wait.has_value(), "--wait"}}) {
+    if (given)
+      throw Error{ExitCode::usage, fmt::format("{} goes with --force", option)};
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/word.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "run/child.h"
 #include "run/keeper.h"
@@ -22,50 +23,33 @@ namespace rlock::cli {
 namespace {
 
 /// Not passed on as they are: of an enclosing run, or given anew below, or secret.
-constexpr std::array<std::string_view, 18> replaced{"RLOCK_KEY=",
-                                                    "RLOCK_TOKEN=",
-                                                    "RLOCK_FENCE=",
-                                                    "RLOCK_HELD=",
-                                                    "RLOCK_TTL_MS=",
-                                                    "RLOCK_SLOT=",
-                                                    "RLOCK_PASSWORD=",
-                                                    "RLOCK_REDIS=",
-                                                    "RLOCK_PREFIX=",
-                                                    "RLOCK_CONFIG=",
-                                                    "RLOCK_PASSWORD_FILE=",
-                                                    "RLOCK_CACERT=",
-                                                    "RLOCK_MAX_LEASE=",
-                                                    "RLOCK_TLS_KEY=",
-                                                    "RLOCK_CERT=",
-                                                    "RLOCK_USERNAME=",
-                                                    "RLOCK_INSECURE=",
-                                                    "RLOCK_TLS_SERVER_NAME="};
+constexpr std::array<std::string_view, 8> replaced{"RLOCK_KEY",
+                                                   "RLOCK_TOKEN",
+                                                   "RLOCK_FENCE",
+                                                   "RLOCK_HELD",
+                                                   "RLOCK_TTL_MS",
+                                                   "RLOCK_SLOT",
+                                                   "RLOCK_PASSWORD",
+                                                   "REDISCLI_AUTH"};
+
+bool is_replaced(std::string_view variable) {
+  const auto options = all_options();
+  return std::find(replaced.begin(), replaced.end(), variable) != replaced.end() ||
+         std::any_of(options.begin(), options.end(), [&](const Option& o) { return o.environment == variable; });
+}
 
 /// The environment that the command gets before the lock is known: the caller's without passwords, and the connection.
 std::vector<std::string> command_environment(const Settings& settings, const std::string& urls) {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text{*entry};
-    const auto starts = [text](std::string_view name) { return text.starts_with(name); };
-    if (std::any_of(replaced.begin(), replaced.end(), starts))
-      continue;
-    out.push_back(starts("REDIS_URL=") ? redis::strip_password(text) : std::string{text});
-  }
+  std::vector<std::string> out = settings.handed_on;
   out.push_back("RLOCK_REDIS=" + urls);
   out.push_back("RLOCK_PREFIX=" + settings.prefix);
-  const auto add = [&out](std::string_view name, const std::string& value) {
-    if (!value.empty())
-      out.push_back(fmt::format("{}={}", name, value));
-  };
-  add("RLOCK_CONFIG", settings.config);
-  add("RLOCK_USERNAME", settings.username);
-  add("RLOCK_PASSWORD_FILE", settings.password_file);
-  add("RLOCK_CACERT", settings.tls.ca);
-  add("RLOCK_CERT", settings.tls.certificate);
-  add("RLOCK_TLS_KEY", settings.tls.key);
-  add("RLOCK_TLS_SERVER_NAME", settings.tls.server_name);
-  add("RLOCK_INSECURE", settings.tls.insecure ? "yes" : "");
-  add("RLOCK_MAX_LEASE", fmt::format("{}ms", settings.max_lease.count()));
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text{*entry};
+    const std::string_view variable = text.substr(0, text.find('='));
+    const bool ours = variable.starts_with("RLOCK_") || variable == "REDISCLI_AUTH";
+    if (!ours || !is_replaced(variable))
+      out.push_back(variable == "REDIS_URL" ? redis::strip_password(text) : std::string{text});
+  }
   return out;
 }
 
@@ -97,6 +81,11 @@ std::string join_urls(const std::vector<redis::Server>& servers) {
 /// SIGCHLD ignored, as some callers leave it, would take our children's statuses from us.
 bool reset_sigchld() { return ::signal(SIGCHLD, SIG_DFL) == SIG_IGN; }
 
+lock::Owner describe_run(const Settings& settings, const std::vector<std::string>& command) {
+  return lock::describe_self(
+      settings.holder, settings.note, settings.no_command ? std::vector{command.front()} : command);
+}
+
 run::Plan make_plan(const Settings& settings, std::vector<std::string> command, const std::string& urls) {
   const lock::LeaseTerms lease = lock::plan_lease({.ttl = settings.ttl.value_or(Milliseconds{30'000}),
                                                    .renew_every = settings.renew_every,
@@ -106,14 +95,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
   lock::Patience patience = choose_patience(settings);
   patience.renews = true;
   const std::string held = held_around(settings, urls);
-  const lock::Claim claim{.token = lock::Token::random(),
-                          .level = lock::Level::random(),
-                          .capacity = choose_capacity(settings),
-                          .ttl = lease.ttl,
-                          .min_hold = settings.min_hold,
-                          .replicas = choose_replicas(settings),
-                          .owner = lock::describe_self(settings.holder, settings.note, command).encode(),
-                          .kept = true};
+  const lock::Claim claim = choose_claim(settings, describe_run(settings, command), lease.ttl, true);
   return {.command = {.argv = std::move(command),
                       .environment = command_environment(settings, urls),
                       .first_signal = settings.first_signal,

@@ -60,6 +60,59 @@ void check_members(const std::vector<redis::Address>& addresses) {
   }
 }
 
+/// The first line of standard input, without its end.
+std::optional<std::string> read_line() {
+  constexpr std::size_t longest = 256;
+  std::string line;
+  for (char c = 0; line.size() < longest;) {
+    const ssize_t count = ::read(STDIN_FILENO, &c, 1);  // no byte more: the rest is the script's
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      throw os_error("cannot read the token from standard input", errno);
+    if (count == 0 || c == '\n')
+      break;
+    line += c;
+  }
+  return line;
+}
+
+/// Checks --exclusive, --shared and --slots against each other.
+lock::Capacity choose_capacity(const Settings& settings) {
+  if (settings.shared && settings.exclusive)
+    throw Error{ExitCode::usage, "--shared and --exclusive: choose one"};
+  if (settings.shared && settings.slots)
+    throw Error{ExitCode::usage, "--shared and --slots: choose one"};
+  if (settings.shared)
+    return lock::shared;
+  if (settings.exclusive && settings.slots.value_or(1) != 1) {
+    throw Error{ExitCode::usage, "--exclusive and --slots: choose one"};
+  }
+  if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
+    throw Error{ExitCode::usage, "--slots is for one --redis: majorities of several that each admit so many are more"};
+  return lock::Capacity{settings.slots.value_or(1)};
+}
+
+/// --replicas, which is for one server.
+std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
+  if (settings.replicas && settings.redis.size() > 1)
+    throw Error{ExitCode::usage, "--replicas is for one --redis; of several a majority has the lock anyway"};
+  return settings.replicas;
+}
+
+/// A run that was done once is remembered with the one that held the lock alone.
+void check_once(const Settings& settings) {
+  if (settings.once && settings.once_per)
+    throw Error{ExitCode::usage, "--once and --once-per: choose one"};
+  const bool several = settings.shared || settings.slots;
+  if (several && (settings.once || settings.once_per)) {
+    throw Error{ExitCode::usage,
+                fmt::format("{} and {}: choose one",
+                            settings.once ? "--once" : "--once-per",
+                            settings.shared ? "--shared" : "--slots")};
+  }
+}
+
 }  // namespace
 
 std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits) {
@@ -76,7 +129,7 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
   }
   const bool shown = std::any_of(
       settings.redis.begin(), settings.redis.end(), [](const redis::Address& a) { return a.url != a.bare_url; });
-  if (shown && settings.redis_on_command_line) {
+  if (shown && settings.redis_origin == "--redis") {
     log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   }
   warn_of_exposed_secrets(settings, log);
@@ -95,34 +148,33 @@ lock::LockName choose_lock(const Settings& settings, bool or_environment) {
 lock::Token choose_token(const Settings& settings) {
   if (settings.token)
     return *settings.token;
-  const auto text = from_environment("RLOCK_TOKEN");
+  const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
   if (!text)
     throw Error{ExitCode::usage, "no --token, and no RLOCK_TOKEN"};
   const auto token = lock::Token::parse(*text);
-  if (!token)
-    throw Error{ExitCode::usage, "RLOCK_TOKEN: not a token: 32 hexadecimal digits, as acquire prints it"};
+  if (!token) {
+    throw Error{ExitCode::usage,
+                fmt::format("{}: not a token: 32 hexadecimal digits, as acquire prints it",
+                            settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN")};
+  }
   return *token;
 }
 
-lock::Capacity choose_capacity(const Settings& settings) {
-  if (settings.shared && settings.exclusive)
-    throw Error{ExitCode::usage, "--shared and --exclusive: choose one"};
-  if (settings.shared && settings.slots)
-    throw Error{ExitCode::usage, "--shared and --slots: choose one"};
-  if (settings.shared)
-    return lock::shared;
-  if (settings.exclusive && settings.slots.value_or(1) != 1) {
-    throw Error{ExitCode::usage, "--exclusive and --slots: choose one"};
-  }
-  if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
-    throw Error{ExitCode::usage, "--slots is for one --redis: majorities of several that each admit so many are more"};
-  return lock::Capacity{settings.slots.value_or(1)};
-}
-
-std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
-  if (settings.replicas && settings.redis.size() > 1)
-    throw Error{ExitCode::usage, "--replicas is for one --redis; of several a majority has the lock anyway"};
-  return settings.replicas;
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept) {
+  check_once(settings);
+  return {.token = lock::Token::random(),
+          .level = lock::Level::random(),
+          .capacity = choose_capacity(settings),
+          .ttl = ttl,
+          .min_hold = settings.min_hold,
+          .replicas = choose_replicas(settings),
+          .owner = owner.encode(),
+          .kept = kept,
+          .latest = settings.latest,
+          .replace = settings.replace,
+          .max_waiting = settings.max_waiting,
+          .once = settings.once,
+          .once_per = settings.once_per};
 }
 
 lock::Patience choose_patience(const Settings& settings) {

@@ -21,14 +21,12 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
 /// The one lock that the settings name, or RLOCK_KEY where that is allowed.
 lock::LockName choose_lock(const Settings& settings, bool or_environment);
 
-/// The token of the settings, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is malformed.
+/// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is
+/// malformed.
 lock::Token choose_token(const Settings& settings);
 
-/// Checks --exclusive, --shared and --slots against each other.
-lock::Capacity choose_capacity(const Settings& settings);
-
-/// --replicas, which is for one server.
-std::optional<lock::Replicas> choose_replicas(const Settings& settings);
+/// Who takes the lock that the settings describe, and how it wants it. Checks options against those that they exclude.
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept);
 
 lock::Patience choose_patience(const Settings& settings);
 

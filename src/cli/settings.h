@@ -15,7 +15,7 @@
 
 namespace rlock::cli {
 
-enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, check = 32 };
+enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, log = 32, check = 64 };
 
 enum class Output { token, shell, json };
 
@@ -23,8 +23,7 @@ enum class Output { token, shell, json };
 /// not yet against each other.
 struct Settings {
   std::vector<redis::Address> redis;
-  bool redis_on_command_line = false;
-  std::string config;
+  std::string redis_origin;                // of the last one: "--redis", "RLOCK_REDIS"; empty: it is the default
   std::vector<std::string> exposed_files;  // with a password in them, and others can read them
   std::string username;
   std::string password_file;
@@ -33,9 +32,11 @@ struct Settings {
   Milliseconds timeout{2000};
   Milliseconds max_lease{60'000};
   Verbosity verbosity = Verbosity::normal;
+  std::vector<std::string> handed_on;  // NAME=value: all this but the servers and the prefix, for a nested rlock
 
   std::vector<std::string> keys;
   std::optional<lock::Token> token;
+  bool token_from_stdin = false;
 
   std::optional<Milliseconds> ttl;
   bool nonblock = false;
@@ -45,9 +46,15 @@ struct Settings {
   bool exclusive = false;
   std::optional<int> slots;
   Milliseconds min_hold{0};
+  std::optional<int> max_waiting;
+  bool latest = false;
+  bool replace = false;
+  std::optional<std::string> once;
+  std::optional<Milliseconds> once_per;
   std::optional<lock::Replicas> replicas;
   std::string holder;
   std::string note;
+  bool no_command = false;
 
   std::optional<Milliseconds> renew_every;
   std::optional<Milliseconds> kill_after;
@@ -60,9 +67,14 @@ struct Settings {
   Output output = Output::token;
   std::optional<int> hold_pid;
   bool force = false;
+  bool now = false;  // with force: at once
   std::optional<lock::Fence> fence;
   bool json = false;
+  bool prometheus = false;
   bool watch = false;
+  std::optional<int> lines;  // of the log, for each lock
+  std::optional<Milliseconds> since;
+  bool timeline = false;
 };
 
 /// What main() was asked to do.

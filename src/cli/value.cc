@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "cli/suggest.h"
 #include "redis/address.h"
 
 namespace rlock::cli {
@@ -18,10 +19,14 @@ void Value::refuse(std::string_view why) const {
   throw Error{fault, fmt::format("{}: {}", origin, redis::mask_password(why))};
 }
 
+void Value::refuse_word(std::span<const std::string_view> words) const {
+  refuse(fmt::format("'{}' is none of {}{}", text, fmt::join(words, ", "), did_you_mean(text, words)));
+}
+
 Milliseconds Value::duration() const {
   const auto parsed = parse_duration(text);
   if (!parsed)
-    refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 10m, 2h or 7d", text));
+    refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 1h30m or 7d", text));
   return *parsed;
 }
 

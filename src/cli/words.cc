@@ -1,80 +1,135 @@
 #include "cli/words.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <string_view>
+
+#include "cli/options.h"
 
 namespace rlock::cli {
 namespace {
 
-const Option* find_option(std::string_view word) {
-  const std::string_view name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
-  for (const Option& option : all_options()) {
-    const bool short_match = option.names[1] != '-' && option.names.substr(0, 2) == name;
-    if (short_match || option.long_name() == name)
-      return &option;
-  }
-  return nullptr;
+using Line = std::vector<std::string>;
+
+/// CLI11 would take the next word for a value that is empty: a NUL, which no argument has, stands for it meanwhile.
+constexpr char empty_value = '\0';
+
+std::string with_mark(const std::string& word) {
+  return word.starts_with("--") && word.ends_with('=') ? word + empty_value : word;
 }
 
-/// Whether the value of this option, if it takes one, is the next word.
-bool takes_next_word(std::string_view word, const Option& option) {
-  return !option.is_flag() && (word.starts_with("--") ? word.find('=') == std::string_view::npos : word.size() == 2);
+std::string without_mark(std::string text) {
+  if (text.ends_with(empty_value))
+    text.pop_back();
+  return text;
 }
 
-/// Reads the words one after the other.
-class Splitter {
- public:
-  Splitter(int argc, const char* const* argv) : argv_(argv + 1, argv + argc) {}
-
-  Words split() {
-    for (; next_ < argv_.size() && argv_[next_] != "--" && words_.unknown_verb.empty(); ++next_) {
-      const std::string& word = argv_[next_];
-      const bool is_option = word.size() > 1 && word[0] == '-';
-      is_option ? take_option(word) : take_plain(word);
+/// The options whose names occur in the line, as such or inside a value. All 50 would cost every start 100 us.
+std::vector<const Option*> mentioned_options(const Line& line, std::optional<Subcommand> subcommand) {
+  std::vector<const Option*> found;
+  const auto add = [&found](const Option* option) {
+    if (option != nullptr && std::find(found.begin(), found.end(), option) == found.end())
+      found.push_back(option);
+  };
+  for (const std::string_view word : line) {
+    if (word.starts_with("--")) {
+      add(find_option(word.substr(2, word.find('=') - 2)));
+    } else if (word.starts_with('-')) {
+      for (const char letter : word.substr(1)) add(find_option(letter, subcommand));
     }
-    const bool run = words_.verb != nullptr && words_.verb->subcommand == Subcommand::run;
-    auto& rest = run ? words_.command : words_.keys;
-    if (next_ < argv_.size())
-      rest.insert(rest.end(), argv_.begin() + static_cast<std::ptrdiff_t>(next_) + 1, argv_.end());
-    return std::move(words_);
+  }
+  return found;
+}
+
+/// Of two options with the same letter CLI11 may know only the one that was looked for by it.
+std::string names_for_cli11(const Option& option, std::optional<Subcommand> subcommand) {
+  std::string names = "--" + std::string{option.name};
+  if (find_option(option.letter, subcommand) == &option)
+    names += std::string{",-"} + option.letter;
+  return names;
+}
+
+/// One reading of the line by CLI11.
+class Reading {
+ public:
+  Reading(const Line& line, std::optional<Subcommand> subcommand) : options_(mentioned_options(line, subcommand)) {
+    app_.set_help_flag();
+    app_.allow_extras();
+    for (const Option* option : options_) {
+      const std::string names = names_for_cli11(*option, subcommand);
+      CLI::Option* read = option->is_flag() ? app_.add_flag(names) : app_.add_option(names);
+      read->take_all();  // else what is given twice would have CLI11's words for it
+      read_.push_back(read);
+    }
+    Line reversed;
+    std::transform(line.rbegin(), line.rend(), std::back_inserter(reversed), with_mark);
+    try {
+      app_.parse(reversed);
+    } catch (const CLI::ArgumentMismatch& mismatch) {
+      const std::string_view message = mismatch.what();
+      incomplete_ = message.substr(0, message.find(':'));
+    }
+  }
+
+  Words words() const {
+    Words words;
+    words.incomplete = incomplete_;
+    for (std::string& extra : app_.remaining()) {
+      const bool is_option = extra.size() > 1 && extra[0] == '-';
+      words.unknown_first = words.unknown_first || (is_option && words.plain.size() <= 1);
+      (is_option ? words.unknown : words.plain).push_back(without_mark(std::move(extra)));
+    }
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+      Given given{options_[i], {}};
+      for (const std::string& text : read_[i]->results()) given.values.push_back(value_of(*options_[i], text));
+      if (!given.values.empty())
+        words.options.push_back(std::move(given));
+    }
+    return words;
   }
 
  private:
-  void take_plain(const std::string& word) {
-    if (words_.verb != nullptr) {
-      words_.keys.push_back(word);
-    } else if ((words_.verb = find_verb(word)) == nullptr) {
-      words_.unknown_verb = word;
-    }
+  static Value value_of(const Option& option, const std::string& text) {
+    const bool bare_flag = option.is_flag() && text == "true";  // CLI11's word for it
+    return {.text = bare_flag ? "yes" : without_mark(text), .origin = "--" + std::string{option.name}};
   }
 
-  void take_option(const std::string& word) {
-    words_.help = words_.help || word == "--help" || word == "-h";
-    words_.version = words_.version || word == "--version" || word == "-V";
-    const Option* option = find_option(word);
-    if (option == nullptr) {
-      words_.options.push_back(word);
-      return;
-    }
-    if (std::find(words_.mentioned.begin(), words_.mentioned.end(), option) == words_.mentioned.end())
-      words_.mentioned.push_back(option);
-    if (!option->is_flag() && word.starts_with("--") && word.ends_with('=')) {
-      words_.options.push_back(word.substr(0, word.size() - 1));  // CLI11 would take the next word for the value
-      words_.options.emplace_back();
-      return;
-    }
-    words_.options.push_back(word);
-    if (takes_next_word(word, *option) && next_ + 1 < argv_.size())
-      words_.options.push_back(argv_[++next_]);
-  }
-
-  std::vector<std::string> argv_;
-  std::size_t next_ = 0;
-  Words words_;
+  CLI::App app_;
+  std::vector<const Option*> options_;
+  std::vector<CLI::Option*> read_;  // each of the options, with what was given
+  std::string incomplete_;
 };
+
+bool reads_otherwise(const Line& line, Subcommand subcommand) {
+  return mentioned_options(line, subcommand) != mentioned_options(line, std::nullopt);
+}
 
 }  // namespace
 
-Words split(int argc, const char* const* argv) { return argc < 1 ? Words{} : Splitter{argc, argv}.split(); }
+const Given* Words::find(std::string_view option) const {
+  const auto found =
+      std::find_if(options.begin(), options.end(), [&](const Given& g) { return g.option->name == option; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+Words read_words(int argc, const char* const* argv) {
+  const Line all(argv + std::min(argc, 1), argv + argc);
+  const auto dashes = std::find(all.begin(), all.end(), "--");
+  const Line line(all.begin(), dashes);
+  Words words = Reading{line, std::nullopt}.words();
+  const Verb* verb = words.plain.empty() ? nullptr : find_verb(words.plain.front());
+  if (verb != nullptr && reads_otherwise(line, verb->subcommand))
+    words = Reading{line, verb->subcommand}.words();
+  if (verb != nullptr && !words.plain.empty())
+    words.plain.erase(words.plain.begin());
+  words.verb = verb;
+  if (dashes != all.end()) {
+    const bool run = verb != nullptr && verb->subcommand == Subcommand::run;
+    auto& rest = run ? words.command : words.plain;
+    rest.insert(rest.end(), std::next(dashes), all.end());
+  }
+  return words;
+}
 
 }  // namespace rlock::cli

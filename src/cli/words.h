@@ -3,24 +3,25 @@
 #include <string>
 #include <vector>
 
+#include "cli/config.h"
 #include "cli/help.h"
-#include "cli/options.h"
 
 namespace rlock::cli {
 
-/// The words of the command line in their rooms.
+/// The words of the command line, each where it belongs.
 struct Words {
   const Verb* verb = nullptr;
-  std::string unknown_verb;              // what stood in its place
-  std::vector<std::string> options;      // with their values, as they were written
-  std::vector<const Option*> mentioned;  // by them, each once
-  std::vector<std::string> keys;         // neither, but the subcommand's name
-  std::vector<std::string> command;      // after the first "--" of run: its own, byte for byte
-  bool help = false;
-  bool version = false;
+  std::vector<std::string> plain;    // neither options nor values: the subcommand's name, if that is unknown, and keys
+  Layer options;                     // all that are known, also those of other subcommands
+  std::vector<std::string> unknown;  // options
+  bool unknown_first = false;        // they stand before what is plain: that may be their value
+  std::string incomplete;            // the option at the end that lacks its value
+  std::vector<std::string> command;  // after the first "--" of run: its own, byte for byte
+
+  const Given* find(std::string_view option) const;
 };
 
-/// Options may stand before the subcommand's name too, so that must be looked for.
-Words split(int argc, const char* const* argv);
+/// Splits the line as getopt_long(3) would. Options may stand before the subcommand's name too.
+Words read_words(int argc, const char* const* argv);
 
 }  // namespace rlock::cli

@@ -1,0 +1,183 @@
+# The command line as it is split and judged: bundles, values, contradictions, typing mistakes, secrets in what is said.
+
+# shellcheck disable=SC2016 # messages quote commands
+
+load ../support/helpers
+
+@test "short options bundle, and a value may follow at once" {
+  hold job
+  try run -qnE0 -kjob -- true
+  exits 0
+  same "$ERR" ''
+  try run -qn -E 3 -k job -- true
+  exits 3
+  try run -k job -w0.1 -- true
+  exits 75
+  ((TOOK < 5000))
+}
+
+@test "behind = stands the value, whatever it is, also nothing" {
+  try acquire --key=a=b --note= --holder=--ttl --ttl=20
+  exits 0
+  try status a=b --json
+  query '.[0].holders[0] | .holder == "--ttl" and .note == ""'
+  refuses_too 64 --ttl acquire job --ttl= 20
+}
+
+refuses_too() { # as `refuses`, whatever is on Redis
+  local want=$1 part=$2
+  shift 2
+  try "$@"
+  exits "$want"
+  same "$OUT" ''
+  [[ $ERR == "rlock: "*"$part"* && $ERR != *$'\n'* ]] || fail "expected one line with ${part@Q}" "     got: ${ERR@Q}"
+}
+
+@test "an option that is given twice is refused by name" {
+  refuses 64 '--key is given twice' acquire -k a -k b
+  refuses 64 '--ttl is given twice' run -k a --ttl 5 --ttl 6 -- true
+  refuses 64 '--ttl is given twice' run -k a -t5 --ttl=5 -- true
+  refuses 64 '--nonblock is given twice' run -k a -nn -- true
+}
+
+@test "options that contradict each other are refused by name" {
+  refuses 64 '--nonblock' run -k a -n -w 5 -- true
+  contains "$ERR" --wait
+  refuses 64 '--shared' run -k a -s -x -- true
+  contains "$ERR" --exclusive
+  refuses 64 '--slots' run -k a -s --slots 3 -- true
+  refuses 64 '--quiet' run -k a -qv -- true
+  refuses 64 '--force' release a --force --token 0123456789abcdef0123456789abcdef
+  refuses 64 '--json' status --json --prometheus
+  refuses 64 '--timeline' log --json --timeline
+  refuses 64 '--once' run -k a --once 1 --once-per 1h -- true
+  refuses 64 '--shared' run -k a --once 1 -s -- true
+  refuses 64 '--slots' run -k a --once-per 1h --slots 2 -- true
+  try run -k a -x --slots 1 -- true
+  exits 0
+}
+
+@test "what a stronger source says outranks what contradicts it in a weaker one" {
+  echo 'nonblock = yes' >"$T/conf"
+  hold job
+  try run --config "$T/conf" -k job -- true
+  exits 75
+  start waiter rlock run --config "$T/conf" -k job -w 20 -- true
+  wait_for_text 'waiting for job' "$T/waiter.err"
+  kill "$HOLDER"
+  finish "$PID"
+  exits 0
+}
+
+@test "a configuration file that contradicts itself is refused, 78" {
+  printf 'shared = yes\nexclusive = yes\n' >"$T/conf"
+  refuses 78 "$T/conf:2" run --config "$T/conf" -k job -- true
+}
+
+@test "what goes only with --force is refused without it" {
+  local option
+  for option in '--now' '--fence 7' '-w 3'; do
+    # shellcheck disable=SC2086 # words
+    refuses 64 'goes with --force' release a --token 0123456789abcdef0123456789abcdef $option
+  done
+}
+
+@test "--once has an ID of 1 to 128 bytes, --once-per ends at 30 d" {
+  refuses 64 --once run -k a --once '' -- true
+  refuses 64 --once run -k a --once "$(printf '%129s' '')" -- true
+  refuses 64 --once-per run -k a --once-per 31d -- true
+  refuses 64 --once-per run -k a --once-per 0 -- true
+  refuses 64 --max-waiting run -k a --max-waiting -1 -- true
+}
+
+@test "a mistyped subcommand, option or word is answered with the one that was meant" {
+  try statsu
+  exits 64
+  contains "$ERR" "unknown subcommand 'statsu'; did you mean status?"
+  contains "$ERR" 'Usage:'
+  refuses 64 'did you mean --nonblock?' run -k a --nonblok -- true
+  refuses 64 'did you mean --wait?' run -k a --wiat 3 -- true
+  refuses 64 'did you mean --ttl?' acquire a --tll=3
+  refuses 64 'did you mean kill?' run -k a --on-lost kil -- true
+  refuses 64 'did you mean json?' acquire a --output jsn
+  refuses 64 'did you mean TERM?' run -k a --signal TREM -- true
+  echo 'timeot = 3' >"$T/conf"
+  refuses 78 "unknown option 'timeot'; did you mean timeout?" run --config "$T/conf" -k a -- true
+  printf '[rum]\n' >"$T/conf"
+  refuses 78 'did you mean run?' run --config "$T/conf" -k a -- true
+  refuses 64 "unknown option '--frobnicate'" acquire a --frobnicate
+  [[ $ERR != *'did you mean'* ]]
+}
+
+@test "what others call it is answered with what it is called here" {
+  refuses 64 --password-file acquire a --password hunter2
+  [[ $ERR != *hunter2* ]]
+  refuses 64 --password-file acquire a --password=hunter2
+  [[ $ERR != *hunter2* ]]
+  refuses 64 'write `--` before the command' run -k a ls -la
+  refuses 64 'write `--` before the command' run -k a grep -w
+  refuses 64 "write \`-- sh -c '...'\`" run -k a -c 'echo hello'
+  refuses 64 "write \`-- sh -c '...'\`" run -k a -nc 'echo hello'
+}
+
+@test "an option of another subcommand, and one without its value, are named" {
+  refuses 64 '--slots is no option of status' status --slots 3
+  refuses 64 '--timeline is no option of status' status --timeline
+  refuses 64 '--ttl needs a value' acquire a -nt
+  refuses 64 '--key needs a value' run --key
+}
+
+@test "-n is --nonblock of those who take a lock and a number of lines of log" {
+  refuses 64 --lines log -n many
+  refuses 64 --lines log -nmany
+  refuses 64 'needs a value' log -n
+  hold job
+  try run -n -k job -- true
+  exits 75
+}
+
+@test "help SUBCOMMAND is SUBCOMMAND --help" {
+  local sub
+  for sub in run acquire renew release status log check; do
+    same "$(rlock help "$sub")" "$(rlock "$sub" --help)"
+  done
+  same "$(rlock help)" "$(rlock --help)"
+  try help rnu
+  exits 64
+  contains "$ERR" 'did you mean run?'
+}
+
+@test "help has 80 columns at most, an example and the environment of each subcommand" {
+  local sub
+  for sub in run acquire renew release status log check; do
+    try "$sub" --help
+    exits 0
+    [[ ! $OUT =~ [^$'\n']{81} ]] || fail "too wide: ${BASH_REMATCH[0]}"
+    contains "$OUT" $'\nExample:\n'
+    contains "$OUT" $'\nEnvironment:\n'
+    contains "$OUT" RLOCK_REDIS
+  done
+  try --help
+  [[ ! $OUT =~ [^$'\n']{81} ]]
+}
+
+@test "a password is shown by no message about the line, the environment or a file" {
+  local word
+  for word in --password=s3cret -as3cret redis://me:s3cret@h:x redis://:s3cret 'redis://:my s3cret@h' \
+    'redis://h:1?password=s3cret' 'unix:///s?password=s3cret' 'unix:///s?db=1&password=s3cret' 'unix://me:s3cret@/s' \
+    'redis://me:s3cret'; do
+    for words in "acquire a $word" "run -k a $word" "run -k a -u $word -- true" "acquire a --redis $word" "$word"; do
+      # shellcheck disable=SC2086 # words
+      try $words
+      ((STATUS == 64 || STATUS == 69)) || fail "$STATUS of $words: $ERR"
+      [[ $ERR != *s3cret* ]] || fail "$words: $ERR"
+    done
+    RLOCK_REDIS=$word try acquire a
+    [[ $ERR != *s3cret* ]] || fail "RLOCK_REDIS=$word: $ERR"
+    REDIS_URL=$word RLOCK_REDIS='' try acquire a
+    [[ $ERR != *s3cret* ]] || fail "REDIS_URL=$word: $ERR"
+    echo "redis = $word" >"$T/conf"
+    RLOCK_REDIS='' try acquire a --config "$T/conf"
+    [[ $ERR != *s3cret* ]] || fail "redis = $word: $ERR"
+  done
+}
