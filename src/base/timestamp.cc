@@ -20,4 +20,17 @@ std::string format_utc(WallTime time) {
                      (time - seconds).count());
 }
 
+std::string format_local(WallTime time) {
+  const auto count = static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
+  tm parts{};
+  ::localtime_r(&count, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+                     parts.tm_year + 1900,
+                     parts.tm_mon + 1,
+                     parts.tm_mday,
+                     parts.tm_hour,
+                     parts.tm_min,
+                     parts.tm_sec);
+}
+
 }  // namespace rlock

@@ -1,11 +1,11 @@
 #include "cli/json.h"
 
-#include <fmt/format.h>
-
-#include "base/escape.h"
+#include "base/json.h"
 
 namespace rlock::cli {
 namespace {
+
+using observe::Ending;
 
 std::string_view mode_name(lock::Capacity capacity) {
   if (capacity == lock::shared)
@@ -13,94 +13,148 @@ std::string_view mode_name(lock::Capacity capacity) {
   return capacity == lock::exclusive ? "exclusive" : "slots";
 }
 
-template <typename Number>
-std::string number_or_null(const std::optional<Number>& number) {
-  return number ? fmt::format("{}", *number) : "null";
+std::optional<int> slots_of(std::optional<lock::Capacity> capacity) {
+  return capacity && capacity->value > 1 ? std::optional{capacity->value} : std::nullopt;
 }
 
-std::optional<long long> count(const std::optional<Milliseconds>& duration) {
-  return duration ? std::optional{static_cast<long long>(duration->count())} : std::nullopt;
+/// As a shell would report it; nothing: not known.
+std::optional<int> status_of(const Ending& ending) {
+  if (ending.kind == Ending::Kind::signalled)
+    return 128 + ending.number;
+  return ending.kind == Ending::Kind::exited ? std::optional{ending.number} : std::nullopt;
 }
 
-std::string format_holder(const observe::HolderFacts& h, bool slots) {
-  return fmt::format(
-      R"({{"holder":{},"host":{},"pid":{},"user":{},"command":{},"note":{},"acquired_at":"{}","held_ms":{},)"
-      R"("lease_ms":{},"fence":{},"slot":{},"count":{}}})",
-      json_string(h.owner.holder),
-      json_string(h.owner.host),
-      h.owner.pid,
-      json_string(h.owner.user),
-      json_string(h.owner.command),
-      json_string(h.owner.note),
-      format_utc(h.acquired_at),
-      h.held.count(),
-      h.lease.count(),
-      h.fence.value,
-      slots ? std::to_string(h.slot) : "null",
-      h.levels);
+std::optional<int> signal_of(const Ending& ending) {
+  return ending.kind == Ending::Kind::signalled ? std::optional{ending.number} : std::nullopt;
 }
 
-std::string format_waiter(const observe::WaiterFacts& w, std::size_t position) {
-  return fmt::format(R"({{"holder":{},"host":{},"pid":{},"position":{},"waiting_ms":{},"mode":"{}"}})",
-                     json_string(w.owner.holder),
-                     json_string(w.owner.host),
-                     w.owner.pid,
-                     position,
-                     w.waiting.count(),
-                     mode_name(w.wanted));
+std::optional<std::string> text_or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional{text};
 }
 
-std::string format_last(const std::optional<observe::LastRun>& last) {
-  if (!last)
-    return "[]";
-  return fmt::format(R"([{{"holder":{},"host":{},"pid":{},"command":{},"acquired_at":"{}","ended_at":"{}",)"
-                     R"("held_ms":{},"exit_status":{}}}])",
-                     json_string(last->owner.holder),
-                     json_string(last->owner.host),
-                     last->owner.pid,
-                     json_string(last->owner.command),
-                     format_utc(last->acquired_at),
-                     format_utc(last->ended_at),
-                     last->held.count(),
-                     number_or_null(last->exit_status));
+std::optional<std::string> evictor_of(const observe::HolderFacts& h) {
+  return h.evicted ? std::optional{h.evicted->by} : std::nullopt;
 }
 
-std::string format_foreign(const std::optional<observe::ForeignFacts>& foreign) {
-  if (!foreign)
-    return "null";
-  return fmt::format(R"({{"type":{},"value":{},"ttl_ms":{}}})",
-                     json_string(foreign->type),
-                     foreign->value ? json_string(*foreign->value) : "null",
-                     number_or_null(count(foreign->expires_in)));
+JsonObject owner_members(const lock::Owner& owner) {
+  return JsonObject{}
+      .add("holder", owner.holder)
+      .add("host", owner.host)
+      .add("pid", owner.pid)
+      .add("user", owner.user)
+      .add("command", owner.command)
+      .add("note", owner.note);
 }
 
-std::string format_server(const observe::ServerFacts& server) {
-  return fmt::format(R"({{"server":{},"state":{}}})",
-                     json_string(server.url),
-                     server.state ? fmt::format("\"{}\"", state_name(*server.state)) : "null");
+Json format_holder(const observe::HolderFacts& h, bool slots) {
+  return owner_members(h.owner)
+      .add("kept", h.kept)
+      .add("acquired_at", format_utc(h.acquired_at))
+      .add("waited_ms", h.waited.count())
+      .add("held_ms", h.held.count())
+      .add("lease_ms", h.lease.count())
+      .add("fence", h.fence.value)
+      .add("slot", slots ? std::optional{h.slot} : std::nullopt)
+      .add("count", h.levels)
+      .add("evicted_by", evictor_of(h))
+      .json();
 }
 
-std::string format_lock(const observe::LockFacts& lock) {
+Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
+  return owner_members(w.owner)
+      .add("position", position)
+      .add("waiting_ms", w.waiting.count())
+      .add("mode", mode_name(w.wanted))
+      .add("slots", slots_of(w.wanted))
+      .json();
+}
+
+Json format_last(const observe::LastRun& last) {
+  return owner_members(last.owner)
+      .add("acquired_at", format_utc(last.acquired_at))
+      .add("ended_at", format_utc(last.ended_at))
+      .add("held_ms", last.held.count())
+      .add("end", ending_name(last.ending.kind))
+      .add("exit_status", status_of(last.ending))
+      .json();
+}
+
+Json format_success(const observe::Success& success) {
+  return owner_members(success.owner)
+      .add("acquired_at", format_utc(success.acquired_at))
+      .add("ended_at", format_utc(success.ended_at))
+      .json();
+}
+
+Json format_foreign(const observe::ForeignFacts& foreign) {
+  const auto ttl = foreign.expires_in ? std::optional{foreign.expires_in->count()} : std::nullopt;
+  return JsonObject{}.add("type", foreign.type).add("value", foreign.value).add("ttl_ms", ttl).json();
+}
+
+Json format_counters(const observe::Counters& counters) {
+  return JsonObject{}
+      .add("acquired", counters.acquired)
+      .add("waited", counters.waited)
+      .add("forced", counters.forced)
+      .add("lost", counters.lost)
+      .json();
+}
+
+Json format_server(const observe::ServerFacts& server) {
+  const auto state = server.state ? std::optional{state_name(*server.state)} : std::nullopt;
+  return JsonObject{}.add("server", server.url).add("state", state).json();
+}
+
+/// What there may be, as an array of at most one.
+template <typename Value, typename Format>
+Json array_of(const std::optional<Value>& value, Format format) {
+  return value ? Json{"[" + format(*value).text + "]"} : Json{"[]"};
+}
+
+Json null() { return {"null"}; }
+
+Json format_lock(const observe::LockFacts& lock) {
   std::size_t position = 0;
-  const std::string mode = lock.capacity ? fmt::format("\"{}\"", mode_name(*lock.capacity)) : "null";
-  const bool slots = lock.capacity && lock.capacity->value > 1;
-  return fmt::format(
-      R"({{"key":{},"state":"{}","mode":{},"slots":{},"cooling_ms":{},"holders":{},"waiting":{},"waiters":{},)"
-      R"("last":{},"foreign":{},"counters":{{"acquired":{},"waited":{},"forced":{}}},"servers":{}}})",
-      json_string(lock.name),
-      state_name(lock.state),
-      mode,
-      slots ? std::to_string(lock.capacity->value) : "null",
-      lock.cooling.count(),
-      json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots); }),
-      number_or_null(lock.waiting),
-      json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }),
-      format_last(lock.last),
-      format_foreign(lock.foreign),
-      lock.acquired,
-      lock.waited,
-      lock.forced,
-      lock.servers.empty() ? "null" : json_array(lock.servers, format_server));
+  const auto mode = lock.capacity ? std::optional{mode_name(*lock.capacity)} : std::nullopt;
+  const auto slots = slots_of(lock.capacity);
+  return JsonObject{}
+      .add("key", lock.name)
+      .add("state", state_name(lock.state))
+      .add("mode", mode)
+      .add("slots", slots)
+      .add("cooling_ms", lock.cooling.count())
+      .add("holders", json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots.has_value()); }))
+      .add("waiting", lock.waiting)
+      .add("waiters", json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }))
+      .add("last", array_of(lock.last, format_last))
+      .add("success", lock.success ? format_success(*lock.success) : null())
+      .add("foreign", lock.foreign ? format_foreign(*lock.foreign) : null())
+      .add("counters", format_counters(lock.counters))
+      .add("servers", lock.servers.empty() ? null() : json_array(lock.servers, format_server))
+      .json();
+}
+
+Json format_run(const observe::Run& run) {
+  JsonObject object;
+  object.add("key", run.lock);
+  return object.add("fence", run.fence.value)
+      .add("mode", mode_name(run.capacity))
+      .add("slots", slots_of(run.capacity))
+      .add("holder", run.owner.holder)
+      .add("host", run.owner.host)
+      .add("pid", run.owner.pid)
+      .add("user", run.owner.user)
+      .add("command", run.owner.command)
+      .add("note", run.owner.note)
+      .add("acquired_at", format_utc(run.acquired_at))
+      .add("ended_at", format_utc(run.ended_at))
+      .add("waited_ms", run.waited.count())
+      .add("held_ms", run.held().count())
+      .add("end", ending_name(run.ending.kind))
+      .add("exit_status", status_of(run.ending))
+      .add("signal", signal_of(run.ending))
+      .add("by", text_or_null(run.ending.by))
+      .json();
 }
 
 }  // namespace
@@ -119,6 +173,10 @@ std::string_view state_name(observe::State state) {
   return "";
 }
 
-std::string format_json(const std::vector<observe::LockFacts>& locks) { return json_array(locks, format_lock) + "\n"; }
+std::string format_json(const std::vector<observe::LockFacts>& locks) {
+  return json_array(locks, format_lock).text + "\n";
+}
+
+std::string format_json(const std::vector<observe::Run>& runs) { return json_array(runs, format_run).text + "\n"; }
 
 }  // namespace rlock::cli

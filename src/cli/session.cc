@@ -200,6 +200,18 @@ void check_quorum_times(const Settings& settings, Milliseconds ttl) {
   check("--min-hold", settings.min_hold);
 }
 
+observe::Scope choose_scope(const Settings& settings) {
+  observe::Scope scope{.prefix = settings.prefix};
+  for (const std::string& word : settings.keys) {
+    if (observe::is_pattern(word)) {
+      scope.patterns.push_back(word);
+    } else {
+      scope.names.emplace_back(settings.prefix, word);
+    }
+  }
+  return scope;
+}
+
 void print(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());

@@ -10,6 +10,7 @@
 #include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/queue.h"
+#include "observe/listing.h"
 #include "redis/server.h"
 
 namespace rlock::cli {
@@ -33,6 +34,9 @@ lock::Patience choose_patience(const Settings& settings);
 /// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum: one that
 /// restarted would vote again before it is over.
 void check_quorum_times(const Settings& settings, Milliseconds ttl);
+
+/// The locks and patterns that the settings name; none: all.
+observe::Scope choose_scope(const Settings& settings);
 
 /// Writes a result to stdout, all of it. Throws Error{os}.
 void print(std::string_view text);

@@ -1,11 +1,16 @@
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 
 #include "base/error.h"
 #include "base/escape.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/prometheus.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
@@ -22,24 +27,59 @@ bool is_no_lock(const observe::LockFacts& lock) {
   return lock.foreign && !(lock.foreign->type == "hash" && lock.foreign->value);
 }
 
+/// A keeper on this machine that was killed keeps nothing; on others nobody can know.
+void forget_killed_keepers(Locks& locks) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) < 0)
+    return;
+  for (observe::LockFacts& lock : locks) {
+    for (observe::HolderFacts& holder : lock.holders) {
+      const bool here = holder.kept && holder.owner.pid > 0 && holder.owner.host == host.data();
+      if (here && ::kill(holder.owner.pid, 0) < 0 && errno == ESRCH)
+        holder.kept = false;
+    }
+  }
+}
+
 Locks look(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
-  observe::Scope scope{.prefix = settings.prefix, .names = {}};
-  for (const std::string& key : settings.keys) scope.names.emplace_back(settings.prefix, key);
+  observe::Scope scope = choose_scope(settings);
+  scope.remembered = settings.prometheus;
   Locks locks = observe::survey(loop, servers, scope, settings.timeout);
-  if (scope.names.empty() && scope.prefix.empty())
+  if (settings.keys.empty() && scope.prefix.empty())
     std::erase_if(locks, is_no_lock);
+  forget_killed_keepers(locks);
   return locks;
 }
 
 std::string format(const Locks& locks, const Settings& settings, const Screen& screen) {
+  if (settings.prometheus)
+    return format_prometheus(locks);
   return settings.json ? format_json(locks) : format_table(locks, screen);
 }
 
-/// Over what stood there before, without a flicker: each line's rest is cleared, and what is below the last. What does
-/// not fit below is not shown: it would scroll the rest away.
-std::string redraw(std::string_view text, const Screen& screen) {
+/// What is looked at, and when.
+std::string watch_header(const std::vector<redis::Server>& servers) {
+  std::string urls;
+  for (const redis::Server& server : servers) urls += server.address().url + " ";
+  const auto now = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
+  return fmt::format("{} {}\n", printable(urls), format_local(now));
+}
+
+/// As many of the lines as there is room for, the last of which says how many are missing.
+std::string cut_to_rows(std::string_view text, std::size_t rows) {
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (rows == 0 || lines < rows)
+    return std::string{text};
+  const std::size_t shown = rows > 2 ? rows - 2 : 0;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < shown; ++i) end = text.find('\n', end) + 1;
+  return fmt::format("{}... and {} rows that do not fit\n", text.substr(0, end), lines - shown);
+}
+
+/// Over what stood there before, without a flicker: each line's rest is cleared, and what is below the last.
+std::string redraw(std::string_view text) {
   std::string out = "\x1b[H";
-  for (std::size_t row = 1; !text.empty() && (screen.rows == 0 || row < screen.rows); ++row) {
+  while (!text.empty()) {
     const auto end = text.find('\n');
     out += fmt::format("{}\x1b[K\n", text.substr(0, end));
     text.remove_prefix(end + 1);
@@ -59,26 +99,35 @@ std::string redraw(std::string_view text, const Screen& screen) {
         throw;
       text = fmt::format("rlock: {}\n", printable(error.what()));
     }
-    print(screen.is_terminal && !settings.json ? redraw(text, screen) : text);
+    if (!settings.json)
+      text.insert(0, watch_header(servers));
+    print(screen.is_terminal && !settings.json ? redraw(cut_to_rows(text, screen.rows)) : text);
     next = std::max(next, BootClock::now() - std::chrono::seconds{1});
     while (loop.wait(next + std::chrono::seconds{1}) != Loop::Wake::deadline) {
     }
   }
 }
 
+/// Those named must all be held, and of a pattern at least one.
+bool is_any_free(const Locks& locks) {
+  return locks.empty() || std::any_of(locks.begin(), locks.end(), [](const observe::LockFacts& lock) {
+           return lock.state == observe::State::free;
+         });
+}
+
 }  // namespace
 
 int status(const Settings& settings) {
   const Log log{settings.verbosity};
+  if (settings.json + settings.prometheus > 1 || (settings.prometheus && settings.watch))
+    throw Error{ExitCode::usage, "--json, --prometheus and --watch: --prometheus stands alone"};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
   if (settings.watch)
     watch(loop, servers, settings);
   const Locks locks = look(loop, servers, settings);
   print(format(locks, settings, Screen::now()));
-  const bool some_free = std::any_of(
-      locks.begin(), locks.end(), [](const observe::LockFacts& l) { return l.state == observe::State::free; });
-  return static_cast<int>(!settings.keys.empty() && some_free ? ExitCode::not_holder : ExitCode::ok);
+  return static_cast<int>(!settings.keys.empty() && is_any_free(locks) ? ExitCode::not_holder : ExitCode::ok);
 }
 
 }  // namespace rlock::cli

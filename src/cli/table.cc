@@ -2,135 +2,139 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <numeric>
 
-#include "base/columns.h"
-#include "base/escape.h"
+#include "cli/grid.h"
 #include "cli/json.h"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t columns = 9;
-using Row = std::array<std::string, columns>;
+using observe::HolderFacts;
+using observe::LockFacts;
+using observe::State;
+using Cut = Column::Cut;
 
-const Row header{"KEY", "STATE", "HOLDER", "PID", "COMMAND", "HELD", "LEASE", "FENCE", "WAITING"};
+constexpr std::array status_columns{Column{"KEY", Cut::late},
+                                    Column{"MODE"},
+                                    Column{"HOLDER", Cut::late},
+                                    Column{"PID"},
+                                    Column{"COMMAND", Cut::early},
+                                    Column{"HELD"},
+                                    Column{"LEASE"},
+                                    Column{"WAITING"},
+                                    Column{"LAST"},
+                                    Column{"NOTE", Cut::early},
+                                    Column{"FENCE"}};
 
-std::string lease_of(const observe::LockFacts& lock, const observe::HolderFacts& holder) {
-  return format_duration(lock.state == observe::State::cooling ? lock.cooling : holder.lease);
+constexpr std::array log_columns{Column{"KEY", Cut::late},
+                                 Column{"STARTED"},
+                                 Column{"WAITED"},
+                                 Column{"HELD"},
+                                 Column{"END", Cut::late},
+                                 Column{"HOLDER", Cut::late},
+                                 Column{"COMMAND", Cut::early},
+                                 Column{"NOTE", Cut::early}};
+
+/// What a row has of the lock as a whole.
+struct Common {
+  Cell key, mode, waiting, last;
+};
+
+Cell mode_of(const LockFacts& lock, int slot) {
+  if (lock.state == State::free)
+    return {"free", colour::dim};
+  if (lock.state != State::held)
+    return {std::string{state_name(lock.state)}, colour::yellow};
+  if (lock.capacity == lock::shared)
+    return {"r", colour::green};
+  const int slots = lock.capacity.value_or(lock::exclusive).value;
+  return {slots == 1 ? "x" : fmt::format("{}/{}", slot, slots), colour::green};
 }
 
-std::string count_waiters(const observe::LockFacts& lock) {
-  return lock.waiting ? std::to_string(*lock.waiting) : "no queue";
+/// "3h": as exactly as somebody asks who reads a table.
+std::string format_roughly(Milliseconds duration) {
+  const std::string text = format_duration(duration);
+  const auto unit = text.find_first_of("dhm");
+  return text.ends_with("ms") || unit == std::string::npos ? text : text.substr(0, unit + 1);
 }
 
-Row foreign_row(const observe::LockFacts& lock) {
-  const auto& key = *lock.foreign;
-  const std::string what = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
-  return {lock.name,
-          "foreign",
-          what,
-          "-",
-          "-",
-          "-",
-          key.expires_in ? format_duration(*key.expires_in) : "never",
-          "-",
-          count_waiters(lock)};
-}
-
-void add_rows(const observe::LockFacts& lock, std::vector<Row>& rows) {
-  if (lock.foreign)
-    rows.push_back(foreign_row(lock));
-  for (const observe::HolderFacts& h : lock.holders) {
-    rows.push_back({lock.name,
-                    std::string{state_name(lock.state)},
-                    h.owner.holder,
-                    std::to_string(h.owner.pid),
-                    h.owner.command.empty() ? "-" : h.owner.command,
-                    format_duration(h.held),
-                    lease_of(lock, h),
-                    std::to_string(h.fence.value),
-                    count_waiters(lock)});
-  }
-  if (!lock.foreign && lock.holders.empty()) {
-    rows.push_back({lock.name, "free", "-", "-", "-", "-", "-", "-", count_waiters(lock)});
-  }
-  for (const observe::ServerFacts& server : lock.servers) {
-    const std::string_view state = server.state ? state_name(*server.state) : "no answer";
-    rows.push_back({"  " + server.url, std::string{state}, "-", "-", "-", "-", "-", "-", "-"});
-  }
-}
-
-using Widths = std::array<std::size_t, columns>;
-
-Widths measure(const std::vector<Row>& rows) {
-  Widths widths{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], count_columns(row[i]));
-  }
-  return widths;
-}
-
-/// Takes from the widest of the columns that can be cut, until the rows fit or there is nothing left to take.
-void shrink(Widths& widths, std::size_t gap, std::size_t limit) {
-  constexpr std::array<std::size_t, 3> elastic{0, 2, 4};  // KEY, HOLDER, COMMAND
-  constexpr std::size_t narrowest = 4;
-  std::size_t total = std::accumulate(widths.begin(), widths.end(), gap * (columns - 1));
-  while (total > limit) {
-    const auto widest =
-        *std::max_element(elastic.begin(), elastic.end(), [&](auto a, auto b) { return widths[a] < widths[b]; });
-    if (widths[widest] <= narrowest)
-      return;
-    --widths[widest];
-    --total;
-  }
-}
-
-constexpr std::string_view plain = "\x1b[0m";
-
-std::string_view colour_of(std::size_t row, std::size_t column, std::string_view text) {
-  if (row == 0)
-    return "\x1b[1m";
-  if (column != 1)
+Cell last_of(const LockFacts& lock) {
+  if (!lock.last)
     return {};
-  if (text == "held")
-    return "\x1b[32m";
-  if (text == "free")
-    return "\x1b[2m";
-  return "\x1b[33m";  // cooling, foreign: held in another way
+  const auto ago = std::max(Milliseconds{0}, lock.now - lock.last->ended_at);
+  return {fmt::format("{} {} ago", lock.last->ending.brief(), format_roughly(ago)),
+          lock.last->ending.is_failure() ? colour::red : colour::none};
 }
 
-std::string format_cell(std::string_view text, std::size_t width, std::string_view colour) {
-  const std::string cut = cut_to_columns(text, width);
-  const std::string padding(width - count_columns(cut), ' ');
-  return colour.empty() ? cut + padding : fmt::format("{}{}{}{}", colour, cut, plain, padding);
+std::string lease_of(const LockFacts& lock, const HolderFacts& holder) {
+  return format_duration(lock.state == State::cooling ? lock.cooling : holder.lease);
+}
+
+Row holder_row(const LockFacts& lock, const HolderFacts& h) {
+  const bool lives = h.kept && lock.state == State::held;
+  return {{lock.name},
+          mode_of(lock, h.slot),
+          {h.owner.holder},
+          {lives ? std::to_string(h.owner.pid) : ""},
+          {h.owner.command},
+          {format_duration(h.held)},
+          {lease_of(lock, h)},
+          {std::to_string(lock.waiting)},
+          last_of(lock),
+          {h.owner.note},
+          {std::to_string(h.fence.value)}};
+}
+
+/// Of a lock without a holder of ours.
+Row bare_row(const LockFacts& lock) {
+  Row row{{lock.name}, mode_of(lock, 0), {}, {}, {}, {}, {}, {std::to_string(lock.waiting)}, last_of(lock), {}, {}};
+  if (lock.foreign) {
+    const auto& key = *lock.foreign;
+    row[2].text = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
+    row[6].text = key.expires_in ? format_duration(*key.expires_in) : "never";
+  }
+  return row;
+}
+
+Row server_row(const observe::ServerFacts& server) {
+  Row row(status_columns.size());
+  row[0].text = "  " + server.url;
+  row[1].text = server.state ? state_name(*server.state) : "no answer";
+  return row;
+}
+
+void add_rows(const LockFacts& lock, std::vector<Row>& rows) {
+  if (lock.foreign || lock.holders.empty())
+    rows.push_back(bare_row(lock));
+  for (const HolderFacts& holder : lock.holders) rows.push_back(holder_row(lock, holder));
+  for (const observe::ServerFacts& server : lock.servers) rows.push_back(server_row(server));
+}
+
+Row run_row(const observe::Run& run) {
+  return {{run.lock},
+          {format_local(run.acquired_at)},
+          {format_duration(run.waited)},
+          {format_duration(run.held())},
+          {run.ending.describe(), run.ending.is_failure() ? colour::red : colour::none},
+          {run.owner.holder},
+          {run.owner.command},
+          {run.owner.note}};
 }
 
 }  // namespace
 
-std::string format_table(const std::vector<observe::LockFacts>& locks, const Screen& screen) {
-  std::vector<Row> rows{header};
-  for (const observe::LockFacts& lock : locks) add_rows(lock, rows);
-  for (Row& row : rows) {
-    for (std::string& cell : row) cell = printable(cell);
-  }
-  Widths widths = measure(rows);
-  const bool narrow = screen.columns > 0 && std::accumulate(widths.begin(), widths.end(), 2 * columns) > screen.columns;
-  const std::size_t gap = narrow ? 1 : 2;
-  if (narrow)
-    shrink(widths, gap, screen.columns);
-  std::string out;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      const std::string_view colour = screen.colour ? colour_of(r, i, rows[r][i]) : "";
-      const bool last = i + 1 == columns;
-      out += format_cell(rows[r][i], last ? count_columns(rows[r][i]) : widths[i], colour);
-      out += last ? "\n" : std::string(gap, ' ');
-    }
-  }
-  return out;
+std::string format_table(const std::vector<LockFacts>& locks, const Screen& screen) {
+  std::vector<Row> rows;
+  for (const LockFacts& lock : locks) add_rows(lock, rows);
+  return format_grid(status_columns, std::move(rows), screen);
+}
+
+std::string format_table(const std::vector<observe::Run>& runs, const Screen& screen) {
+  std::vector<Row> rows;
+  rows.reserve(runs.size());
+  for (const observe::Run& run : runs) rows.push_back(run_row(run));
+  return format_grid(log_columns, std::move(rows), screen);
 }
 
 }  // namespace rlock::cli

@@ -57,13 +57,23 @@ const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t ind
   return best;
 }
 
+/// Who waits leaves word at every server that it reaches.
+long long most_waiting(const std::vector<ServerView>& views, std::size_t index) {
+  long long most = 0;
+  for (const ServerView& view : views) {
+    if (view.facts)
+      most = std::max(most, (*view.facts)[index].waiting);
+  }
+  return most;
+}
+
 LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
   const std::size_t majority = views.size() / 2 + 1;
   const Votes votes = count(views, index);
   const State state = decide(votes, majority);
   LockFacts merged = *best_view(views, index, state);
   merged.state = state;
-  merged.waiting.reset();  // in no queue: they ask again and again
+  merged.waiting = most_waiting(views, index);
   if (state != State::foreign)
     merged.foreign.reset();
   std::erase_if(merged.holders, [&](const HolderFacts& holder) {

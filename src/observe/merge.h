@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/inspect.h"
+#include "observe/facts.h"
 
 namespace rlock::observe {
 

@@ -1,12 +1,13 @@
 #include "observe/survey.h"
 
-#include <algorithm>
 #include <map>
 
 #include "lock/ballot.h"
 #include "lock/permissions.h"
 #include "lock/retry.h"
 #include "lock/script_call.h"
+#include "observe/budget.h"
+#include "observe/inspect.h"
 #include "observe/merge.h"
 #include "redis/cluster.h"
 #include "redis/exchange.h"
@@ -16,36 +17,62 @@ namespace {
 
 constexpr Milliseconds grace{250};  // for the servers of a quorum that answer after a majority has
 
-std::vector<LockFacts> survey_cluster(Loop& loop, redis::Server& cluster, const Scope& scope, Milliseconds timeout) {
-  std::map<std::string, LockFacts> found;  // a key that moves meanwhile may be met twice
-  for (redis::Server& master : find_masters(loop, cluster, timeout)) {
-    const auto names = list_locks(loop, master, scope.prefix, timeout);
-    for (LockFacts& facts : inspect(loop, master, names, timeout, cluster)) found[facts.name] = std::move(facts);
-  }
-  std::vector<LockFacts> all;
-  for (auto& [name, facts] : found) all.push_back(std::move(facts));
-  return all;
-}
-
-std::vector<LockFacts> survey_once(Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout) {
+/// Asks about every lock of the scope at one server, or at all masters of a cluster.
+void visit(Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
+  Budget budget{server};
   const bool cluster = server.address().kind == redis::Address::Kind::cluster;
-  if (scope.names.empty() && cluster)
-    return survey_cluster(loop, server, scope, timeout);
-  if (scope.names.empty())
-    return inspect(loop, server, list_locks(loop, server, scope.prefix, timeout), timeout, server);
-  std::vector<LockFacts> all;
-  for (const lock::LockName& name : scope.names) all.push_back(inspect(loop, server, name, BootClock::now() + timeout));
-  return all;
+  if (!cluster)
+    inquire(loop, server, server, scope.names, inquiry, timeout, budget);
+  for (std::size_t i = 0; cluster && i < scope.names.size(); ++i)  // each is somewhere else
+    inquire(loop, server, server, {scope.names[i]}, inquiry, timeout, budget);
+  if (!scope.must_list())
+    return;
+  std::vector<redis::Server> masters;
+  if (cluster)
+    masters = find_masters(loop, server, timeout);
+  const std::span<redis::Server> nodes = cluster ? std::span{masters} : std::span{&server, 1};
+  for (redis::Server& node : nodes)
+    inquire(loop, node, server, list_locks(loop, node, scope, timeout, budget), inquiry, timeout, budget);
 }
 
-std::vector<LockFacts> survey_one(Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout) {
+/// The same, repeated while it fails.
+void visit_patiently(
+    Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   try {
-    return lock::persist(loop, server, timeout, BootClock::now() + timeout, [&](Deadline) {
-      return survey_once(loop, server, scope, timeout);
+    lock::persist(loop, server, timeout, BootClock::now() + timeout, [&](Deadline) {
+      visit(loop, server, scope, inquiry, timeout);
     });
   } catch (const Error& error) {
     throw lock::explain(error, scope.prefix);
   }
+}
+
+/// What was found of each lock, by its name: a key that moves meanwhile may be met twice.
+template <typename Findings>
+using ByName = std::map<std::string, Findings>;
+
+/// Those named come first, in their order.
+template <typename Findings>
+std::vector<Findings> in_order(ByName<Findings> found, const Scope& scope) {
+  std::vector<Findings> all;
+  for (const lock::LockName& name : scope.names) {
+    if (auto node = found.extract(name.text()))
+      all.push_back(std::move(node.mapped()));
+  }
+  for (auto& [name, findings] : found) all.push_back(std::move(findings));
+  return all;
+}
+
+ByName<LockFacts> look(Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout) {
+  ByName<LockFacts> found;
+  const auto take = [&](const lock::LockName& name, lock::Fields fields) {
+    found[name.text()] = read_facts(name, std::move(fields));
+  };
+  const auto pass_over = [&](const lock::LockName& name, const Error& error) {
+    found[name.text()] = unreadable(name, error.what());
+  };
+  visit_patiently(loop, server, scope, {.ask = status_request, .take = take, .pass_over = pass_over}, timeout);
+  return found;
 }
 
 /// Throws unless a majority answers; the others are not asked again.
@@ -64,44 +91,65 @@ std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> se
   return answered;
 }
 
-/// The names that any of the servers knows.
-std::vector<lock::LockName> list_everywhere(Loop& loop,
-                                            std::span<redis::Server> servers,
-                                            const std::vector<bool>& answers,
-                                            const std::string& prefix,
-                                            Milliseconds timeout) {
-  std::map<std::string, lock::LockName> names;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    if (!answers[i])
-      continue;
-    for (lock::LockName& name : list_locks(loop, servers[i], prefix, timeout))
-      names.emplace(name.text(), std::move(name));
+/// The servers that answer, to be asked about the locks that any of them knows.
+class Quorum {
+ public:
+  Quorum(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout)
+      : loop_(loop),
+        servers_(servers),
+        timeout_(timeout),
+        answers_(find_those_that_answer(loop, servers, timeout)),
+        scope_{.prefix = scope.prefix, .names = scope.names} {
+    if (scope.must_list())
+      add_names(scope);
   }
-  std::vector<lock::LockName> all;
-  for (auto& [text, name] : names) all.push_back(std::move(name));
-  return all;
-}
 
-std::vector<LockFacts> survey_quorum(Loop& loop, std::span<redis::Server> servers, Scope scope, Milliseconds timeout) {
-  const auto answers = find_those_that_answer(loop, servers, timeout);
-  if (scope.names.empty())
-    scope.names = list_everywhere(loop, servers, answers, scope.prefix, timeout);
-  if (scope.names.empty())
-    return {};
-  std::vector<ServerView> views;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    views.push_back({.url = servers[i].address().url, .facts = {}});
-    if (answers[i])
-      views.back().facts = survey_one(loop, servers[i], scope, timeout);
+  const Scope& scope() const { return scope_; }
+
+  /// Calls visit(server, whether it answers) for each.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < servers_.size(); ++i) visit(servers_[i], static_cast<bool>(answers_[i]));
   }
-  return merge(views, scope.names.size());
+
+ private:
+  void add_names(const Scope& scope) {
+    std::map<std::string, lock::LockName> listed;
+    for_each([&](redis::Server& server, bool answers) {
+      if (!answers)
+        return;
+      Budget budget{server};
+      for (lock::LockName& name : list_locks(loop_, server, scope, timeout_, budget))
+        listed.emplace(name.text(), std::move(name));
+    });
+    for (const lock::LockName& name : scope.names) listed.erase(name.text());
+    for (auto& [text, name] : listed) scope_.names.push_back(std::move(name));
+  }
+
+  Loop& loop_;
+  std::span<redis::Server> servers_;
+  Milliseconds timeout_;
+  std::vector<bool> answers_;
+  Scope scope_;  // all by name
+};
+
+std::vector<LockFacts> look_at_quorum(Loop& loop, const Quorum& quorum, Milliseconds timeout) {
+  std::vector<ServerView> views;
+  quorum.for_each([&](redis::Server& server, bool answers) {
+    views.push_back({.url = server.address().url, .facts = {}});
+    if (answers)
+      views.back().facts = in_order(look(loop, server, quorum.scope(), timeout), quorum.scope());
+  });
+  return merge(views, quorum.scope().names.size());
 }
 
 }  // namespace
 
 std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout) {
-  return servers.size() > 1 ? survey_quorum(loop, servers, scope, timeout)
-                            : survey_one(loop, servers.front(), scope, timeout);
+  if (servers.size() == 1)
+    return in_order(look(loop, servers.front(), scope, timeout), scope);
+  const Quorum quorum{loop, servers, scope, timeout};
+  return quorum.scope().names.empty() ? std::vector<LockFacts>{} : look_at_quorum(loop, quorum, timeout);
 }
 
 std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout) {

@@ -1,25 +1,19 @@
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/duration.h"
 #include "base/loop.h"
-#include "observe/inspect.h"
+#include "observe/facts.h"
+#include "observe/listing.h"
 #include "redis/server.h"
 
 namespace rlock::observe {
 
-/// Which locks: those named, else all under the prefix.
-struct Scope {
-  std::string prefix;
-  std::vector<lock::LockName> names;
-};
-
 /// What is known of the locks wherever it is known: at one server, at all masters of a cluster, or at a quorum, of
-/// which a majority decides. Throws Error{unavailable} rather than call a lock free because a server did not answer.
+/// which a majority decides. Those named come first, the others by name. Throws Error{unavailable} rather than call a
+/// lock free because a server did not answer.
 std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout);
 
 /// The masters of a cluster that serve slots, or should, each as a server of its own.

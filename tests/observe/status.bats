@@ -11,7 +11,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
 @test "without locks: a heading, an empty array, 0" {
   try status
   exits 0
-  matches "$OUT" $'^KEY +STATE +HOLDER +PID +COMMAND +HELD +LEASE +FENCE +WAITING *$'
+  matches "$OUT" $'^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +NOTE +FENCE$'
   try status --json
   exits 0
   query '. == []'
@@ -24,8 +24,8 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   exits 0
   same "$ERR" ''
   same "$(wc -l <"$T/out")" 3
-  matches "$OUT" $'\njob +held +deploy@web3 +'"$HOLDER"' +"?sleep 600"? .*[0-9]{16}'
-  matches "$OUT" $'\nother +held '
+  matches "$OUT" $'\njob +x +deploy@web3 +'"$HOLDER"' +sleep 600 +[0-9.]+m?s +[0-9]+s +0 +- +- +[0-9]{16}'$'\n'
+  matches "$OUT" $'\nother +x '
   try status job
   exits 0
   same "$(wc -l <"$T/out")" 2
@@ -204,30 +204,113 @@ on_terminal() {
 @test "colour on a terminal, unless NO_COLOR is set or the terminal has none" {
   try acquire job
   on_terminal 'rlock status'
-  matches "$OUT" $'\e\\[32mheld\e\\[0m'
+  matches "$OUT" $'\e\\[32mx\e\\[0m'
   NO_COLOR=1 on_terminal 'rlock status'
-  [[ $OUT == *held* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
+  [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
   on_terminal 'TERM=dumb rlock status'
-  [[ $OUT == *held* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
+  [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
 }
 
-@test "rows fit a terminal, and are whole in a pipe" {
-  local long
+@test "a row is one line on a terminal: columns leave from the right, then commands and notes are cut" {
+  local long wide heading
   long=$(printf '%60s' '' | tr ' ' x)
-  try acquire "$long" --holder "$long日本日本"
+  hold job --holder deploy@web3 --note "$long"
   NO_COLOR=1 on_terminal 'rlock status'
+  heading=$(head -n 1 <<<"$OUT" | tr -d '\r')
+  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +NOTE *$'
+  contains "$OUT" ' deploy@web3 '
+  contains "$OUT" ' xxxxxxxx'
   contains "$OUT" '…'
-  same "$(tr -d '\r' <<<"$OUT" | LC_ALL=C.UTF-8 awk 'length > 80' | wc -l)" 0
-  matches "$OUT" ' [0-9]{16} ' # the fence is not cut
+  try acquire "$long$long" --holder "$long日本日本"
+  NO_COLOR=1 on_terminal 'rlock status'
+  wide=$(tr -d '\r' <<<"$OUT" | LC_ALL=C.UTF-8 wc -L)
+  ((wide <= 80)) || fail "$wide columns"
+  contains "$OUT" ' x '
+  contains "$OUT" 'KEY '
+  contains "$OUT" ' COMMAND '
+}
+
+@test "in a pipe rows are whole, and one long name does not push the others apart" {
+  local long
+  long=$(printf '%91s' '' | tr ' ' x)
+  try acquire "$long" --holder "$long日本日本" --note "$long"
+  try acquire short
   try status
-  contains "$OUT" " $long日本日本 "
+  matches "$OUT" $'\n'"$long  x +$long日本日本  .*  $long  [0-9]{16}"
+  matches "$OUT" $'\nshort {29}x '
+}
+
+@test "what process can be killed is told by its number, what cannot is a dash" {
+  hold kept
+  try acquire taken
+  try run --key cold --min-hold 1m -- true
+  try status
+  matches "$OUT" $'\nkept +x +[^ ]+ +'"$HOLDER"' '
+  matches "$OUT" $'\ntaken +x +[^ ]+ +- '
+  matches "$OUT" $'\ncold +cooling +[^ ]+ +- '
+  kill -KILL "$HOLDER"
+  wait_until "$PATIENCE" gone "$HOLDER"
+  try status kept
+  matches "$OUT" $'\nkept +(x|free) +[^ ]+ +- '
+}
+
+@test "readers, slots and what is free are told apart" {
+  hold both --shared
+  hold few --slots 3
+  hold few --slots 3
+  try status both few nobody
+  exits 1
+  matches "$OUT" $'\nboth +r '
+  matches "$OUT" $'\nfew +0/3 .*\nfew +1/3 '
+  matches "$OUT" $'\nnobody +free +- +- +- +- +- +0 +- +- +-$'
+}
+
+@test "the last run stands beside: how it ended and when" {
+  try run --key good -- true
+  try run --key bad --note weekly -- sh -c 'exit 3'
+  try status good bad
+  matches "$OUT" $'\ngood +free .* 0 [0-9]+m?s ago '
+  matches "$OUT" $'\nbad +free .* 3 [0-9]+m?s ago '
+  hold bad --note monthly
+  try status bad
+  matches "$OUT" $'\nbad +x .* 3 [0-9]+m?s ago +monthly '
+}
+
+@test "a pattern stands for the locks that match" {
+  try acquire deploy-web
+  try acquire deploy-db
+  try acquire backup
+  try status 'deploy*' --json
+  exits 0
+  query '[.[].key] == ["deploy-db", "deploy-web"]'
+  try status backup 'deploy-?[!b]*' --json
+  exits 0
+  query '[.[].key] == ["backup", "deploy-web"]'
+  try status 'none*'
+  exits 1
+  same "$(wc -l <"$T/out")" 1
+  try acquire 'odd[1]'
+  try status 'odd[1]' --json
+  exits 0
+  query '[.[].key] == ["odd[1]"]'
+}
+
+@test "one record that cannot be read hides no other lock" {
+  try acquire good
+  cli HSET rlock:bad rlock 1 token garbage
+  try status --json
+  exits 0
+  query '[.[] | {key, state}] == [{"key": "bad", "state": "foreign"}, {"key": "good", "state": "held"}]'
+  try status bad
+  exits 0
+  matches "$OUT" $'\nbad +foreign '
 }
 
 @test "--watch draws it again until interrupted" {
   start watch rlock status --watch
   wait_for_text KEY "$T/watch.out"
   try acquire job
-  wait_for_text 'job  held' "$T/watch.out"
+  wait_for_text 'job  x' "$T/watch.out"
   try release job --token "$OUT"
   wait_until "$PATIENCE" redrawn_without_job
   kill -INT "$PID"
@@ -235,7 +318,7 @@ on_terminal() {
   exits 130
   same "$(<"$T/watch.err")" ''
 }
-redrawn_without_job() { [[ $(tail -n 2 "$T/watch.out") == KEY*$'\n'KEY* ]]; }
+redrawn_without_job() { [[ $(tail -n 4 "$T/watch.out") == redis:*$'\n'KEY*$'\n'redis:*$'\n'KEY* ]]; }
 
 @test "--watch on a terminal redraws in place, and shows that Redis is away" {
   on_terminal 'rlock status --watch' "expect KEY
@@ -247,6 +330,16 @@ expect KEY
 key C"
   exits 130
   contains "$OUT" $'\e[H'
+}
+
+@test "--watch says of what and when it is, and how many rows do not fit" {
+  local i
+  for i in {1..30}; do try acquire "job$i"; done
+  on_terminal 'rlock status --watch' "expect do not fit
+key C"
+  exits 130
+  matches "$OUT" "$RLOCK_REDIS  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}"
+  contains "$OUT" '... and 10 rows that do not fit'
 }
 
 @test "--watch without Redis from the start: 69" {

@@ -58,5 +58,7 @@ void test_leases();
 void test_verdicts();
 void test_lock_names();
 void test_configuration();
+void test_timelines();
+void test_observations();
 
 }  // namespace rlock::unit

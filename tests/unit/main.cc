@@ -15,5 +15,7 @@ int main() {
   test_verdicts();
   test_lock_names();
   test_configuration();
+  test_timelines();
+  test_observations();
   return failures == 0 ? 0 : 1;
 }

@@ -1,0 +1,107 @@
+#include "cli/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/columns.h"
+#include "base/escape.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t shortest = 12;        // a text that is cut has still so many columns
+constexpr std::size_t widest_in_pipe = 32;  // what is longer sticks out
+
+using Widths = std::vector<std::size_t>;
+
+/// The rows, printable, and how they are laid out.
+class Grid {
+ public:
+  Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
+      : columns_(columns), rows_(std::move(rows)), screen_(screen), widths_(columns.size()) {
+    Row headings;
+    for (const Column& column : columns) headings.push_back({std::string{column.heading}, colour::bold});
+    rows_.insert(rows_.begin(), std::move(headings));
+    for (Row& row : rows_) measure(row);
+    screen_.columns == 0 ? let_long_texts_stick_out() : fit();
+  }
+
+  std::string text() const {
+    std::string out;
+    for (const Row& row : rows_) {
+      for (std::size_t i = 0; i < widths_.size(); ++i) add_cell(row[i], i, out);
+      out += '\n';
+    }
+    return out;
+  }
+
+ private:
+  void measure(Row& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i].text = row[i].text.empty() ? "-" : printable(row[i].text);
+      widths_[i] = std::max(widths_[i], count_columns(row[i].text));
+    }
+  }
+
+  void let_long_texts_stick_out() {
+    for (std::size_t& width : widths_) width = std::min(width, widest_in_pipe);
+  }
+
+  std::size_t total() const { return std::accumulate(widths_.begin(), widths_.end(), gap_ * (widths_.size() - 1)); }
+
+  void fit() {
+    if (total() <= screen_.columns)
+      return;
+    gap_ = 1;
+    while (widths_.size() > 1 && least_total() > screen_.columns) widths_.pop_back();
+    for (const auto cut : {Column::Cut::early, Column::Cut::late}) shrink(cut, shortest);
+    shrink(Column::Cut::late, 1);  // a screen as narrow as that
+  }
+
+  std::size_t least_total() const {
+    std::size_t least = gap_ * (widths_.size() - 1);
+    for (std::size_t i = 0; i < widths_.size(); ++i)
+      least += columns_[i].cut == Column::Cut::never ? widths_[i] : std::min(widths_[i], shortest);
+    return least;
+  }
+
+  /// Takes from the widest of the columns until the rows fit or there is nothing left to take.
+  void shrink(Column::Cut which, std::size_t least) {
+    while (total() > screen_.columns) {
+      std::size_t* widest = nullptr;
+      for (std::size_t i = 0; i < widths_.size(); ++i) {
+        if (columns_[i].cut == which && (widest == nullptr || widths_[i] > *widest))
+          widest = &widths_[i];
+      }
+      if (widest == nullptr || *widest <= least)
+        return;
+      --*widest;
+    }
+  }
+
+  void add_cell(const Cell& cell, std::size_t column, std::string& out) const {
+    const bool last = column + 1 == widths_.size();
+    const std::string text = screen_.columns == 0 ? cell.text : cut_to_columns(cell.text, widths_[column]);
+    const std::size_t width = count_columns(text);
+    const bool coloured = screen_.colour && !cell.colour.empty();
+    out += coloured ? fmt::format("{}{}{}", cell.colour, text, colour::plain) : text;
+    if (!last)
+      out.append(std::max(widths_[column], width) - width + gap_, ' ');
+  }
+
+  std::span<const Column> columns_;
+  std::vector<Row> rows_;
+  const Screen& screen_;
+  Widths widths_;  // of the columns that are shown
+  std::size_t gap_ = 2;
+};
+
+}  // namespace
+
+std::string format_grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen) {
+  return Grid{columns, std::move(rows), screen}.text();
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,115 @@
+#include "cli/prometheus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/escape.h"
+
+namespace rlock::cli {
+namespace {
+
+using observe::Ending;
+using observe::LockFacts;
+
+double seconds(Milliseconds duration) { return static_cast<double>(duration.count()) / 1000; }
+
+std::optional<double> held(const LockFacts& lock) {
+  return static_cast<double>(lock.holders.empty() && lock.foreign ? 1 : lock.holders.size());
+}
+
+/// Until it is free if nothing is heard of it any more.
+std::optional<double> lease(const LockFacts& lock) {
+  if (lock.foreign)
+    return lock.foreign->expires_in ? std::optional{seconds(*lock.foreign->expires_in)} : std::nullopt;
+  Milliseconds longest = lock.cooling;
+  for (const auto& holder : lock.holders) longest = std::max(longest, holder.lease);
+  return lock.holders.empty() ? std::nullopt : std::optional{seconds(longest)};
+}
+
+std::optional<double> held_for(const LockFacts& lock) {
+  Milliseconds longest{0};
+  for (const auto& holder : lock.holders) longest = std::max(longest, holder.held);
+  return lock.holders.empty() ? std::nullopt : std::optional{seconds(longest)};
+}
+
+std::optional<double> last_exit_status(const LockFacts& lock) {
+  if (!lock.last || lock.last->ending.kind != Ending::Kind::exited)
+    return std::nullopt;
+  return lock.last->ending.number;
+}
+
+std::optional<double> last_end(const LockFacts& lock) {
+  return lock.last ? std::optional{seconds(lock.last->ended_at.time_since_epoch())} : std::nullopt;
+}
+
+std::optional<double> last_success(const LockFacts& lock) {
+  return lock.success ? std::optional{seconds(lock.success->ended_at.time_since_epoch())} : std::nullopt;
+}
+
+struct Metric {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+  std::optional<double> (*value)(const LockFacts&);  // nothing: the lock has no sample
+};
+
+constexpr std::array metrics{
+    Metric{"rlock_held", "gauge", "How many hold the lock; 0: it is free.", held},
+    Metric{"rlock_waiting",
+           "gauge",
+           "How many wait for the lock.",
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.waiting)}; }},
+    Metric{"rlock_lease_seconds", "gauge", "How long it stays taken if it is not renewed.", lease},
+    Metric{"rlock_held_seconds", "gauge", "How long it has been held, by the oldest of its holders.", held_for},
+    Metric{"rlock_last_exit_status", "gauge", "With what the run before ended.", last_exit_status},
+    Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the run before ended.", last_end},
+    Metric{"rlock_last_success_timestamp_seconds", "gauge", "When a run ended with 0 for the last time.", last_success},
+    Metric{"rlock_acquired_total",
+           "counter",
+           "How often the lock was taken.",
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.acquired)}; }},
+    Metric{"rlock_waited_total",
+           "counter",
+           "How often it was taken after a wait.",
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.waited)}; }},
+    Metric{"rlock_evicted_total",
+           "counter",
+           "How many holders were made to give it up.",
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.forced)}; }},
+    Metric{"rlock_lost_total",
+           "counter",
+           "How many holders died, or could not keep it.",
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.lost)}; }},
+};
+
+/// A label's value; what is not printable stands escaped in it as in a table.
+std::string label(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (c == '\\' || c == '"')
+      out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string format_prometheus(const std::vector<LockFacts>& locks) {
+  std::vector<std::string> labels;
+  for (const LockFacts& lock : locks) labels.push_back(label(lock.name));
+  std::string out;
+  for (const Metric& metric : metrics) {
+    out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help, metric.type);
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+      if (const auto value = metric.value(locks[i]))
+        out += fmt::format("{}{{key=\"{}\"}} {}\n", metric.name, labels[i], *value);
+    }
+  }
+  return out;
+}
+
+}  // namespace rlock::cli

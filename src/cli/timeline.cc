@@ -1,0 +1,141 @@
+#include "cli/timeline.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/columns.h"
+#include "base/duration.h"
+#include "base/escape.h"
+#include "cli/axis.h"
+#include "cli/grid.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t narrowest_lane = 20;
+
+/// The characters that it is drawn with.
+struct Marks {
+  std::vector<std::string_view> levels;  // from held for a moment to held all the time
+  std::string_view failed, unknown, nothing;
+};
+
+const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "✗", "·", " "};
+const Marks ascii{{".", "-", "=", "#"}, "X", "~", " "};
+
+/// What happened in the time of one column.
+struct Column {
+  double held = 0;  // the part of it
+  bool touched = false;
+  bool failed = false;          // a run that failed ended here
+  bool part_of_failed = false;  // or was on its way
+};
+
+/// The window of time, and the columns that it is divided into.
+class Window {
+ public:
+  Window(WallTime begin, WallTime end, std::size_t columns)
+      : begin_(begin), length_(std::max(Milliseconds{1}, end - begin)), columns_(columns) {}
+
+  std::size_t columns() const { return columns_; }
+  /// In columns from the left; negative or beyond the last where it is outside.
+  double place(WallTime time) const {
+    return static_cast<double>((time - begin_).count()) * static_cast<double>(columns_) /
+           static_cast<double>(length_.count());
+  }
+  Milliseconds column_length() const { return length_ / static_cast<long>(columns_); }
+
+ private:
+  WallTime begin_;
+  Milliseconds length_;
+  std::size_t columns_;
+};
+
+void draw_block(const Block& block, const Window& window, std::vector<Column>& lane) {
+  const auto right = static_cast<double>(lane.size());
+  if (window.place(block.end) < 0 || window.place(block.begin) >= right)
+    return;
+  const double begin = std::max(window.place(block.begin), 0.0);
+  const double end = std::clamp(window.place(block.end), begin, right);
+  const auto first = static_cast<std::size_t>(begin);
+  const auto last = std::max(first, static_cast<std::size_t>(std::ceil(end)) - (end > 0 ? 1 : 0));
+  for (std::size_t i = first; i <= last; ++i) {
+    const auto left = static_cast<double>(i);
+    lane[i].touched = true;
+    lane[i].held += std::min(end, left + 1) - std::max(begin, left);
+    lane[i].part_of_failed = lane[i].part_of_failed || block.failed;
+  }
+  lane[last].failed = lane[last].failed || block.failed;
+}
+
+/// Its mark. Several may hold at once: more than all of the time is all of it.
+std::string_view mark_of(const Column& column, bool known, const Marks& marks) {
+  if (column.failed)
+    return marks.failed;
+  if (!column.touched)
+    return known ? marks.nothing : marks.unknown;
+  const auto count = static_cast<double>(marks.levels.size());
+  const auto level = static_cast<std::size_t>(std::clamp(std::floor(column.held * count), 0.0, count - 1));
+  return marks.levels[level];
+}
+
+std::string_view colour_of(const Column& column) {
+  if (column.part_of_failed)
+    return colour::red;
+  return column.touched ? colour::green : colour::dim;
+}
+
+std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
+  std::vector<Column> columns(window.columns());
+  for (const Block& block : lane.blocks) draw_block(block, window, columns);
+  const double known_since = window.place(lane.known_since);
+  std::string out;
+  std::string_view now = colour::none;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string_view wanted = coloured ? colour_of(columns[i]) : colour::none;
+    if (wanted != now)
+      out += wanted;
+    now = wanted;
+    out += mark_of(columns[i], static_cast<double>(i + 1) > known_since, marks);
+  }
+  return coloured ? out + std::string{colour::plain} : out;
+}
+
+std::string legend(const Window& window, const Marks& marks) {
+  return fmt::format("{} to {} held for a part or all of the {} of a column, {} failed, lost or died, {} not known",
+                     marks.levels.front(),
+                     marks.levels.back(),
+                     format_duration(window.column_length()),
+                     marks.failed,
+                     marks.unknown);
+}
+
+std::string pad(std::string_view text, std::size_t columns) {
+  std::string cut = cut_to_columns(text, columns);
+  cut.append(columns - count_columns(cut), ' ');
+  return cut;
+}
+
+}  // namespace
+
+std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const TimelineStyle& style) {
+  std::size_t names = 1;
+  for (const Lane& lane : lanes) names = std::max(names, count_columns(printable(lane.name)));
+  names = std::min(names, std::max<std::size_t>(8, style.columns / 4));
+  const std::size_t wanted = style.columns > names + 1 ? style.columns - names - 1 : 0;
+  const Window window{begin, end, std::max(narrowest_lane, wanted)};
+  const Marks& marks = style.utf8 ? unicode : ascii;
+  std::string out;
+  for (const Lane& lane : lanes)
+    out += fmt::format("{} {}\n", pad(printable(lane.name), names), draw_lane(lane, window, marks, style.colour));
+  const std::string margin(names + 1, ' ');
+  const Axis axis = draw_axis(begin, end, window.columns(), style.utf8);
+  return out + margin + axis.line + "\n" + margin + axis.labels + "\n" +
+         cut_to_columns(legend(window, marks), style.columns) + "\n";
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,72 @@
+#include "observe/ending.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/escape.h"
+#include "base/signals.h"
+#include "observe/words.h"
+
+namespace rlock::observe {
+namespace {
+
+using Kind = Ending::Kind;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 9> names{{{Kind::exited, "exited"},
+                                                                  {Kind::signalled, "signalled"},
+                                                                  {Kind::released, "released"},
+                                                                  {Kind::evicted, "evicted"},
+                                                                  {Kind::replaced, "replaced"},
+                                                                  {Kind::lost, "lost"},
+                                                                  {Kind::died, "died"},
+                                                                  {Kind::timeout, "timeout"},
+                                                                  {Kind::unknown, "unknown"}}};
+
+constexpr std::string_view signal_prefix = "signal:";
+
+Kind kind_named(std::string_view word) {
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& name) { return name.second == word; });
+  return found == names.end() ? Kind::unknown : found->first;
+}
+
+}  // namespace
+
+Ending Ending::read(std::string_view text) {
+  if (text == "-")
+    return {.kind = Kind::released};
+  if (const auto status = Words{text}.number(); status && *status <= 255)
+    return {.kind = Kind::exited, .number = static_cast<int>(*status)};
+  if (text.starts_with(signal_prefix)) {
+    const auto number = Words{text.substr(signal_prefix.size())}.number();
+    return {.kind = Kind::signalled, .number = number && *number < 128 ? static_cast<int>(*number) : 0};
+  }
+  const auto comma = text.find(',');
+  Ending ending{.kind = kind_named(text.substr(0, comma))};
+  if (ending.kind == Kind::exited || ending.kind == Kind::signalled)
+    ending.kind = Kind::unknown;
+  if (comma != std::string_view::npos)
+    ending.by = percent_decode(text.substr(comma + 1)).value_or("?");
+  return ending;
+}
+
+std::string Ending::brief() const {
+  if (kind == Kind::exited)
+    return std::to_string(number);
+  return kind == Kind::signalled ? signal_name(number) : std::string{ending_name(kind)};
+}
+
+std::string Ending::describe() const { return by.empty() ? brief() : fmt::format("{} by {}", brief(), by); }
+
+bool Ending::is_failure() const {
+  return kind != Kind::released && kind != Kind::unknown && !(kind == Kind::exited && number == 0);
+}
+
+std::string_view ending_name(Kind kind) {
+  return std::find_if(names.begin(), names.end(), [&](const auto& name) { return name.first == kind; })->second;
+}
+
+}  // namespace rlock::observe

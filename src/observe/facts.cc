@@ -1,0 +1,170 @@
+#include "observe/facts.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/escape.h"
+#include "observe/words.h"
+
+namespace rlock::observe {
+namespace {
+
+constexpr long long largest_capacity = 1'000'000;
+
+/// What 0.1.0 wrote has no extras; its holders with a command were kept.
+bool is_kept(const lock::Owner& owner, std::string_view extras) {
+  return extras.empty() ? !owner.command.empty() : find_extra(extras, "kept").has_value();
+}
+
+/// "forced,ENC" or "replaced,ENC".
+std::optional<Ending> read_eviction(std::string_view extras) {
+  const auto mark = find_extra(extras, "evict");
+  if (!mark)
+    return std::nullopt;
+  Ending ending = Ending::read(*mark);
+  if (ending.kind != Ending::Kind::replaced)
+    ending.kind = Ending::Kind::evicted;
+  return ending;
+}
+
+void read_holder(Words words, LockFacts& facts) {
+  HolderFacts holder;
+  const WallTime expires = words.time();
+  const WallTime cools = words.time();
+  holder.fence = {static_cast<std::uint64_t>(words.number_or_zero())};
+  holder.slot = static_cast<int>(std::min(words.number_or_zero(), largest_capacity));
+  holder.acquired_at = words.time();
+  holder.levels = static_cast<int>(std::min(words.number_or_zero(), largest_capacity));
+  holder.owner = words.owner();
+  holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
+  holder.lease = std::max(Milliseconds{0}, expires - facts.now);
+  holder.kept = is_kept(holder.owner, words.rest());
+  holder.waited = Words{find_extra(words.rest(), "waited").value_or("")}.duration();
+  holder.evicted = read_eviction(words.rest());
+  if (expires <= facts.now)
+    facts.cooling = std::max(facts.cooling, cools - facts.now);
+  facts.holders.push_back(std::move(holder));
+}
+
+void read_capacity(Words words, LockFacts& facts) {
+  facts.capacity = lock::Capacity{static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
+}
+
+void read_waiter(Words words, LockFacts& facts) {
+  WaiterFacts waiter;
+  waiter.wanted = {static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
+  const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // a ticket is in us
+  waiter.waiting = std::max(Milliseconds{0}, facts.now - since);
+  waiter.owner = words.owner();
+  facts.waiters.push_back(std::move(waiter));
+}
+
+void read_last(Words words, LockFacts& facts) {
+  LastRun last;
+  last.acquired_at = words.time();
+  last.ended_at = words.time();
+  last.held = words.duration();
+  last.ending = Ending::read(words.word());
+  last.owner = words.owner();
+  facts.last = std::move(last);
+}
+
+/// A run that is found out only now to have died: nobody has counted it yet.
+void read_died(Words words, LockFacts& facts) {
+  words.number_or_zero();  // its fence
+  LastRun died;
+  died.acquired_at = words.time();
+  died.ended_at = words.time();
+  died.held = std::max(Milliseconds{0}, died.ended_at - died.acquired_at);
+  words.word();  // how long it waited
+  words.word();  // and its mode
+  died.ending = Ending::read(words.word());
+  died.owner = words.owner();
+  facts.counters.lost += died.ending.kind == Ending::Kind::died ? 1 : 0;
+  if (!facts.last || facts.last->ended_at <= died.ended_at)
+    facts.last = std::move(died);
+}
+
+void read_success(Words words, LockFacts& facts) {
+  Success success;
+  success.acquired_at = words.time();
+  success.ended_at = words.time();
+  success.owner = words.owner();
+  facts.success = std::move(success);
+}
+
+ForeignFacts& foreign(LockFacts& facts) { return facts.foreign ? *facts.foreign : facts.foreign.emplace(); }
+
+void read_foreign_ttl(Words words, LockFacts& facts) {
+  const auto ms = words.number();
+  if (ms)
+    foreign(facts).expires_in = Milliseconds{*ms};
+}
+
+struct Reader {
+  std::string_view kind;
+  void (*read)(Words, LockFacts&);
+};
+
+constexpr std::array readers{
+    Reader{"capacity", read_capacity},
+    Reader{"holder", read_holder},
+    Reader{"waiter", read_waiter},
+    Reader{"last", read_last},
+    Reader{"success", read_success},
+    Reader{"died", read_died},
+    Reader{"acquired", [](Words words, LockFacts& facts) { facts.counters.acquired = words.number_or_zero(); }},
+    Reader{"waited", [](Words words, LockFacts& facts) { facts.counters.waited = words.number_or_zero(); }},
+    Reader{"forced", [](Words words, LockFacts& facts) { facts.counters.forced = words.number_or_zero(); }},
+    Reader{"lost", [](Words words, LockFacts& facts) { facts.counters.lost += words.number_or_zero(); }},
+    Reader{"type", [](Words words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
+    Reader{"value", [](Words words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
+    Reader{"ttl", read_foreign_ttl},
+};
+
+/// A fact of a kind that only a later version knows is passed over.
+void read_fact(std::string_view fact, LockFacts& facts) {
+  Words words{fact};
+  const std::string_view kind = words.word();
+  for (const Reader& reader : readers) {
+    if (reader.kind == kind)
+      reader.read(words, facts);
+  }
+}
+
+State read_state(const lock::Fields& fields) {
+  if (fields.outcome() == "free")
+    return State::free;
+  if (fields.outcome() == "held")
+    return State::held;
+  if (fields.outcome() == "cooling")
+    return State::cooling;
+  if (fields.outcome() == "foreign")
+    return State::foreign;
+  fields.unexpected();
+}
+
+}  // namespace
+
+LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
+  LockFacts facts;
+  facts.name = name.text();
+  facts.state = read_state(fields);
+  facts.now = Words{fields.text()}.time();
+  facts.waiting = Words{fields.text()}.number_or_zero();
+  while (!fields.at_end()) read_fact(fields.text(), facts);
+  std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
+    return a.fence.value < b.fence.value;
+  });
+  if (facts.state == State::foreign)
+    (void)foreign(facts);
+  return facts;
+}
+
+LockFacts unreadable(const lock::LockName& name, std::string_view words) {
+  LockFacts facts{.name = name.text(), .state = State::foreign};
+  facts.foreign = ForeignFacts{.type = "unreadable", .value = std::string{words}, .expires_in = {}};
+  return facts;
+}
+
+}  // namespace rlock::observe

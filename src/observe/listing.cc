@@ -1,0 +1,126 @@
+#include "observe/listing.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "lock/script_call.h"
+#include "redis/exchange.h"
+
+namespace rlock::observe {
+namespace {
+
+constexpr std::chrono::minutes longest{10};
+constexpr std::string_view meta = ":meta";
+
+/// Nothing for a key that no lock can have.
+std::optional<lock::LockName> name_of(const std::string& prefix, std::string_view key) {
+  if (!key.starts_with(prefix))
+    return std::nullopt;
+  try {
+    return lock::LockName{prefix, key.substr(prefix.size())};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// The lock that Redis remembers at this key, "{L}:meta", or "L:meta" where L has a tag of its own.
+std::optional<lock::LockName> lock_of_meta(const std::string& prefix, std::string_view key) {
+  const std::string_view base = key.substr(0, key.size() - meta.size());
+  const bool braced = base.size() > 2 && base.front() == '{' && base.back() == '}';
+  for (const std::string_view lock : {braced ? base.substr(1, base.size() - 2) : base, base}) {
+    if (auto name = name_of(prefix, lock); name && name->keys()[3] == key)
+      return name;
+  }
+  return std::nullopt;
+}
+
+std::optional<lock::LockName> lock_of_key(const Scope& scope, std::string_view key) {
+  if (!lock::is_companion_key(key))
+    return name_of(scope.prefix, key);
+  return scope.remembered && key.ends_with(meta) ? lock_of_meta(scope.prefix, key) : std::nullopt;
+}
+
+/// The way of one SCAN through the keys of a server.
+class Scan {
+ public:
+  Scan(redis::Server& server, const Scope& scope)
+      : server_(server),
+        pattern_((scope.remembered ? "*" : "") + glob_escape(scope.prefix) + "*"),
+        // Without a prefix most keys are no locks, and those that can be told from others are hashes.
+        only_hashes_(scope.prefix.empty()) {}
+
+  bool at_end() const { return cursor_ == "0" && begun_; }
+
+  /// The next few keys.
+  std::vector<redis::Reply> next(Loop& loop, Deadline deadline) {
+    redis::Command scan{"SCAN", cursor_, "MATCH", pattern_, "COUNT", "1000"};
+    if (only_hashes_)
+      scan.insert(scan.end(), {"TYPE", "hash"});
+    auto replies = redis::call(loop, server_, {scan}, deadline);
+    if (only_hashes_ && replies[0].is_error("ERR")) {  // Redis 5 cannot filter
+      only_hashes_ = false;
+      return {};
+    }
+    lock::check_reply(server_.address(), replies[0]);
+    auto& parts = replies[0].elements;
+    if (parts.size() != 2 || !is_cursor(parts[0]) || (parts[0].text == cursor_ && cursor_ != "0"))
+      refuse("SCAN was answered with something else");
+    cursor_ = parts[0].text;
+    begun_ = true;
+    if (BootClock::now() > end_)
+      refuse("SCAN does not come to an end");
+    return std::move(parts[1].elements);
+  }
+
+ private:
+  static bool is_cursor(const redis::Reply& reply) {
+    const bool digits = reply.text.find_first_not_of("0123456789") == std::string::npos;
+    return reply.kind == redis::Reply::Kind::text && digits && !reply.text.empty() && reply.text.size() <= 20;
+  }
+
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw Error{ExitCode::unavailable, server_.address().url + ": " + std::string{what}, true};
+  }
+
+  redis::Server& server_;
+  std::string pattern_;
+  std::string cursor_ = "0";
+  Deadline end_ = BootClock::now() + longest;
+  bool only_hashes_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+bool is_pattern(std::string_view word) { return word.find_first_of("*?[") != std::string_view::npos; }
+
+bool Scope::includes(const std::string& name) const {
+  const auto matches = [&](const std::string& pattern) {
+    return pattern == name || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  };
+  return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), matches);
+}
+
+std::vector<lock::LockName> list_locks(
+    Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget) {
+  std::vector<lock::LockName> names;
+  for (Scan scan{server, scope}; !scan.at_end();) {
+    for (const redis::Reply& key : scan.next(loop, BootClock::now() + timeout)) {
+      auto name = lock_of_key(scope, key.text);
+      if (!name || !scope.includes(name->text()))
+        continue;
+      budget.spend(sizeof(*name) + 3 * name->key().size());
+      names.push_back(*std::move(name));
+    }
+  }
+  const auto less = [](const lock::LockName& a, const lock::LockName& b) { return a.text() < b.text(); };
+  std::sort(names.begin(), names.end(), less);
+  names.erase(std::unique(names.begin(), names.end()), names.end());  // SCAN may meet a key twice
+  return names;
+}
+
+}  // namespace rlock::observe

@@ -1,0 +1,43 @@
+#include "observe/words.h"
+
+#include <charconv>
+
+namespace rlock::observe {
+namespace {
+
+constexpr long long largest = 1LL << 53;
+constexpr int words_of_owner = 6;
+
+}  // namespace
+
+std::string_view Words::word() {
+  const std::string_view word = rest_.substr(0, rest_.find(' '));
+  rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
+  return word;
+}
+
+std::optional<long long> Words::number() {
+  const std::string_view digits = word();
+  long long value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool whole = error == std::errc{} && end == digits.data() + digits.size();
+  return whole && value >= 0 && value <= largest ? std::optional{value} : std::nullopt;
+}
+
+lock::Owner Words::owner() {
+  const std::string_view begin = rest_;
+  for (int i = 0; i < words_of_owner; ++i) word();
+  return lock::Owner::decode(begin.substr(0, begin.size() - rest_.size()));
+}
+
+std::optional<std::string> find_extra(std::string_view words, std::string_view name) {
+  Words rest{words};
+  while (!rest.rest().empty()) {
+    const std::string_view word = rest.word();
+    if (word.starts_with(name) && word.substr(name.size()).starts_with('='))
+      return std::string{word.substr(name.size() + 1)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rlock::observe

@@ -1,0 +1,201 @@
+# rlock log: what happened to a lock, for whoever is called at night; and the metrics that call him.
+
+# shellcheck disable=SC2016,SC2030,SC2031 # jq expands them; each test is a shell of its own
+
+load ../support/helpers
+
+@test "every run leaves a line: who, when, how long, how it ended" {
+  try run --key job --note weekly --holder deploy@web3 -- sh -c 'exit 3'
+  try run --key job -- true
+  try log job
+  exits 0
+  matches "$OUT" $'^KEY +STARTED +WAITED +HELD +END +HOLDER +COMMAND +NOTE *\n'
+  matches "$OUT" $'\njob +20[0-9-]{8} [0-9:]{8} +[0-9]+ms +[0-9.]+m?s +3 +deploy@web3 +sh -c exit 3 +weekly\n'
+  matches "$OUT" $'\njob +20[0-9-]{8} [0-9:]{8} +[0-9]+ms +[0-9.]+m?s +0 +[^ ]+ +true +-$'
+  same "$(wc -l <"$T/out")" 3
+}
+
+@test "--json has every fact of a run" {
+  try run --key job --note weekly -- sh -c 'exit 3'
+  try log job --json
+  exits 0
+  query --arg user "$(id -un)" --arg host "$(uname -n)" 'length == 1 and (.[0] |
+    .key == "job" and .holder == "\($user)@\($host)" and .host == $host and .user == $user and .pid > 1 and
+    .command == "sh -c exit 3" and .note == "weekly" and .mode == "exclusive" and .slots == null and
+    .end == "exited" and .exit_status == 3 and .signal == null and .by == null and
+    .fence > 0 and .fence < 9007199254740992 and .held_ms >= 0 and .held_ms < 20000 and .waited_ms < 20000)'
+  query '.[0] | [.acquired_at, .ended_at] | all(test("^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z$"))'
+}
+
+@test "other ends have their names: released, evicted, a signal, died" {
+  try acquire given
+  try release given --token "$OUT"
+  try acquire taken
+  try release taken --force
+  try run --key hit -- sh -c 'kill -KILL $$'
+  try acquire left --ttl 500ms
+  wait_until "$PATIENCE" absent rlock:left
+  try log --json
+  exits 0
+  query 'map({key, value: .end}) | from_entries |
+    .given == "released" and .taken == "evicted" and .left == "died"'
+  query '.[] | select(.key == "hit") | .exit_status == 137'
+  try status left
+  matches "$OUT" $'\nleft +free .* died [0-9.]+m?s ago '
+}
+
+@test "the newest are last, -n of each lock, and several locks are merged by time" {
+  local i
+  for i in 1 2 3; do
+    try run --key one --note "$i" -- true
+    try run --key two --note "$i" -- true
+  done
+  try log --json
+  query '[.[] | "\(.key)\(.note)"] == ["one1", "two1", "one2", "two2", "one3", "two3"]'
+  try log -n 1 --json
+  query '[.[] | "\(.key)\(.note)"] == ["one3", "two3"]'
+  try log two -n 2 --json
+  query '[.[] | "\(.key)\(.note)"] == ["two2", "two3"]'
+  try log 'o*' --json
+  query '[.[].key] == ["one", "one", "one"]'
+  try log nothing
+  exits 0
+  same "$(wc -l <"$T/out")" 1
+}
+
+@test "--since leaves out what ended before" {
+  try run --key job --note old -- true
+  sleep 1.2
+  try run --key job --note new -- true
+  try log job --since 1s --json
+  query '[.[].note] == ["new"]'
+  try log job --since 1h --json
+  query '[.[].note] == ["old", "new"]'
+}
+
+@test "a hundred are kept, and take less than 20 KB" {
+  local i
+  cli EVAL "for i = 1, 100 do redis.call('RPUSH', KEYS[1], i .. ' 1 2 0 1 0 ' .. string.rep('x', 40) .. ' h u 1 c n') end" \
+    1 '{rlock:job}:history'
+  try run --key job --note "$(printf '%400s' x)" --holder "$(printf '%200s' x)" -- true "$(printf '%300s' x)"
+  same "$(cli LLEN '{rlock:job}:history')" 100
+  for i in {1..4}; do
+    cli EVAL "for i, e in ipairs(redis.call('LRANGE', KEYS[1], -1, -1)) do for j = 1, 100 do
+      redis.call('RPUSH', KEYS[1], e) end end; redis.call('LTRIM', KEYS[1], -100, -1)" 1 '{rlock:job}:history'
+  done
+  (($(cli MEMORY USAGE '{rlock:job}:history' SAMPLES 0) < 20480))
+  try log job -n 100 --json
+  query 'length == 100'
+}
+
+@test "hostile words in the history fool neither the terminal nor jq" {
+  cli RPUSH '{rlock:job}:history' $'7 1000 2000 0 1 3 %1b%5b31mevil h u 1 %0aCOMMAND %zz' $'\e[2J' \
+    '9223372036854775807 -1 1 1 1 1 a b c d e f' 'evicted' "8 1 2 3 0 evicted,%1b[31m a b c d e f"
+  cli HSET '{rlock:job}:meta' floor 1
+  try log
+  exits 0
+  same "$(tr -d '[:print:]\n' <"$T/out" | wc -c)" 0
+  same "$(wc -l <"$T/out")" 3
+  try log --json
+  query '[.[].fence] == [8, 7]'
+}
+
+# Runs on a day of twenty locks, as Redis would have them: some every minute, some an hour long, one that fails.
+a_day() {
+  cli EVAL "
+    local clock = redis.call('TIME')
+    local now, fence = clock[1] * 1000, 1
+    local function add(lock, ago, long, how)
+      fence = fence + 1
+      redis.call('RPUSH', '{rlock:' .. lock .. '}:history', string.format('%d %.0f %.0f 0 1 %s a@h h u 1 c n',
+        fence, now - ago * 60000, now - ago * 60000 + long * 60000, how))
+      redis.call('HSET', '{rlock:' .. lock .. '}:meta', 'floor', fence)
+    end
+    for i = 99, 0, -1 do add('minutely', i + 0.5, 0.2, '0') end
+    for l = 1, 12 do for h = 23, 0, -1 do add('hourly-' .. l, h * 60 + l * 5, l, '0') end end
+    for l = 1, 6 do add('nightly-' .. l, 600 + l * 60, 60, '0') end
+    add('nightly-fails', 300, 30, '1')" 0
+}
+
+@test "a day of twenty locks as a picture: as wide as it may be, what failed marked without colour" {
+  a_day
+  TZ=UTC try log --timeline
+  exits 0
+  same "$(wc -l <"$T/out")" 23
+  ((  $(wc -L <"$T/out") <= 100))
+  [[ $OUT != *$'\e'* ]]
+  LC_ALL=C matches "$OUT" $'\nnightly-fails +#*X +\n'
+  matches "$OUT" $'\nminutely +~+[.=-]+\n'
+  matches "$OUT" $'\n +00:00'
+  LC_ALL=C.UTF-8 try log --timeline 'nightly*'
+  contains "$OUT" '█✗'
+  same "$(grep -c ^nightly "$T/out")" 7
+}
+
+@test "the picture is as wide as the terminal, and red where a run failed" {
+  local columns
+  a_day
+  for columns in 80 200; do
+    OUT=$(LC_ALL=C.UTF-8 TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c \
+      "stty cols $columns rows 50; rlock log --timeline" </dev/null)
+    contains "$OUT" $'\e[31m'
+    same "$(sed 's/\x1b\[[0-9]*m//g' <<<"$OUT" | tr -d '\r' | LC_ALL=C.UTF-8 wc -L)" "$columns"
+  done
+}
+
+@test "who holds it now is in the picture" {
+  hold job
+  try log --timeline --since 1m
+  exits 0
+  matches "$OUT" $'^job +[.=#-]+\n'
+}
+
+@test "--json and --timeline: choose one" {
+  refuses 64 '--timeline' log --json --timeline
+}
+
+@test "no Redis there: 69, and nothing on stdout" {
+  try log --redis redis://127.0.0.1:1
+  exits 69
+  same "$OUT" ''
+  try status --prometheus --redis redis://127.0.0.1:1
+  exits 69
+  same "$OUT" ''
+}
+
+@test "1,000 locks of 100 runs each are read in a second, a wide margin for a busy machine included" {
+  cli EVAL "for l = 1, 1000 do
+    redis.call('HSET', '{rlock:job' .. l .. '}:meta', 'floor', 1)
+    for i = 1, 100 do redis.call('RPUSH', '{rlock:job' .. l .. '}:history',
+      string.format('%d %d %d 0 1 0 deploy@web3 web3 deploy 8123 backup.sh%%20--full weekly', i, i * 1000, i * 1000 + 500)) end
+  end" 0
+  try log -n 100
+  exits 0
+  same "$(wc -l <"$T/out")" 100001
+  is_sanitized || ((TOOK < 5000)) || fail "$TOOK ms"
+}
+
+# ---- metrics
+
+@test "metrics: one of each kind for each lock, the free ones that are remembered included" {
+  try run --key good -- true
+  try run --key bad -- sh -c 'exit 3'
+  hold 'few"\' --slots 3
+  try status --prometheus
+  exits 0
+  matches "$OUT" $'\nrlock_held{key="good"} 0\n'
+  matches "$OUT" $'\nrlock_held{key="few\\\\"\\\\\\\\"} 1\n'
+  matches "$OUT" $'\nrlock_last_exit_status{key="bad"} 3\n'
+  matches "$OUT" $'\nrlock_last_success_timestamp_seconds{key="good"} [0-9]{10}(\\.[0-9]+)?\n'
+  matches "$OUT" $'\nrlock_acquired_total{key="bad"} 1\n'
+  [[ $OUT != *'rlock_last_success_timestamp_seconds{key="bad"}'* ]]
+}
+
+@test "metrics pass promtool" {
+  command -v promtool >/dev/null || skip "no promtool: install the package prometheus"
+  try run --key good -- true
+  hold $'odd "\\\t\xff日本'
+  try status --prometheus
+  exits 0
+  promtool check metrics <"$T/out"
+}

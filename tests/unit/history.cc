@@ -1,0 +1,100 @@
+#include "observe/history.h"
+
+#include "expect.h"
+#include "observe/facts.h"
+
+namespace rlock::unit {
+namespace {
+
+using observe::Ending;
+
+lock::Fields answer(std::vector<std::string> texts) {
+  redis::Reply reply;
+  reply.kind = redis::Reply::Kind::array;
+  for (std::string& text : texts) {
+    redis::Reply& element = reply.elements.emplace_back();
+    element.kind = redis::Reply::Kind::text;
+    element.text = std::move(text);
+  }
+  return {redis::parse_address("redis://h"), std::move(reply)};
+}
+
+const lock::LockName name{"rlock:", "job"};
+
+void test_endings() {
+  expect_same(Ending::read("0").describe(), "0", "a status stands for itself");
+  expect_same(Ending::read("signal:9").describe(), "SIGKILL", "a signal has its name");
+  expect_same(Ending::read("evicted,a%40b%20pid%207").describe(), "evicted by a@b pid 7", "who evicted is told");
+  expect_same(Ending::read("evicted,%zz").describe(), "evicted by ?", "what cannot be decoded is a question mark");
+  expect_same(Ending::read("-").describe(), "released", "who has no status has released");
+  for (const char* text : {"", "256", "-1", "exited", "signalled", "99999999999999999999", "nonsense"})
+    expect(Ending::read(text).kind == Ending::Kind::unknown, "what no version writes is unknown", text);
+  for (const char* text : {"1", "255", "signal:15", "evicted,a", "replaced,a", "lost", "died", "timeout"})
+    expect(Ending::read(text).is_failure(), "anything but 0 and a release is a failure", text);
+  for (const char* text : {"0", "released", "-"}) expect(!Ending::read(text).is_failure(), "these are none", text);
+}
+
+void test_histories() {
+  const auto history = observe::read_history(
+      name,
+      answer({"history", "5000", "7 1000 2500 10 1 3 a@b b a 12 ls%20-l note", "garbage", "9 3000 3500 0 0 died a@b"}));
+  expect_same(history.runs.size(), 2UL, "a line that cannot be read is left out");
+  expect_same(history.runs[0].held().count(), 1500, "it held from its grant to its end");
+  expect_same(history.runs[0].owner.command, "ls -l", "its owner is decoded");
+  expect(history.runs[1].capacity == lock::shared, "a reader's mode is 0");
+  const auto elsewhere = observe::read_history(
+      name, answer({"history", "5001", "9 3000 3400 0 0 0 a@b b a 12 x -", "11 4000 4100 0 1 0 a@b b a 12 x -"}));
+  const auto merged = observe::merge_histories({history, elsewhere}, 100);
+  expect_same(merged.runs.size(), 3UL, "a run is known by its fence");
+  expect_same(merged.runs[1].ending.describe(), "0", "who died here was released there");
+  expect_same(observe::merge_histories({history, elsewhere}, 1).runs[0].fence.value, 11U, "the newest are kept");
+  expect_failure(
+      [] {
+        return observe::read_history(name, answer({"held", "1"}));
+      },
+      ExitCode::unavailable,
+      "another script's answer is none");
+}
+
+void test_facts() {
+  const std::string extreme = "9223372036854775807";
+  for (const std::string& number : {extreme, std::string{"-9223372036854775808"}, std::string{"9007199254740992"}}) {
+    const std::string six = fmt::format("{0} {0} {0} {0} {0} {0} a h u 1 c n waited={0}", number);
+    const auto facts = observe::read_facts(name,
+                                           answer({"held",
+                                                   number,
+                                                   number,
+                                                   "capacity " + number,
+                                                   "holder " + six,
+                                                   "waiter " + six,
+                                                   "last " + six,
+                                                   "died " + six}));
+    expect(facts.holders[0].held.count() >= 0 && facts.holders[0].lease.count() >= 0, "no number overflows", number);
+  }
+  const auto facts =
+      observe::read_facts(name,
+                          answer({"held",
+                                  "5000",
+                                  "0",
+                                  "capacity 3",
+                                  "holder 6000 0 8 2 1000 1 a@h h u 12 c n ttl=30000 kept=1 evict=forced,b%20pid%203",
+                                  "last 100 200 100 1 a@h h u 1 c n",
+                                  "died 7 300 900 0 1 died z@h h u 2 c n",
+                                  "lost 4"}));
+  expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "extras are read");
+  expect_same(facts.last->ending.describe(), "died", "who died last was the last");
+  expect_same(facts.counters.lost, 5, "and is counted before anybody has written it down");
+  const auto old = observe::read_facts(
+      name, answer({"held", "5", "0", "holder 6 0 8 0 1 1 a@h h u 12 c n", "holder 6 0 9 0 1 1 a@h h u 12  n"}));
+  expect(old.holders[0].kept && !old.holders[1].kept, "of 0.1.0's holders those with a command were kept");
+}
+
+}  // namespace
+
+void test_observations() {
+  test_endings();
+  test_histories();
+  test_facts();
+}
+
+}  // namespace rlock::unit
