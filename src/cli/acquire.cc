@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <memory>
 
@@ -7,6 +8,7 @@
 #include "base/json.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
+#include "cli/script_name.h"
 #include "cli/session.h"
 #include "run/hold_pid.h"
 #include "run/process.h"
@@ -62,7 +64,8 @@ struct Request {
 };
 
 Request make_request(const Settings& settings) {
-  lock::Owner owner = lock::describe_self(settings.holder, settings.note, {});
+  const pid_t caller = settings.hold_pid.value_or(::getppid());
+  lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
   const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
   return {.name = choose_lock(settings, false),
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),

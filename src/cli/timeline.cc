@@ -106,10 +106,10 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
 }
 
 std::string legend(const Window& window, const Marks& marks) {
-  return fmt::format("{} to {} held for a part or all of the {} of a column, {} failed, lost or died, {} not known",
+  return fmt::format("a column is {}: {} to {} held for a part or all of it, {} failed, {} not known",
+                     format_duration(window.column_length()),
                      marks.levels.front(),
                      marks.levels.back(),
-                     format_duration(window.column_length()),
                      marks.failed,
                      marks.unknown);
 }

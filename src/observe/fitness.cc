@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/timestamp.h"
 #include "lock/permissions.h"
 #include "lock/retry.h"
 #include "lock/script_call.h"
+#include "observe/clock_step.h"
 #include "observe/rehearsal.h"
+#include "observe/summary.h"
 #include "observe/survey.h"
 #include "redis/exchange.h"
 
@@ -156,16 +158,23 @@ class Examiner {
   }
 
   std::chrono::system_clock::time_point read_time(const redis::Reply& reply) const {
-    long long count[2] = {};
-    for (std::size_t i = 0; i < 2 && reply.elements.size() == 2; ++i)
-      count[i] = std::strtoll(reply.elements[i].text.c_str(), nullptr, 10);
-    return std::chrono::system_clock::time_point{std::chrono::seconds{count[0]} + microseconds{count[1]}};
+    constexpr long long latest = 9'000'000'000;  // in seconds: it fits nanoseconds
+    if (reply.elements.size() != 2)
+      return {};
+    const auto seconds = parse_number<long long>(reply.elements[0].text, 0, latest).value_or(0);
+    const auto rest = parse_number<long long>(reply.elements[1].text, 0, 999'999).value_or(0);
+    return std::chrono::system_clock::time_point{std::chrono::seconds{seconds} + microseconds{rest}};
   }
 
-  Finding judge_clock() const {
+  Finding judge_clock() {
     const auto size = duration_cast<Milliseconds>(std::chrono::abs(skew_));
     const std::string text =
         fmt::format("{} {} this machine's", format_duration(size), skew_.count() < 0 ? "behind" : "ahead of");
+    if (const auto step = find_clock_step(loop_, server_, how_.prefix, how_.timeout))
+      return {Grade::warn,
+              "clock",
+              fmt::format(
+                  "{}; it was set back by {} or more since its locks were last used", text, format_duration(*step))};
     return {size > tolerable_skew ? Grade::warn : Grade::ok, "clock", text};
   }
 
@@ -225,46 +234,6 @@ class Examiner {
   Version version_{99, 0};
   BootClock::duration fastest_{};
   std::chrono::system_clock::duration skew_{};
-};
-
-/// The findings of all nodes of a cluster: what is the same of all is said once, else of which it is true.
-class Summary {
- public:
-  void add(std::string_view node, const std::vector<Finding>& findings) {
-    ++nodes_;
-    for (const Finding& finding : findings) line_for(finding).nodes.emplace_back(node);
-  }
-
-  std::vector<Finding> findings() const {
-    std::vector<Finding> all;
-    for (const Line& line : lines_) {
-      all.push_back(line.finding);
-      if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // which names it anyway
-        all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
-    }
-    return all;
-  }
-
- private:
-  struct Line {
-    Finding finding;
-    std::vector<std::string> nodes;
-  };
-
-  /// Lines of one topic stand together.
-  Line& line_for(const Finding& finding) {
-    auto place = lines_.end();
-    for (auto line = lines_.begin(); line != lines_.end(); ++line) {
-      if (line->finding == finding)
-        return *line;
-      if (line->finding.topic == finding.topic)
-        place = line + 1;
-    }
-    return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
-  }
-
-  std::vector<Line> lines_;
-  std::size_t nodes_ = 0;
 };
 
 /// The user that we are, else a new one.

@@ -67,4 +67,8 @@ History merge_histories(const std::vector<History>& histories, std::size_t count
   return merged;
 }
 
+lock::Request history_request(const lock::LockName& name, std::size_t count) {
+  return lock::script_request(lock::scripts::log, {.keys = name.keys(), .values = {std::to_string(count)}});
+}
+
 }  // namespace rlock::observe

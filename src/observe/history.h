@@ -46,4 +46,6 @@ History read_history(const lock::LockName& name, lock::Fields fields);
 /// that died as far as this server knows may have been released at that one.
 History merge_histories(const std::vector<History>& histories, std::size_t count);
 
+lock::Request history_request(const lock::LockName& name, std::size_t count);
+
 }  // namespace rlock::observe

@@ -94,6 +94,20 @@ class Scan {
   bool begun_ = false;
 };
 
+/// Those of the keys that are locks of the scope.
+void add_locks(const std::vector<redis::Reply>& keys,
+               const Scope& scope,
+               Budget& budget,
+               std::vector<lock::LockName>& names) {
+  for (const redis::Reply& key : keys) {
+    auto name = lock_of_key(scope, key.text);
+    if (!name || !scope.includes(name->text()))
+      continue;
+    budget.spend(sizeof(*name) + 3 * name->key().size());
+    names.push_back(*std::move(name));
+  }
+}
+
 }  // namespace
 
 bool is_pattern(std::string_view word) { return word.find_first_of("*?[") != std::string_view::npos; }
@@ -108,18 +122,18 @@ bool Scope::includes(const std::string& name) const {
 std::vector<lock::LockName> list_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget) {
   std::vector<lock::LockName> names;
-  for (Scan scan{server, scope}; !scan.at_end();) {
-    for (const redis::Reply& key : scan.next(loop, BootClock::now() + timeout)) {
-      auto name = lock_of_key(scope, key.text);
-      if (!name || !scope.includes(name->text()))
-        continue;
-      budget.spend(sizeof(*name) + 3 * name->key().size());
-      names.push_back(*std::move(name));
-    }
-  }
+  for (Scan scan{server, scope}; !scan.at_end();)
+    add_locks(scan.next(loop, BootClock::now() + timeout), scope, budget, names);
   const auto less = [](const lock::LockName& a, const lock::LockName& b) { return a.text() < b.text(); };
   std::sort(names.begin(), names.end(), less);
   names.erase(std::unique(names.begin(), names.end()), names.end());  // SCAN may meet a key twice
+  return names;
+}
+
+std::vector<lock::LockName> sample_locks(
+    Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget) {
+  std::vector<lock::LockName> names;
+  add_locks(Scan{server, scope}.next(loop, BootClock::now() + timeout), scope, budget, names);
   return names;
 }
 

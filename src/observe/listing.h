@@ -31,6 +31,10 @@ bool is_pattern(std::string_view word);
 std::vector<lock::LockName> list_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 
+/// A few hundred of them at most, as they come.
+std::vector<lock::LockName> sample_locks(
+    Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
+
 /// What a connection for all of this must accept.
 constexpr redis::ReplyLimits listing_limits{.bytes = 16UL * 1024 * 1024, .elements = 200'000};
 

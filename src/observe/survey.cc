@@ -75,6 +75,17 @@ ByName<LockFacts> look(Loop& loop, redis::Server& server, const Scope& scope, Mi
   return found;
 }
 
+ByName<History> recall(Loop& loop, redis::Server& server, const Scope& scope, std::size_t count, Milliseconds timeout) {
+  ByName<History> found;
+  const auto ask = [&](const lock::LockName& name) { return history_request(name, count); };
+  const auto take = [&](const lock::LockName& name, lock::Fields fields) {
+    found[name.text()] = read_history(name, std::move(fields));
+  };
+  const auto pass_over = [](const lock::LockName&, const Error&) {};
+  visit_patiently(loop, server, scope, {.ask = ask, .take = take, .pass_over = pass_over}, timeout);
+  return found;
+}
+
 /// Throws unless a majority answers; the others are not asked again.
 std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> servers, Milliseconds timeout) {
   const auto any = [](const lock::Fields&) { return true; };
@@ -143,6 +154,19 @@ std::vector<LockFacts> look_at_quorum(Loop& loop, const Quorum& quorum, Millisec
   return merge(views, quorum.scope().names.size());
 }
 
+std::vector<History> recall_from_quorum(Loop& loop, const Quorum& quorum, std::size_t count, Milliseconds timeout) {
+  ByName<std::vector<History>> found;
+  quorum.for_each([&](redis::Server& server, bool answers) {
+    if (!answers)
+      return;
+    for (auto& [name, history] : recall(loop, server, quorum.scope(), count, timeout))
+      found[name].push_back(std::move(history));
+  });
+  ByName<History> merged;
+  for (const auto& [name, histories] : found) merged[name] = merge_histories(histories, count);
+  return in_order(std::move(merged), quorum.scope());
+}
+
 }  // namespace
 
 std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout) {
@@ -150,6 +174,14 @@ std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, cons
     return in_order(look(loop, servers.front(), scope, timeout), scope);
   const Quorum quorum{loop, servers, scope, timeout};
   return quorum.scope().names.empty() ? std::vector<LockFacts>{} : look_at_quorum(loop, quorum, timeout);
+}
+
+std::vector<History> survey_histories(
+    Loop& loop, std::span<redis::Server> servers, const Scope& scope, std::size_t count, Milliseconds timeout) {
+  if (servers.size() == 1)
+    return in_order(recall(loop, servers.front(), scope, count, timeout), scope);
+  const Quorum quorum{loop, servers, scope, timeout};
+  return quorum.scope().names.empty() ? std::vector<History>{} : recall_from_quorum(loop, quorum, count, timeout);
 }
 
 std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout) {

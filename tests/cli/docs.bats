@@ -89,7 +89,7 @@ try_text() { :; }
 # Each line as cron would run it: once for a free lock, once for a held one, once without Redis.
 try_crontab() {
   local line
-  grep -vE '^[A-Z]+=' "$1" >"$T/jobs"
+  grep -vE '^[A-Z_]+=' "$1" >"$T/jobs"
   while read -r _ _ _ _ _ line; do
     same "$(sh -c "$line" 2>&1)" 1,2
     rlock release "$(key_of "$line")" --force >/dev/null || true
@@ -102,6 +102,37 @@ try_crontab() {
     contains "$(<"$T/err")" 'rlock: '
   done <"$T/jobs"
   check_calls "$1"
+}
+
+# What runs once a day: run by the first, then by nobody; not run without Redis.
+try_once() {
+  local line
+  cli FLUSHALL >/dev/null
+  line=$(sed -nE 's/^[0-9]+( [^ ]+){4} //p' "$1")
+  same "$(sh -c "$line" 2>&1)" 1,2
+  same "$(sh -c "$line" 2>&1)" ''
+  same "$(wc -l <"$T/called")" 1
+  STATUS=0
+  RLOCK_REDIS=redis://127.0.0.1:1 sh -c "$line" 2>"$T/err" || STATUS=$?
+  exits 69
+  check_calls "$1"
+}
+
+# For node_exporter: where Redis is away the old numbers stay.
+try_metrics() {
+  local line
+  line=$(sed -nE "s#^(\* ){5}##; s#/var/lib/prometheus/node-exporter#$T#p" "$1")
+  sh -c "$line"
+  grep -q '^rlock_last_success_timestamp_seconds{key="backup"} ' "$T/rlock.prom"
+  ! RLOCK_REDIS=redis://127.0.0.1:1 sh -c "$line" 2>/dev/null || fail 'it does not fail without Redis'
+  grep -q '^rlock_held{key="backup"} 0' "$T/rlock.prom"
+}
+
+try_yaml() {
+  ! command -v promtool >/dev/null || promtool check rules "$1" || fail "$(<"$1")"
+  grep -oE 'rlock_[a-z_]+' "$1" | sort -u | while read -r name; do
+    rlock status --prometheus | grep -q "^# TYPE $name " || fail "$name"
+  done
 }
 
 key_of() { sed -E 's/.*(-k|--key) +([^ ]+).*/\2/' <<<"$1"; }
@@ -183,7 +214,7 @@ try_fenced() {
 @test "the picture of rlock status in the README has the columns of the real one" {
   split_readme
   same "$(sed -n 2p "$T"/examples/*.status | tr -s ' ')" "$(rlock status | sed -n 1p | tr -s ' ' | sed 's/ $//')"
-  awk 'NR > 2 && $2 !~ /^(held|foreign|cooling)$/ { exit 1 }' "$T"/examples/*.status
+  awk 'NR > 2 && $2 !~ /^(x|r|[0-9]+\/[0-9]+|foreign|cooling)$/ { exit 1 }' "$T"/examples/*.status
 }
 
 # ---- names and numbers

@@ -268,3 +268,15 @@ try_all() {
   contains "$OUT" '\x1b[31mevict'
   [[ $OUT$ERR != *$'\e'* ]] || fail "$OUT$ERR"
 }
+
+@test "a clock that was set back is told by what the locks remember" {
+  local future
+  try run --key job -- true
+  try check
+  says ok clock
+  future=$(($(now_ms) + 7200000))
+  cli HSET '{rlock:job}:meta' last "$future $future 0 0 a@h h u 1 c n"
+  try check
+  exits 0
+  says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
+}

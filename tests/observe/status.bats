@@ -422,3 +422,16 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   cli SCRIPT KILL
   [[ $(<"$T/watch.out") != *$'\e'* ]] || fail "$(<"$T/watch.out")"
 }
+
+@test "a server that never ends its list, or fills it, is cut short" {
+  local mode
+  for mode in stuck odd flood; do
+    start_fake "$mode"
+    is_sanitized || ulimit -v 1000000
+    try status --timeout 20
+    exits 69
+    same "$OUT" ''
+    [[ $mode == flood ]] || contains "$ERR" 'SCAN was answered with something else'
+  done
+  contains "$ERR" 'more than 128 MB about locks; name the locks, or a --prefix'
+}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Listens, prints its port, and answers every connection as MODE says; prints what it was sent.
 
-    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|master HOST:PORT|auth|moved
+    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|stuck|odd|flood|master HOST:PORT|auth|moved
 
 `master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
-`moved` is a node of a cluster that says of every key that it has moved to this very node.
+`moved` is a node of a cluster that says of every key that it has moved to this very node; to SCAN, `stuck` says
+for ever that there is more, `odd` answers with an error inside an array, and `flood` with 10 MB of names each time.
 """
 
 import re
@@ -20,6 +21,8 @@ FIXED = {
     "wide": b"*2147483647\r\n",
     "silent": b"",
     "ok": b"+OK\r\n",
+    "stuck": b"*2\r\n$1\r\n7\r\n*0\r\n",
+    "odd": b"*2\r\n-ERR 7\r\n*0\r\n",
 }
 
 
@@ -27,6 +30,12 @@ def endless(connection):
     connection.sendall(b"$500000000\r\n")
     while True:
         connection.sendall(b"x" * 65536)
+
+
+def flood(connection):
+    cursor = b"%d" % time.monotonic_ns()
+    name = b"$506\r\nrlock:" + b"x" * 500 + b"\r\n"
+    connection.sendall(b"*2\r\n$%d\r\n%s\r\n*20000\r\n" % (len(cursor), cursor) + name * 20000)
 
 
 def master(connection):

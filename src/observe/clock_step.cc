@@ -1,0 +1,45 @@
+#include "observe/clock_step.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "observe/inspect.h"
+#include "observe/listing.h"
+
+namespace rlock::observe {
+namespace {
+
+constexpr Milliseconds smallest{1000};  // less is what a clock that is kept right may do
+
+WallTime latest_of(const LockFacts& facts) {
+  WallTime latest{};
+  for (const HolderFacts& holder : facts.holders) latest = std::max(latest, holder.acquired_at);
+  if (facts.last)
+    latest = std::max(latest, facts.last->ended_at);
+  return facts.success ? std::max(latest, facts.success->ended_at) : latest;
+}
+
+}  // namespace
+
+std::optional<Milliseconds> find_clock_step(Loop& loop,
+                                            redis::Server& server,
+                                            const std::string& prefix,
+                                            Milliseconds timeout) try {
+  Milliseconds step{0};
+  const auto take = [&](const lock::LockName& name, lock::Fields fields) {
+    const LockFacts facts = read_facts(name, std::move(fields));
+    step = std::max(step, latest_of(facts) - facts.now);
+  };
+  const auto pass_over = [](const lock::LockName&, const Error&) {};
+  const Inquiry inquiry{.ask = status_request, .take = take, .pass_over = pass_over};
+  const Scope scope{.prefix = prefix, .remembered = true};
+  Budget budget{server};
+  inquire(loop, server, server, sample_locks(loop, server, scope, timeout, budget), inquiry, timeout, budget);
+  return step >= smallest ? std::optional{step} : std::nullopt;
+} catch (const Error& error) {
+  if (error.code() != ExitCode::no_permission)
+    throw;
+  return std::nullopt;
+}
+
+}  // namespace rlock::observe

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "observe/fitness.h"
+
+namespace rlock::observe {
+
+/// The findings of all nodes of a cluster: what is the same of all is said once, else of which it is true.
+class Summary {
+ public:
+  void add(std::string_view node, const std::vector<Finding>& findings);
+  std::vector<Finding> findings() const;
+
+ private:
+  struct Line {
+    Finding finding;
+    std::vector<std::string> nodes;
+  };
+
+  Line& line_for(const Finding& finding);
+
+  std::vector<Line> lines_;
+  std::size_t nodes_ = 0;
+};
+
+}  // namespace rlock::observe
