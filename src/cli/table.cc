@@ -72,7 +72,7 @@ std::string lease_of(const LockFacts& lock, const HolderFacts& holder) {
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
-  const bool lives = h.kept && lock.state == State::held;
+  const bool lives = h.kept && h.owner.pid > 0 && lock.state == State::held;
   return {{lock.name},
           mode_of(lock, h.slot),
           {h.owner.holder},

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell; helpers use STATUS
 
 load ../support/helpers
+load ../support/servers
 load ../support/supervision
 
 # Nothing that a terminal would act on.
@@ -24,7 +25,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   exits 0
   same "$ERR" ''
   same "$(wc -l <"$T/out")" 3
-  matches "$OUT" $'\njob +x +deploy@web3 +'"$HOLDER"' +sleep 600 +[0-9.]+m?s +[0-9]+s +0 +- +- +[0-9]{16}'$'\n'
+  matches "$OUT" $'\njob +x +deploy@web3 +'"$HOLDER"' +sleep 600 +[0-9.]+m?s +[0-9.]+s +0 +- +- +[0-9]{16}'$'\n'
   matches "$OUT" $'\nother +x '
   try status job
   exits 0
@@ -300,10 +301,10 @@ on_terminal() {
   cli HSET rlock:bad rlock 1 token garbage
   try status --json
   exits 0
-  query '[.[] | {key, state}] == [{"key": "bad", "state": "foreign"}, {"key": "good", "state": "held"}]'
+  query '[.[] | {key, state}] == [{"key": "bad", "state": "held"}, {"key": "good", "state": "held"}]'
   try status bad
   exits 0
-  matches "$OUT" $'\nbad +foreign '
+  matches "$OUT" $'\nbad +x +[?] +- '
 }
 
 @test "--watch draws it again until interrupted" {
