@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/colour.h"
 #include "cli/screen.h"
 
 namespace rlock::cli {
@@ -17,16 +18,6 @@ struct Column {
   std::string_view heading;
   Cut cut = Cut::never;
 };
-
-namespace colour {
-constexpr std::string_view none{};
-constexpr std::string_view bold = "\x1b[1m";
-constexpr std::string_view dim = "\x1b[2m";
-constexpr std::string_view red = "\x1b[31m";
-constexpr std::string_view green = "\x1b[32m";
-constexpr std::string_view yellow = "\x1b[33m";
-constexpr std::string_view plain = "\x1b[0m";
-}  // namespace colour
 
 struct Cell {
   std::string text;  // untrusted: it is escaped here; empty: "-"

@@ -63,7 +63,7 @@ class Lanes {
     Lane& lane = lanes_[history.lock];
     for (const Run& run : history.runs)
       lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.is_failure()});
-    if (history.runs.size() >= asked)
+    if (!history.runs.empty() && history.runs.size() >= asked)
       lane.known_since = history.runs.front().acquired_at;
   }
 

@@ -11,7 +11,7 @@
 #include "base/duration.h"
 #include "base/escape.h"
 #include "cli/axis.h"
-#include "cli/grid.h"
+#include "cli/colour.h"
 
 namespace rlock::cli {
 namespace {
@@ -28,7 +28,7 @@ const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "�
 const Marks ascii{{".", "-", "=", "#"}, "X", "~", " "};
 
 /// What happened in the time of one column.
-struct Column {
+struct Slice {
   double held = 0;  // the part of it
   bool touched = false;
   bool failed = false;          // a run that failed ended here
@@ -55,7 +55,7 @@ class Window {
   std::size_t columns_;
 };
 
-void draw_block(const Block& block, const Window& window, std::vector<Column>& lane) {
+void draw_block(const Block& block, const Window& window, std::vector<Slice>& lane) {
   const auto right = static_cast<double>(lane.size());
   if (window.place(block.end) < 0 || window.place(block.begin) >= right)
     return;
@@ -73,7 +73,7 @@ void draw_block(const Block& block, const Window& window, std::vector<Column>& l
 }
 
 /// Its mark. Several may hold at once: more than all of the time is all of it.
-std::string_view mark_of(const Column& column, bool known, const Marks& marks) {
+std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
   if (column.failed)
     return marks.failed;
   if (!column.touched)
@@ -83,14 +83,14 @@ std::string_view mark_of(const Column& column, bool known, const Marks& marks) {
   return marks.levels[level];
 }
 
-std::string_view colour_of(const Column& column) {
+std::string_view colour_of(const Slice& column) {
   if (column.part_of_failed)
     return colour::red;
   return column.touched ? colour::green : colour::dim;
 }
 
 std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
-  std::vector<Column> columns(window.columns());
+  std::vector<Slice> columns(window.columns());
   for (const Block& block : lane.blocks) draw_block(block, window, columns);
   const double known_since = window.place(lane.known_since);
   std::string out;

@@ -210,6 +210,9 @@ try_all() {
   cli HSET rlock:hash field value >&2
   try status
   echo "$STATUS"
+  try log
+  echo "$STATUS"
+  cli EVAL "for i = 1, 100 do redis.call('RPUSH', KEYS[1], '') end" 1 '{rlock:job}:history' >&2 # the oldest must go
   try release job --token "${token:-00000000000000000000000000000000}"
   echo "$STATUS"
   try release job --force

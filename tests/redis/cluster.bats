@@ -16,14 +16,14 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   done
   try run --key 'a{tag}b' -- rlock status 'a{tag}b' '{tag}'
   exits 1
-  matches "$OUT" 'a\{tag\}b +held'
+  matches "$OUT" 'a\{tag\}b +x'
   for key in one two three four five six; do try acquire "$key"; done
   try status --json
   exits 0
   same "$(jq -c '[.[] | select(.state == "held") | .key]' <<<"$OUT")" '["five","four","one","six","three","two"]'
   try status one two three nobody
   exits 1
-  same "$(grep -c held <<<"$OUT")" 3
+  same "$(grep -c ' x ' <<<"$OUT")" 3
   RLOCK_REDIS=redis-cluster://127.0.0.1:1,127.0.0.1:${NODES[4]}
   try run --key job1 -- rlock renew
   exits 0
