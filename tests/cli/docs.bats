@@ -373,21 +373,20 @@ find_build() {
   [[ -e $BUILD/cmake_install.cmake ]] || skip "this rlock was not built here"
 }
 
+# PREFIX: where zsh finds completions that are installed there
 zsh_directory() {
-  if [[ -e /etc/debian_version ]]; then echo zsh/vendor-completions; else echo zsh/site-functions; fi
+  if [[ $1 == /usr && -e /etc/debian_version ]]; then echo zsh/vendor-completions; else echo zsh/site-functions; fi
 }
 
-@test "cmake --install puts every file where it belongs" {
-  find_build
-  DESTDIR=$T/dest cmake --install "$BUILD" --prefix /usr >/dev/null
-  cd "$T/dest/usr"
+installed_files() { # PREFIX
+  cd "$T/dest$1$1" || return
   same "$(find . -type f | sort)" "$(sort <<END
 ./bin/rlock
 ./share/bash-completion/completions/rlock
 ./share/doc/rlock/copyright
 ./share/fish/vendor_completions.d/rlock.fish
 ./share/man/man1/rlock.1
-./share/$(zsh_directory)/_rlock
+./share/$(zsh_directory "$1")/_rlock
 END
 )"
   [[ -x bin/rlock && ! -x share/man/man1/rlock.1 ]]
@@ -395,11 +394,21 @@ END
   same "$(bin/rlock --version)" "$(rlock --version)"
 }
 
+@test "cmake --install puts every file where it belongs" {
+  find_build
+  local prefix
+  for prefix in /usr /usr/local; do
+    DESTDIR=$T/dest$prefix cmake --install "$BUILD" --prefix "$prefix" >/dev/null
+    installed_files "$prefix"
+  done
+}
+
 @test "cpack makes a .tar.gz of them" {
   find_build
   (cd "$BUILD" && cpack -G TGZ -B "$T/packages" >"$T/out")
   tar -C "$T" -xzf "$T"/packages/*.tar.gz
-  [[ -x $(echo "$T"/rlock-*/bin/rlock) && -e $(echo "$T"/rlock-*/share/man/man1/rlock.1) ]]
+  cd "$T"/rlock-*/
+  [[ -x bin/rlock && -e share/man/man1/rlock.1 && -e share/zsh/site-functions/_rlock ]]
 }
 
 @test "cpack makes a .deb that lintian accepts" {
