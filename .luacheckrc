@@ -1,13 +1,32 @@
--- The scripts run inside Redis, each put behind common.lua: a verb may use whatever that declares at its top level.
+-- The scripts run inside Redis, each put behind the parts that its WITH line names: it may use whatever those declare at
+-- their top level.
 std = 'lua51'
 max_line_length = 120
 read_globals = {'redis', 'KEYS', 'ARGV'}
 
-local shared = {}
-for line in io.lines('src/lock/common.lua') do
-  local names = line:match('^local function ([%w_]+)') or line:match('^local ([%w_, ]+)')
-  for name in (names or ''):gmatch('[%w_]+') do shared[#shared + 1] = name end
+local function declared_by(part)
+  local found = {}
+  for line in io.lines('src/lock/' .. part .. '.lua') do
+    local names = line:match('^local function ([%w_]+)') or line:match('^local ([%w_, ]+)')
+    for name in (names or ''):gmatch('[%w_]+') do found[#found + 1] = name end
+  end
+  return found
 end
 
-files['src/lock/*.lua'] = {globals = shared}
-files['src/lock/common.lua'] = {not_globals = shared, ignore = {'2.1'}} -- 2.1: not used within this file
+local parts, shared = {'lock', 'memory', 'history', 'queue'}, {}
+for _, part in ipairs(parts) do
+  for _, name in ipairs(declared_by(part)) do shared[#shared + 1] = name end
+end
+
+for file in io.popen('ls src/lock/*.lua'):lines() do
+  local usable = {}
+  for line in io.lines(file) do
+    for part in (line:match('^%-%- WITH (.*)') or ''):gmatch('%w+') do
+      for _, name in ipairs(declared_by(part)) do usable[#usable + 1] = name end
+    end
+  end
+  files[file] = {globals = usable}
+end
+for _, part in ipairs(parts) do -- 2.1: not used within this file
+  files['src/lock/' .. part .. '.lua'] = {globals = shared, not_globals = declared_by(part), ignore = {'2.1'}}
+end
