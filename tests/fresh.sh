@@ -60,8 +60,8 @@ packages() {
   for suite; do
     make_machine installed "$suite"
     cp "$machines/$1"/root/packages/rlock*.{deb,tar.gz} "$machines/installed/root/"
-    for package in deb tar.gz; do
-      step "$suite: $1's .$package, installed" on installed "bash tests/installed.sh /root/rlock*.$package"
+    for package in '.deb' '.tar.gz /usr' '.tar.gz /usr/local'; do
+      step "$suite: $1's package, $package" on installed "bash tests/installed.sh /root/rlock*$package"
     done
   done
 }

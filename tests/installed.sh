@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # Installs a package of rlock on a Debian that has none, tries what it brought, removes it, and looks for what it left.
-#   tests/installed.sh PACKAGE      a .deb, or a .tar.gz that is unpacked in /usr/local
+#   tests/installed.sh PACKAGE [PREFIX]     a .deb, or a .tar.gz that is unpacked in PREFIX (/usr/local)
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
-package=$1
+package=$1 prefix=${2:-/usr/local}
 list=$(mktemp -d)
 trap 'rm -r "$list"' EXIT
 
 files() { find / -xdev -not -path '/tmp/*' -not -path '/var/cache/*' -not -path '/var/lib/dpkg/*' -not -path '/var/log/*' | sort; }
 
-contents() { tar -tzf "$package" | sed -E 's,^[^/]*/,/usr/local/,'; }
+contents() { tar -tzf "$package" | sed -E "s,^[^/]*/,$prefix/,"; }
 
 install_package() {
   case $package in
     *.deb) dpkg --install "$package" && RLOCK=/usr/bin/rlock ;;
-    *) tar -C /usr/local --strip-components 1 -xzf "$package" && RLOCK=/usr/local/bin/rlock ;;
+    *) tar -C "$prefix" --strip-components 1 -xzf "$package" && RLOCK=$prefix/bin/rlock ;;
   esac
 }
 

@@ -142,7 +142,7 @@ END
 
 @test "a file that may not be read is refused, also where none was asked for" {
   local limited=()
-  ((EUID)) || limited=(setpriv --bounding-set -dac_override,-dac_read_search --) # root may read everything
+  ((EUID)) || limited=(setpriv '--bounding-set=-dac_override,-dac_read_search' --) # root may read everything
   mkdir "$T/.config"
   touch "$T/.config/rlock.conf"
   chmod 000 "$T/.config/rlock.conf"

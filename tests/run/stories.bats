@@ -12,7 +12,7 @@ token() { # KEY [OPTION...]: acquires and prints the token
 }
 
 @test "with rlock run 500 items and 16 buyers end at exactly 0" {
-  THINK=0 PATIENCE=120 sell 500 rlock run --key stock --
+  THINK=0 PATIENCE=300 sell 500 rlock run --key stock --
   same "$(cli GET stock)" 0
   same "$(cat "$T"/buyer*.out | sort -n | uniq | wc -l)" 500 # every number from 499 to 0 once
   same "$(cat "$T"/buyer*.out | wc -l)" 500
@@ -20,11 +20,12 @@ token() { # KEY [OPTION...]: acquires and prints the token
 }
 
 @test "a job longer than its lease keeps the lock, by renewal" {
-  start job rlock run --key report --ttl 2 -- sleep 3
+  start job rlock run --key report --ttl 2 -- sh -c "until [ -e '$T/end' ]; do sleep 0.05; done"
   wait_held report
   try run --key report -w 2500ms -- touch "$T/ran" # beyond the lease
   exits 75
   [[ ! -e $T/ran ]]
+  touch "$T/end"
   finish "$PID"
   exits 0
   try run --key report -n -- true

@@ -6,7 +6,8 @@ HERE=$(dirname "${BASH_SOURCE[0]}")
 # The server writes down each end that it gives a lease, for `in_time`.
 start_redis_with_a_log() { start_redis --appendonly yes --appendfsync no; }
 
-# run_witness [RUN-OPTION...] -- [WITNESS...]: a run of key job whose command stamps; see witness.py. Sets PID.
+# run_witness [RUN-OPTION...] -- [WITNESS...]: a run of key job whose command stamps; see witness.py. Sets PID. Its lease, or
+# its time, may be over before a busy machine has brought all of the witness to life: then it is started again.
 run_witness() {
   local options=()
   while [[ $1 != -- ]]; do
@@ -14,9 +15,13 @@ run_witness() {
     shift
   done
   shift
-  start job "${AS_USER[@]}" rlock run --key job "${options[@]}" -- python3 "$HERE/witness.py" stamp "$T/stamps" "$@"
-  wait_until "$PATIENCE" says_ready_or_gone "$PID"
-  grep -q ready "$T/job.out" || fail "$(<"$T/job.err")"
+  for _ in {1..10}; do
+    rm -f "$T/stamps"
+    start job "${AS_USER[@]}" rlock run --key job "${options[@]}" -- python3 "$HERE/witness.py" stamp "$T/stamps" "$@"
+    wait_until "$PATIENCE" says_ready_or_gone "$PID"
+    ! grep -q ready "$T/job.out" || return 0
+  done
+  fail "$(<"$T/job.err")"
 }
 
 says_ready_or_gone() { grep -q ready "$T/job.out" || gone "$1"; } # PID
