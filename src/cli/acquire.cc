@@ -60,7 +60,7 @@ struct Request {
   lock::LockName name;
   lock::Claim claim;
   lock::Owner owner;
-  Milliseconds usable;  // part of the lease in which a grant is still worth having
+  lock::LeaseTerms lease;
 };
 
 Request make_request(const Settings& settings) {
@@ -70,7 +70,7 @@ Request make_request(const Settings& settings) {
   return {.name = choose_lock(settings, false),
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
           .owner = owner,
-          .usable = ttl - ttl / 100};
+          .lease = {.ttl = ttl}};
 }
 
 /// With --hold-pid: who the lock is for, and the background process that will keep it.
@@ -85,12 +85,12 @@ std::unique_ptr<Background> start_background(const Settings& settings,
                                              std::span<redis::Server> servers) {
   if (!settings.hold_pid)
     return nullptr;
-  const auto lease =
+  request.lease =
       lock::plan_lease({.ttl = request.claim.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
   const run::HoldPlan plan{.name = request.name,
                            .claim = request.claim,
                            .owner = request.owner,
-                           .lease = lease,
+                           .lease = request.lease,
                            .max_lease = settings.max_lease,
                            .timeout = settings.timeout,
                            .signal = settings.first_signal};
@@ -98,7 +98,6 @@ std::unique_ptr<Background> start_background(const Settings& settings,
   run::Holder holder{plan, process, servers};
   request.owner.pid = holder.pid();
   request.claim.owner = request.owner.encode();
-  request.usable = lease.usable() - lease.margin - lease.kill_after;
   return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
 }
 
@@ -157,9 +156,9 @@ int acquire(const Settings& settings) {
   }
 
   const auto start = BootClock::now();
-  lock::Queue queue{loop, log, lock, request.claim, choose_patience(settings)};
-  const auto taken = queue.take(request.usable);
-  request.claim = queue.claim();
+  lock::Taker taker{loop, log, lock, request.claim, request.lease, choose_patience(settings)};
+  const auto taken = taker.take();
+  request.claim = taker.claim();
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     log.notice(fmt::format("{} not acquired: {}", request.name.text(), conflict->message));
     return static_cast<int>(settings.conflict);

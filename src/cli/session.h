@@ -9,7 +9,7 @@
 #include "base/signals.h"
 #include "cli/settings.h"
 #include "lock/lock.h"
-#include "lock/queue.h"
+#include "lock/taker.h"
 #include "observe/listing.h"
 #include "redis/server.h"
 

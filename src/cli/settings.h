@@ -8,7 +8,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "lock/queue.h"
+#include "lock/taker.h"
 #include "lock/token.h"
 #include "redis/address.h"
 #include "run/plan.h"

@@ -44,15 +44,19 @@ class Lease {
   Lease(const LeaseTerms& terms, BootClock::time_point sent, std::optional<Milliseconds> unconfirmed = {})
       : full_terms_(terms),
         terms_(unconfirmed ? unconfirmed_terms(std::min(*unconfirmed, terms.ttl)) : terms),
-        sent_(sent) {}
+        sent_(sent),
+        confirmed_(!unconfirmed) {}
 
   const LeaseTerms& terms() const { return terms_; }
   /// Only a reply that says "extended" moves the lease, and from its own request's time.
   void extended(BootClock::time_point sent) {
     terms_ = full_terms_;
     sent_ = sent;
+    confirmed_ = true;
   }
 
+  /// Until when a grant may be used that has just come; of an unconfirmed one half is for confirming it.
+  Deadline usable_until() const { return confirmed_ ? term_at() : sent_ + terms_.ttl / 2; }
   Deadline renew_at() const { return sent_ + terms_.renew_every; }
   Deadline term_at() const { return kill_at() - terms_.kill_after; }
   Deadline kill_at() const { return end() - terms_.margin; }
@@ -62,6 +66,7 @@ class Lease {
   LeaseTerms full_terms_;
   LeaseTerms terms_;  // in force
   BootClock::time_point sent_;
+  bool confirmed_;
 };
 
 }  // namespace rlock::lock

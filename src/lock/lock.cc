@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/escape.h"
@@ -120,6 +121,34 @@ bool Lock::was_reached() const {
 
 bool Lock::was_asked() const {
   return std::any_of(servers_.begin(), servers_.end(), [](const redis::Server& s) { return s.was_asked(); });
+}
+
+void Lock::listen(const Level& level) {
+  for (redis::Server& server : servers_) server.listen_on(name_.channel(level));
+}
+
+void Lock::stop_listening() {
+  for (redis::Server& server : servers_) server.listen_on({});
+}
+
+void Lock::sleep(Loop& loop, Deadline until) {
+  std::vector<pollfd> fds;
+  for (const redis::Server& server : servers_) {
+    fds.push_back(server.interest());
+    until = std::min(until, server.deadline());
+  }
+  if (loop.wait(fds, until) == Loop::Wake::event)
+    return;
+  for (redis::Server& server : servers_) server.hear();
+}
+
+std::vector<std::string> Lock::take_messages() {
+  std::vector<std::string> all;
+  for (redis::Server& server : servers_) {
+    auto messages = server.take_messages();
+    std::move(messages.begin(), messages.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 /// All servers' answers are kept for whoever wants more than the result.
@@ -332,6 +361,7 @@ std::string Lock::call_one(Loop& loop, std::size_t server, const Request& reques
 }
 
 Release Lock::release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline) {
+  stop_listening();
   const auto gave_up = [](const Fields& fields) {
     return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
   };
@@ -359,6 +389,7 @@ Release Lock::release_all(Loop& loop, const Token& token, const Level& request, 
 }
 
 void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
+  stop_listening();
   (void)decide(ask(loop, cancel_request(claim), deadline, outcome_is("cancelled")));
 }
 

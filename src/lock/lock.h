@@ -105,10 +105,17 @@ class Lock {
   bool was_asked() const;
   /// Only one server can keep a queue; among several, waiters ask again and again.
   bool can_queue() const { return servers_.size() == 1; }
-  /// Where to listen for a wake-up; nullptr while that is not known.
-  const redis::Address* node() const { return servers_[0].node(); }
-  /// It did not answer: the next call looks for it anew.
-  void forget_node() { servers_[0].forget_node(); }
+
+  /// From the end of the next question on, and until the last one (a release, a cancel), listens between questions to
+  /// what is told to that level.
+  void listen(const Level& level);
+  /// Sleeps until something was told, a handler has run or a connection has broken, at most until the deadline.
+  void sleep(Loop& loop, Deadline until);
+  /// What was told since the last answer: anybody's words.
+  std::vector<std::string> take_messages();
+  /// Whether the one server has confirmed that we listen; it may have refused for good.
+  bool listens() const { return servers_[0].listens(); }
+  const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
   /// Throws too when fewer replicas than the claim wants have it then.
@@ -138,6 +145,7 @@ class Lock {
   using Answers = std::vector<Answered>;
   enum class Pace { prompt, patient };  // patient: nobody waits for the result
 
+  void stop_listening();
   Ballot ask(Loop& loop,
              const Request& request,
              Deadline deadline,

@@ -21,6 +21,20 @@ class Backoff {
   Milliseconds step_{0};
 };
 
+/// Keeps messages and answers, which may be anybody's, from making us ask without a pause: a few questions at once, then
+/// one every 40 ms.
+class Throttle {
+ public:
+  /// When the next question may be put.
+  Deadline next() const { return paid_until_ - few * pause; }
+  void note_question() { paid_until_ = std::max(paid_until_, BootClock::now()) + pause; }
+
+ private:
+  static constexpr Milliseconds pause{40};
+  static constexpr int few = 4;
+  Deadline paid_until_ = BootClock::now();
+};
+
 /// A random duration in [low, high].
 Milliseconds jitter(Milliseconds low, Milliseconds high);
 

@@ -11,12 +11,18 @@
 namespace rlock::lock {
 namespace {
 
-/// One question to several servers.
+constexpr Milliseconds distance{2000};  // that a server of several may be away, its handshake included
+
+/// One question to several servers. Who answers too late for it is not cut off: it may be in time for the next one.
 class Round {
  public:
   Round(std::span<redis::Server> servers, const Request& request, Deadline deadline)
-      : servers_(servers), request_(request), deadline_(deadline), answers_(servers.size()) {
-    for (redis::Server& server : servers_) server.begin({request_.command}, deadline_);
+      : servers_(servers),
+        request_(request),
+        deadline_(deadline),
+        late_(servers.size() > 1 ? std::max(deadline, BootClock::now() + distance) : deadline),
+        answers_(servers.size()) {
+    for (redis::Server& server : servers_) server.begin({request_.command}, late_);
   }
 
   std::vector<Answered> finish(Loop& loop, const Grace& grace) {
@@ -65,7 +71,7 @@ class Round {
       return;
     auto replies = server.take_replies();
     if (request_.script != nullptr && replies[0].is_error("NOSCRIPT")) {
-      server.begin({with_source(request_)}, deadline_);
+      server.begin({with_source(request_)}, late_);
       if (!server.advance())
         return;
       replies = server.take_replies();
@@ -93,7 +99,8 @@ class Round {
 
   std::span<redis::Server> servers_;
   const Request& request_;
-  Deadline deadline_;
+  Deadline deadline_;  // of the round
+  Deadline late_;      // of an answer that is not to cost the connection
   std::vector<Answered> answers_;
 };
 

@@ -9,7 +9,6 @@
 #include "lock/lock.h"
 #include "lock/script_call.h"
 #include "observe/inspect.h"
-#include "redis/connection.h"
 #include "redis/exchange.h"
 
 namespace rlock::observe {
@@ -27,10 +26,9 @@ class Rehearsal {
 
   std::vector<std::string> play() {
     attempt("acquire", [&] { (void)lock_.acquire(loop_, holder_, {}, deadline()); });
-    attempt("subscribe", [&] { subscribe(); });
-    attempt("wait",
-            [&] { (void)lock_.acquire(loop_, waiter_, {.how = lock::Place::How::queue, .ticket = {}}, deadline()); });
+    attempt("wait", [&] { wait(); });
     attempt("status", [&] { (void)inspect(loop_, server_, name_, deadline()); });
+    attempt("subscribe", [&] { check_that_it_listens(); });
     attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });
     attempt("renew", [&] { (void)lock_.renew(loop_, holder_.token, holder_.ttl, deadline()); });
     attempt("settle", [&] { settle(); });
@@ -64,12 +62,14 @@ class Rehearsal {
     lock::check_reply(server_.address(), replies[0]);
   }
 
-  void subscribe() {
-    if (lock_.node() == nullptr)
-      return;
-    subscriber_.emplace(*lock_.node());
-    const auto replies = redis::call(loop_, *subscriber_, {{"SUBSCRIBE", name_.channel(waiter_.level)}}, deadline());
-    lock::check_reply(subscriber_->address(), replies[0]);
+  void wait() {
+    lock_.listen(waiter_.level);
+    (void)lock_.acquire(loop_, waiter_, {.how = lock::Place::How::queue, .ticket = {}}, deadline());
+  }
+
+  void check_that_it_listens() const {
+    if (const auto why = server_.refusal_to_listen())
+      throw *why;
   }
 
   void settle() {
@@ -103,7 +103,6 @@ class Rehearsal {
   lock::Lock lock_;
   lock::Claim holder_ = make_claim();
   lock::Claim waiter_ = make_claim();
-  std::optional<redis::Connection> subscriber_;
   std::vector<std::string> refusals_;
   bool stopped_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,73 +11,80 @@
 
 namespace rlock::redis {
 
-Connection::Connection(Address address, ReplyLimits limits) : address_(std::move(address)), limits_(limits) {}
-
 void Connection::close() {
   state_ = State::closed;
-  lookup_.reset();
-  tls_.reset();
-  socket_.reset();
-  reader_.reset();
+  link_.reset();
   introductions_.clear();
   outgoing_.clear();
+  is_asking_ = false;
+  opening_deadline_ = never;
 }
 
-void Connection::begin(const std::vector<Command>& commands, Deadline deadline) {
-  if (!is_idle())
+void Connection::listen_on(std::string channel) {
+  channel_ = std::move(channel);
+  if (dialogue_)
+    dialogue_->listen_on(channel_);
+}
+
+void Connection::begin(std::vector<Command> commands, Deadline deadline) {
+  if (state_ == State::ready)
+    is_asking_ ? close() : check_for_news();
+  else if (BootClock::now() >= limit())
     close();
-  start(commands, deadline);
+  start(std::move(commands), deadline);
 }
 
-void Connection::follow_up(const std::vector<Command>& commands, Deadline deadline) {
-  if (!is_idle())
+void Connection::follow_up(std::vector<Command> commands, Deadline deadline) {
+  check_for_news();
+  if (state_ != State::ready)
     throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
-  start(commands, deadline);
+  start(std::move(commands), deadline);
 }
 
-/// Whether the next exchange may use the connection: all was answered, and nothing has come since, not even its end.
-bool Connection::is_idle() const {
-  return state_ == State::ready && replies_.size() >= expected_ && reader_->is_empty() && !socket_->is_readable();
-}
-
-void Connection::start(const std::vector<Command>& commands, Deadline deadline) {
-  request_.clear();
-  for (const Command& command : commands) encode(command, request_);
-  expected_ = commands.size();
-  replies_.clear();
-  deadline_ = deadline;
+/// Before it is used again: it may have ended, and answers may have come that nobody waits for. One that owes us such
+/// an answer beyond its deadline is given up.
+void Connection::check_for_news() {
   if (state_ != State::ready)
     return;
-  outgoing_ = request_;
-  reader_->start_exchange();
+  if (link_->is_readable())
+    hear();
+  if (state_ == State::ready && !dialogue_->is_answered() && BootClock::now() >= deadline_)
+    close();
 }
 
-void Connection::listen() {
-  expected_ = 1;
-  replies_.clear();
-  deadline_ = never;
-  reader_->start_exchange();
+void Connection::start(std::vector<Command> commands, Deadline deadline) {
+  is_asking_ = true;
+  deadline_ = deadline;
+  if (state_ == State::ready) {
+    dialogue_->ask(commands, outgoing_);
+  } else {
+    request_ = std::move(commands);
+  }
 }
 
-std::vector<Reply> Connection::take_replies() {
-  expected_ = 0;
-  return std::exchange(replies_, {});
+void Connection::abandon() {
+  if (!is_asking_)
+    return;
+  is_asking_ = false;
+  request_.clear();
+  if (state_ != State::ready)
+    return;
+  dialogue_->drop_answers();
+  if (!outgoing_.empty())
+    close();  // a part may have left
 }
 
-pollfd Connection::interest() const {
-  if (lookup_)
-    return {lookup_->fd(), POLLIN, 0};
-  if (!socket_)
-    return {-1, 0, 0};
-  bool writing = state_ == State::connecting || !outgoing_.empty();
-  if (tls_)
-    writing = tls_->wants_to_write();
-  return {socket_->fd(), static_cast<short>(writing ? POLLOUT : POLLIN), 0};
+pollfd Connection::interest() const { return link_ ? link_->interest(!outgoing_.empty()) : pollfd{-1, 0, 0}; }
+
+Deadline Connection::limit() const { return is_asking_ ? std::min(deadline_, opening_deadline_) : opening_deadline_; }
+
+Deadline Connection::deadline() const {
+  return state_ == State::opening ? std::min(limit(), link_->deadline()) : limit();
 }
 
 bool Connection::advance() {
   try {
-    if (BootClock::now() >= deadline_)
+    if (BootClock::now() >= limit())
       throw Error{ExitCode::unavailable, what_is_late()};
     return step();
   } catch (const Error& error) {
@@ -85,95 +93,69 @@ bool Connection::advance() {
   }
 }
 
-std::string Connection::what_is_late() const {
-  switch (state_) {
-    case State::looking_up:
-      return fmt::format("cannot look up '{}' in time", address_.endpoints[0].host);
-    case State::connecting:
-      return "cannot connect in time";
-    case State::securing:
-      return "TLS: no answer in time; does the server speak TLS on this port?";
-    case State::introducing:
-      return "no answer in time to " + introductions_.front().front();
-    case State::closed:
-    case State::ready:
-      break;
+void Connection::hear() {
+  if (state_ == State::closed)
+    return;
+  try {
+    if (BootClock::now() >= limit())
+      throw Error{ExitCode::unavailable, what_is_late()};
+    step();
+  } catch (const Error&) {
+    close();
   }
-  return "no answer in time";
 }
 
+std::vector<std::string> Connection::take_messages() {
+  return dialogue_ ? dialogue_->take_messages() : std::vector<std::string>{};
+}
+
+std::optional<Error> Connection::refusal_to_listen() const {
+  const auto& why = dialogue_ ? dialogue_->refusal_to_listen() : std::nullopt;
+  return why ? std::optional{why->about(address_.url)} : std::nullopt;
+}
+
+std::string Connection::what_is_late() const {
+  if (state_ == State::opening)
+    return link_->what_is_late();
+  return state_ == State::introducing ? "no answer in time to " + introductions_.front().front() : "no answer in time";
+}
+
+/// True when an exchange has ended.
 bool Connection::step() {
-  if (state_ == State::closed) {
-    lookup_.emplace(address_.endpoints[0]);
-    state_ = State::looking_up;
-  }
-  if (state_ == State::looking_up && !look_up())
-    return false;
-  if (state_ == State::connecting)
-    connect();
-  if (state_ == State::securing && tls_->handshake())
+  if (state_ == State::closed)
+    open();
+  if (state_ == State::opening && link_->open())
     start_talking();
   if (state_ == State::introducing)
     introduce();
   return state_ == State::ready && exchange();
 }
 
-bool Connection::look_up() {
-  auto found = lookup_->advance();
-  if (!found)
-    return false;
-  lookup_.reset();
-  addresses_ = *std::move(found);
-  next_address_ = 0;
-  state_ = State::connecting;
-  return true;
+void Connection::open() {
+  opening_deadline_ = deadline_;
+  link_.emplace(address_.endpoints[0], address_.tls, deadline_);
+  dialogue_.emplace(limits_);
+  dialogue_->listen_on(channel_);
+  state_ = State::opening;
 }
 
-/// Goes on to the next address while one fails.
-void Connection::connect() {
-  while (state_ == State::connecting) {
-    try {
-      if (!socket_)
-        try_address();
-      if (BootClock::now() >= address_deadline_)
-        throw Error{ExitCode::unavailable, what_is_late()};
-      if (!socket_->is_connected())
-        return;
-      if (address_.tls) {
-        tls_.emplace(*address_.tls, address_.endpoints[0].host, socket_->fd());
-        state_ = State::securing;
-      } else {
-        start_talking();
-      }
-    } catch (const Error& error) {
-      tls_.reset();
-      socket_.reset();
-      if (error.code() != ExitCode::unavailable || next_address_ >= addresses_.size())
-        throw;
-    }
-  }
-}
-
-/// Each address but the last gets its share of the time, so that one that swallows packets leaves some to the others.
-void Connection::try_address() {
-  const auto left = static_cast<long>(addresses_.size() - next_address_);
-  const auto now = BootClock::now();
-  address_deadline_ = left > 1 ? now + (deadline_ - now) / left : deadline_;
-  reader_.emplace(limits_);
-  socket_.emplace(addresses_[next_address_++]);
-}
-
-/// The first words of a new connection.
+/// The first words of a new connection. Nothing of the request is sent before the server has accepted who we are and
+/// which database we mean.
 void Connection::start_talking() {
   introductions_ = introductions();
-  outgoing_.clear();
-  if (introductions_.empty()) {
-    outgoing_ = request_;
-    state_ = State::ready;
-  } else {
-    encode(introductions_.front(), outgoing_);
-    state_ = State::introducing;
+  state_ = State::introducing;
+  say_next();
+}
+
+void Connection::say_next() {
+  if (!introductions_.empty()) {
+    dialogue_->introduce(introductions_.front(), outgoing_);
+    return;
   }
+  state_ = State::ready;
+  opening_deadline_ = never;
+  if (is_asking_)
+    dialogue_->ask(std::exchange(request_, {}), outgoing_);
 }
 
 std::vector<Command> Connection::introductions() const {
@@ -192,22 +174,16 @@ std::vector<Command> Connection::introductions() const {
   return commands;
 }
 
-/// Nothing of the request is sent before the server has accepted who we are and which database we mean.
 void Connection::introduce() {
   while (state_ == State::introducing) {
     if (!flush())
       return;
-    const auto reply = read_reply();
-    if (!reply)
+    read();
+    if (!dialogue_->is_answered())
       return;
-    check_introduction(*reply);
+    check_introduction(dialogue_->take_answers()[0]);
     introductions_.erase(introductions_.begin());
-    if (introductions_.empty()) {
-      outgoing_ = request_;
-      state_ = State::ready;
-    } else {
-      encode(introductions_.front(), outgoing_);
-    }
+    say_next();
   }
 }
 
@@ -232,22 +208,18 @@ void Connection::check_introduction(const Reply& reply) const {
 }
 
 bool Connection::exchange() {
-  if (!flush())
-    return false;
-  asked_ = true;
-  while (replies_.size() < expected_) {
-    auto reply = read_reply();
-    if (!reply)
-      return false;
-    replies_.push_back(*std::move(reply));
+  if (!outgoing_.empty()) {
+    asked_ = flush() || asked_;
+    return false;  // no answer is there so soon
   }
-  return true;
+  read();
+  return dialogue_->is_answered() && std::exchange(is_asking_, false);
 }
 
 /// True when every byte has left.
 bool Connection::flush() {
   while (!outgoing_.empty()) {
-    const std::size_t count = tls_ ? tls_->write(outgoing_) : socket_->write(outgoing_);
+    const std::size_t count = link_->write(outgoing_);
     if (count == 0)
       return false;
     outgoing_.erase(0, count);
@@ -255,18 +227,19 @@ bool Connection::flush() {
   return true;
 }
 
-std::optional<Reply> Connection::read_reply() {
+/// What has come, or as much of it as leaves the caller time to look at the clock: there are floods of messages.
+void Connection::read() {
   std::array<char, 16384> buffer;
-  auto reply = reader_->next();
-  while (!reply) {
-    const std::size_t count = tls_ ? tls_->read(buffer) : socket_->read(buffer);
+  for (int part = 0; part < 4; ++part) {
+    const std::size_t count = link_->read(buffer);
     if (count == 0)
-      return std::nullopt;
-    reader_->feed({buffer.data(), count});
-    reply = reader_->next();
+      return;
+    dialogue_->feed({buffer.data(), count});
+    if (dialogue_->is_answered()) {
+      reached_ = true;
+      return;
+    }
   }
-  reached_ = true;
-  return reply;
 }
 
 }  // namespace rlock::redis

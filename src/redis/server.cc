@@ -30,6 +30,7 @@ void Server::begin(const std::vector<Command>& commands, Deadline deadline) {
   commands_ = commands;
   deadline_ = deadline;
   chances_left_ = locator_.chances();
+  follows_up_ = false;
   replies_.clear();
   if (node_ && !asking_elsewhere_ && !locator_.must_ask()) {
     redirections_ = 0;
@@ -46,6 +47,7 @@ void Server::follow_up(const std::vector<Command>& commands, Deadline deadline) 
   deadline_ = deadline;
   chances_left_ = 0;
   asks_for_nodes_ = false;
+  follows_up_ = true;
   node_->follow_up(commands, deadline);
   state_ = State::asking;
 }
@@ -58,18 +60,42 @@ void Server::locate() {
   locator_.begin(deadline_);
 }
 
-pollfd Server::interest() const { return state_ == State::locating ? locator_.interest() : node_->interest(); }
-
-Deadline Server::deadline() const { return state_ == State::locating ? locator_.deadline() : node_->deadline(); }
-
-void Server::abandon() {
-  if (node_)
-    node_->close();
+pollfd Server::interest() const {
+  if (state_ == State::locating)
+    return locator_.interest();
+  return node_ ? node_->interest() : pollfd{-1, 0, 0};
 }
 
+Deadline Server::deadline() const {
+  if (state_ == State::locating)
+    return locator_.deadline();
+  return node_ ? node_->deadline() : never;
+}
+
+void Server::abandon() {
+  if (state_ == State::asking)
+    node_->abandon();
+  state_ = State::idle;
+}
+
+void Server::listen_on(std::string channel) {
+  channel_ = refusal_to_listen_ ? std::string{} : std::move(channel);
+  if (node_)
+    node_->listen_on(channel_);
+}
+
+void Server::hear() {
+  if (node_ && state_ == State::idle)
+    node_->hear();
+}
+
+std::vector<std::string> Server::take_messages() { return node_ ? node_->take_messages() : std::vector<std::string>{}; }
+
 void Server::ask(const Address& node, Deadline deadline) {
-  if (!node_ || node_->address().endpoints != node.endpoints)
+  if (!node_ || node_->address().endpoints != node.endpoints) {
     node_ = std::make_unique<Connection>(node, limits_);
+    node_->listen_on(channel_);
+  }
   asks_for_nodes_ = !knows_cluster_ && !asking_elsewhere_;
   node_->begin(commands_for_node(), deadline);
   state_ = State::asking;
@@ -115,10 +141,28 @@ bool Server::step() {
     if (!node_->advance())
       return false;
     reached_ = true;
+    if (must_stop_listening())
+      continue;
     take_answers();
     if (look_at_answers())
       return true;
   }
+}
+
+/// Notes that listening is refused. True when the question must be put again: who may not end it cannot ask.
+bool Server::must_stop_listening() {
+  const auto why = node_->refusal_to_listen();
+  if (!why || why->code() != ExitCode::no_permission)
+    return false;
+  refusal_to_listen_ = why;
+  listen_on({});
+  if (!node_->listens())
+    return false;
+  node_->close();
+  if (follows_up_)
+    throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
+  ask(Address{node_->address()}, deadline_);
+  return true;
 }
 
 /// Keeps those to the caller's own commands.

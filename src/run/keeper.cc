@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "lock/retry.h"
+#include "lock/taker.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
 #include "run/sweep.h"
@@ -47,7 +48,6 @@ Result Keeper::run() {
     return result_;
   }
   start_command();
-  acquisition_.reset();  // not before: the connection on which it waited takes a while to close
   hold();
   ending_.had_terminal = terminal_.is_lent();
   terminal_.take_back();
@@ -65,9 +65,9 @@ Result Keeper::run() {
 /// False when somebody else has it.
 bool Keeper::take_lock() {
   const auto start = BootClock::now();
-  acquisition_.emplace(loop_, *log_, lock_, plan_);
-  const auto taken = acquisition_->take();
-  plan_.claim = acquisition_->claim();
+  lock::Taker taker{loop_, *log_, lock_, plan_.claim, plan_.lease, plan_.patience};
+  const auto taken = taker.take(plan_.inherited);
+  plan_.claim = taker.claim();
   result_.waited = since(start);
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};

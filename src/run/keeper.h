@@ -8,7 +8,6 @@
 #include "base/loop.h"
 #include "base/signals.h"
 #include "lock/lock.h"
-#include "run/acquisition.h"
 #include "run/guard_process.h"
 #include "run/messages.h"
 #include "run/plan.h"
@@ -83,8 +82,7 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<Acquisition> acquisition_;  // until the command is started
-  std::optional<Renewer> renewer_;          // while we hold
+  std::optional<Renewer> renewer_;  // while we hold
   Ending ending_;
   bool told_why_ = false;     // the command is stopped
   int survivors_ = 0;         // processes of the command that could not be killed

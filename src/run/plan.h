@@ -7,7 +7,7 @@
 #include "base/exit_code.h"
 #include "lock/lease.h"
 #include "lock/lock.h"
-#include "lock/queue.h"
+#include "lock/taker.h"
 #include "run/command.h"
 
 namespace rlock::run {

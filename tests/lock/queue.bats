@@ -404,12 +404,11 @@ script_calls() {
   cli ACL WHOAMI || skip "this server has no ACL"
   take
   export RLOCK_USERNAME=poller RLOCK_PASSWORD=secret
-  for rule in '-subscribe allchannels' 'resetchannels'; do
+  for rule in '-subscribe allchannels' '-unsubscribe allchannels' 'resetchannels'; do
     # shellcheck disable=SC2086 # two rules
     cli ACL SETUSER poller reset on '>secret' '~*' +@all $rule
     start poller rlock run --key job -v -- true
     wait_for_text 'polls' "$T/poller.err"
-    absent "$QUEUE"
     give
     finish "$PID"
     exits 0

@@ -186,7 +186,7 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   # only a server that knows the scripts is spared EVAL.
   # shellcheck disable=SC2013 # they are words
   for right in $(grep -oE '[+][a-z]+' <<<"$line"); do
-    case $right in +publish | +pubsub | +subscribe | +wait | +info) continue ;; esac
+    case $right in +publish | +pubsub | +subscribe | +unsubscribe | +wait | +info) continue ;; esac
     cli SCRIPT FLUSH
     cli ACL SETUSER rlock "-${right#+}"
     failed=$(try_all | tr '\n' ' ')

@@ -1,0 +1,81 @@
+#include "redis/dialogue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "redis/refusal.h"
+
+namespace rlock::redis {
+
+void Dialogue::ask(const std::vector<Command>& commands, std::string& out) {
+  answers_.clear();
+  messages_.clear();
+  reader_.start_exchange();
+  if (!channel_.empty()) {
+    encode({"UNSUBSCRIBE", std::exchange(channel_, {})}, out);
+    due_.push_back(Due::unsubscribed);
+  }
+  for (const Command& command : commands) encode(command, out);
+  due_.insert(due_.end(), commands.size(), Due::answer);
+  if (!wanted_.empty()) {
+    channel_ = wanted_;
+    encode({"SUBSCRIBE", channel_}, out);
+    due_.push_back(Due::subscribed);
+  }
+}
+
+void Dialogue::introduce(const Command& command, std::string& out) {
+  answers_.clear();
+  reader_.start_exchange();
+  encode(command, out);
+  due_.push_back(Due::answer);
+}
+
+void Dialogue::drop_answers() {
+  answers_.clear();
+  std::replace(due_.begin(), due_.end(), Due::answer, Due::dropped);
+}
+
+void Dialogue::feed(std::string_view bytes) {
+  try {
+    reader_.feed(bytes);
+    while (auto reply = reader_.next()) sort(*std::move(reply));
+  } catch (const Error& error) {
+    if (!listens_)
+      throw;
+    throw Error{error.code(), error.what()};  // anybody may have sent that message: it passes
+  }
+}
+
+void Dialogue::sort(Reply reply) {
+  if (listens_ && is_message(reply)) {
+    reader_.start_exchange();  // each counts alone against the limits, however many there are
+    if (due_.empty())
+      messages_.push_back(std::move(reply.elements[2].text));
+    return;
+  }
+  if (due_.empty())
+    throw Error{ExitCode::unavailable, "sent what nobody had asked for"};
+  const Due due = due_.front();
+  due_.pop_front();
+  switch (due) {
+    case Due::answer:
+      answers_.push_back(std::move(reply));
+      break;
+    case Due::dropped:
+      break;
+    case Due::unsubscribed:
+    case Due::subscribed:
+      if (reply.is_error())
+        refusal_ = refusal(reply);
+      else
+        listens_ = due == Due::subscribed;
+      break;
+  }
+}
+
+bool Dialogue::is_message(const Reply& reply) const {
+  return reply.elements.size() == 3 && reply.elements[0].text == "message";
+}
+
+}  // namespace rlock::redis
