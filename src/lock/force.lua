@@ -9,7 +9,7 @@
 --       holders, then for each "fence held|cooling|marked|removed lease_ms kept(0|1) owner"
 local how, by = ARGV[1], ARGV[2]
 
-local named = {}
+local named, seats_changed = {}, false
 for i = 3, #ARGV do named[ARGV[i]] = true end
 
 local function foreign()
@@ -52,6 +52,7 @@ local function take_away(token, r)
   end
   if is_live(r) then tell_holder(r, 'evicted') end
   remove(token)
+  seats_changed = true
   return 'removed'
 end
 
@@ -73,8 +74,6 @@ for _, token in ipairs(tokens) do
   local state = named[r.fence] and evict(token, r) or state_of(r)
   reply[#reply + 1] = string.format('%s %s %s %s %s', r.fence, state, lease, kept, owner_of(r.tail))
 end
-if next(named) then
-  serve_next()
-  commit()
-end
+if seats_changed then serve_next() end
+if next(named) then commit() end
 return reply

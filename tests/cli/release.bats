@@ -99,17 +99,56 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   contains "$ERR" 127.0.0.1:1
 }
 
-@test "--force breaks a lock, says whom it evicted, and their command is stopped by its own keeper" {
+@test "--force makes the holder stop its command, says whom it evicted, and returns when the lock is free" {
   start run rlock run --key busy --holder deploy@web3 --ttl 1 -- sleep 600
   wait_held busy
   try release --force busy
   exits 0
-  same "$OUT" "busy: evicted deploy@web3 pid $PID \"sleep 600\""
-  same "$ERR" ''
+  matches "$OUT" "^busy: evicted deploy@web3 pid $PID \"sleep 600\", gone after [0-9]+\.[0-9]s\$"
+  same "$(cli EXISTS rlock:busy)" 0
   finish "$PID"
   exits 76
-  contains "$(<"$T/run.err")" 'lost busy'
 }
+
+@test "--force does not wait for a lock that nobody renews" {
+  try acquire job2 --ttl 1h
+  try release --force job2
+  exits 0
+  matches "$OUT" '^job2: evicted [^ ]+ pid [0-9]+$'
+  ((TOOK < 1000)) || fail "took $TOOK ms"
+}
+
+@test "--force says for whom it waits, and -w ends that: 75" {
+  start run rlock run --key busy --holder deploy@web3 --ttl 6 -- sleep 600
+  wait_held busy
+  kill -STOP "$PID"
+  try release --force busy -w 1200ms
+  exits 75
+  contains "$ERR" "rlock: waiting for deploy@web3 pid $PID \"sleep 600\" to give up busy, lease "
+  contains "$ERR" "has not given up busy yet: it is not renewed any more, lease "
+  same "$OUT" ''
+  same "$(cli EXISTS rlock:busy)" 1
+  try release --force --now busy
+  exits 0
+  matches "$OUT" "^busy: evicted deploy@web3 pid $PID \"sleep 600\", which may run for up to [0-9.]+m?s more\$"
+  same "$(cli EXISTS rlock:busy)" 0
+  kill -KILL "$PID"
+}
+
+@test "--force again, as after an answer that was lost, does no harm to the next holder" {
+  local next
+  start run rlock run --key busy --ttl 1 -- sleep 600
+  wait_held busy
+  start next rlock run --key busy -- sleep 600
+  next=$PID
+  wait_for_text waiting "$T/next.err"
+  try release --force busy
+  exits 0
+  wait_until "$PATIENCE" holds_busy "$next"
+  same "$(grep -c . <<<"$OUT")" 1
+}
+
+holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
 
 @test "--force evicts every holder, a line each" {
   local i
@@ -124,12 +163,15 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   local fence
   fence=$(cli HVALS rlock:job | grep -oE ' [0-9]{16} ' | tr -d ' ')
   not_released 1 --force --fence $((fence - 1)) job
+  contains "$ERR" "job is not held with fence $((fence - 1)): "
+  contains "$ERR" " has it with fence $fence; nothing changed"
   try release --force --fence "$fence" job
   exits 0
   contains "$OUT" 'job: evicted '
   try release --force job
   exits 1
   same "$OUT" ''
+  contains "$ERR" 'job is not held: it is free; nothing changed'
 }
 
 @test "who is evicted is shown escaped" {

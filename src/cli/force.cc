@@ -1,0 +1,181 @@
+#include "cli/force.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/loop.h"
+#include "cli/session.h"
+#include "lock/conflict.h"
+#include "lock/retry.h"
+
+namespace rlock::cli {
+namespace {
+
+using lock::Target;
+
+constexpr Milliseconds shortest_look{30};
+constexpr Milliseconds longest_look{70};
+constexpr Milliseconds patience{1000};  // before it is said for whom we wait
+
+bool holds_on(const Target& target) {
+  return target.state == Target::State::held || target.state == Target::State::marked;
+}
+
+class ForcedRelease {
+  /// One call, repeated through failures for as long as one answer may take.
+  template <typename Call>
+  auto insist(Call call) {
+    return lock::persist(loop_, lock_, settings_.timeout, BootClock::now() + settings_.timeout, call);
+  }
+
+ public:
+  ForcedRelease(const Settings& settings, lock::Lock& lock, const Log& log)
+      : settings_(settings), lock_(lock), log_(log) {}
+
+  int play() {
+    const lock::Forced found = insist([this](Deadline deadline) { return lock_.look(loop_, deadline); });
+    if (const auto* foreign = std::get_if<lock::ForeignKey>(&found))
+      return settings_.fence ? say_not_held("another program holds it") : delete_foreign(*foreign);
+    choose(std::get<std::vector<Target>>(found));
+    if (pending_.empty())
+      return say_not_held(describe_others(std::get<std::vector<Target>>(found)));
+    begun_ = BootClock::now();
+    report(force());
+    return wait_for_rest();
+  }
+
+ private:
+  std::string name() const { return printable(lock_.name().text()); }
+
+  int say_not_held(std::string_view why) const {
+    const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
+    log_.notice(fmt::format("{} is not held{}: {}; nothing changed", lock_.name().text(), which, why));
+    return static_cast<int>(ExitCode::not_holder);
+  }
+
+  static std::string describe_others(const std::vector<Target>& found) {
+    std::string others;
+    for (const Target& target : found) {
+      others += fmt::format(
+          "{}{} has it with fence {}", others.empty() ? "" : ", ", lock::describe(target.owner), target.fence.value);
+    }
+    return others.empty() ? "it is free" : others;
+  }
+
+  int delete_foreign(const lock::ForeignKey& foreign) {
+    insist([this](Deadline deadline) { return lock_.delete_foreign(loop_, deadline); });
+    print(fmt::format(
+        "{}: deleted another program's key ({} \"{}\")\n", name(), printable(foreign.type), printable(foreign.value)));
+    return 0;
+  }
+
+  void choose(const std::vector<Target>& found) {
+    for (const Target& target : found) {
+      if (!settings_.fence || target.fence == *settings_.fence)
+        pending_.push_back(target);
+    }
+  }
+
+  /// The fences are named, so that a repetition does no harm to who comes next.
+  std::vector<Target> force() {
+    std::vector<lock::Fence> fences;
+    for (const Target& target : pending_) fences.push_back(target.fence);
+    const auto how = settings_.now ? lock::Force::now : lock::Force::evict;
+    return insist([&](Deadline deadline) { return lock_.force(loop_, how, self_, fences, deadline); });
+  }
+
+  /// Prints who is gone, and keeps who is not.
+  void report(const std::vector<Target>& now) {
+    std::vector<Target> rest;
+    for (Target& target : pending_) {
+      const auto same = [&target](const Target& other) { return other.fence == target.fence; };
+      const auto found = std::find_if(now.begin(), now.end(), same);
+      if (found == now.end()) {
+        print_gone(target);
+      } else if (holds_on(*found)) {
+        rest.push_back(*found);
+      } else if (was_asked(target)) {
+        print_gone(target);  // and would cool now
+      } else {
+        print_removed(target);
+      }
+    }
+    pending_ = std::move(rest);
+  }
+
+  /// To give the lock up by itself.
+  bool was_asked(const Target& target) const { return !settings_.now && target.kept && holds_on(target); }
+
+  void print_gone(const Target& target) const {
+    const std::chrono::duration<double> took = BootClock::now() - begun_;
+    print(fmt::format(
+        "{}: evicted {}, gone after {:.1f}s\n", name(), printable(lock::describe(target.owner)), took.count()));
+  }
+
+  /// A command whose keeper was not asked ends when the keeper finds out, at the latest with the lease.
+  void print_removed(const Target& target) const {
+    const bool may_run = target.kept && target.state != Target::State::cooling;
+    const std::string warning = may_run ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
+    print(fmt::format("{}: evicted {}{}\n", name(), printable(lock::describe(target.owner)), warning));
+  }
+
+  int wait_for_rest() {
+    const Deadline give_up = settings_.wait ? begun_ + *settings_.wait : never;
+    while (!pending_.empty()) {
+      const auto now = BootClock::now();
+      if (now >= begun_ + patience)
+        say_waiting();
+      if (now >= give_up)
+        return give_in();
+      const auto again = std::min(give_up, now + lock::jitter(shortest_look, longest_look));
+      while (loop_.wait(again) != Loop::Wake::deadline) {
+      }
+      report(force());
+    }
+    return 0;
+  }
+
+  void say_waiting() {
+    if (std::exchange(said_, true))
+      return;
+    for (const Target& target : pending_) {
+      log_.notice(fmt::format("waiting for {} to give up {}, lease {} left",
+                              lock::describe(target.owner),
+                              lock_.name().text(),
+                              format_duration(target.lease)));
+    }
+  }
+
+  int give_in() const {
+    for (const Target& target : pending_) {
+      log_.notice(
+          fmt::format("{} has not given up {} yet: it is not renewed any more, lease {} left; --now breaks it at once",
+                      lock::describe(target.owner),
+                      lock_.name().text(),
+                      format_duration(target.lease)));
+    }
+    return static_cast<int>(ExitCode::conflict);
+  }
+
+  const Settings& settings_;
+  lock::Lock& lock_;
+  const Log& log_;
+  Loop loop_;
+  lock::Owner self_ = lock::describe_self({}, {}, {});
+  std::vector<Target> pending_;
+  BootClock::time_point begun_{};
+  bool said_ = false;
+};
+
+}  // namespace
+
+int force_release(const Settings& settings, lock::Lock& lock, const Log& log) {
+  return ForcedRelease{settings, lock, log}.play();
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/log.h"
+#include "cli/settings.h"
+#include "lock/lock.h"
+
+namespace rlock::cli {
+
+/// `release --force`: makes whoever holds the lock give it up, and waits until they have; with --now it takes the lock
+/// away. Returns the exit status.
+int force_release(const Settings& settings, lock::Lock& lock, const Log& log);
+
+}  // namespace rlock::cli

@@ -1,0 +1,161 @@
+# acquire.lua: granted, busy, re-entry, slots.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "every script begins with its contract" {
+  local file verb
+  for file in "$SOURCE"/*.lua; do
+    verb=$(basename "$file" .lua)
+    grep -q -- '^-- WITH' "$file" || continue # a part of others
+    matches "$(head -1 "$file")" "^-- $verb: "
+    for word in KEYS ARGV '->'; do
+      sed '/^[^-]/,$d' "$file" | grep -q -- "^-- $word " || fail "$file does not tell $word"
+    done
+  done
+}
+
+@test "acquire: granted with a fence, slot 0 and the lease; the key lives as long" {
+  local before after
+  before=$(cli TIME | head -1)
+  acquire a
+  after=$(cli TIME | head -1)
+  outcome granted
+  between "${before}000000" "${REPLY[1]}" "$((after + 1))000000"
+  same "${REPLY[*]:2}" '0 5000' # until it is renewed
+  same "$(cli HGET "$LOCK" rlock)" 1
+  between 4000 "$(cli PTTL "$LOCK")" 5000
+  same "$(cli KEYS '*' | sort | xargs)" "$LOCK $META" # a free lock is taken without a queue
+  between 2591000000 "$(cli PTTL "$META")" 2592000000
+}
+
+@test "acquire: the same level again is answered the same, and counts once" {
+  local first
+  acquire a
+  first=${REPLY[*]}
+  acquire a
+  replies "$first"
+  HOW=queue acquire a
+  replies "$first"
+  counts_levels 1
+  absent "$QUEUE"
+}
+
+@test "acquire: another level of the same token re-enters with the same fence, and lengthens the lease" {
+  local fence
+  acquire a
+  fence=${REPLY[1]}
+  LEVEL=inner HOW=reenter TTL=60000 acquire a
+  same "${REPLY[*]::3}" "granted $fence 0"
+  between 4900 "${REPLY[3]}" 5000
+  call renew a 60000 inner
+  LEVEL=innermost HOW=reenter TTL=1000 acquire a
+  between 59000 "${REPLY[3]}" 60000 # never shortened
+  counts_levels 3
+}
+
+@test "acquire: re-entry with a token that does not hold is lost, and takes nothing" {
+  HOW=reenter acquire a
+  replies lost
+  acquire b
+  HOW=reenter acquire a
+  replies lost
+  absent "$QUEUE"
+}
+
+@test "acquire: re-entry passes a queue" {
+  acquire a
+  listen b
+  enqueue b
+  LEVEL=inner HOW=reenter acquire a
+  outcome granted
+  same "$(order)" b
+}
+
+@test "acquire: busy tells how long to sleep, what is left of the lease, and who holds" {
+  TTL=1900 acquire a
+  acquire b
+  same "${REPLY[0]} ${REPLY[2]} ${REPLY[6]}" "busy  $(owner a)"
+  between 1 "${REPLY[1]}" 1901
+  between 0 "${REPLY[3]}" 1900
+  between 1 "${REPLY[4]}" 1900
+  same "${REPLY[5]}" 0
+  absent "$QUEUE"
+}
+
+@test "acquire: another number of slots, or another mode, does not fit, and is told what is in force" {
+  CAPACITY=3 hold a
+  for CAPACITY in 0 1 2 4; do
+    acquire b
+    same "${REPLY[0]} ${REPLY[8]}" 'busy 3'
+  done
+  unset CAPACITY
+  listen b
+  CAPACITY=4 enqueue b
+  same "${REPLY[*]:8}" '3 1 1'
+  CAPACITY=3 acquire c # a newcomer with the old number does not pass
+  same "${REPLY[0]} ${REPLY[*]:8}" 'busy 3 0 1'
+  call release a level-a 0 ''
+  is_handed b
+  same "$(cli HGET "$LOCK" rlock)" 4
+}
+
+@test "acquire: re-entry is refused what its token does not hold" {
+  CAPACITY=0 acquire a
+  LEVEL=inner CAPACITY=1 HOW=reenter acquire a
+  replies upgrade 0
+  LEVEL=inner CAPACITY=2 HOW=reenter acquire a
+  replies upgrade 0
+  LEVEL=inner CAPACITY=0 HOW=reenter acquire a
+  outcome granted
+  call release a '*' - ''
+  CAPACITY=2 acquire b
+  LEVEL=inside CAPACITY=1 HOW=reenter acquire b # another may hold the second slot
+  replies upgrade 2
+  call release b '*' - ''
+  acquire c
+  LEVEL=inmost CAPACITY=0 HOW=reenter acquire c # exclusive is more than shared
+  outcome granted
+}
+
+@test "acquire: fences rise also when the last one is ahead of the clock, to the digit" {
+  cli HSET "$META" floor 9007199254740000
+  acquire a
+  same "${REPLY[1]}" 9007199254740001
+  call release a '*' - ''
+  acquire b
+  same "${REPLY[1]}" 9007199254740002
+}
+
+@test "acquire: slots are numbered from 0, the lowest free one first" {
+  local token
+  for token in a b c; do CAPACITY=3 acquire $token; done
+  same "${REPLY[2]}" 2
+  CAPACITY=3 acquire d
+  outcome busy
+  call release b level-b 0 ''
+  CAPACITY=3 acquire d
+  same "${REPLY[2]}" 1
+}
+
+@test "acquire: the seat of a holder whose lease ended is free while others hold on" {
+  CAPACITY=2 TTL=1000 acquire a
+  CAPACITY=2 acquire b
+  sleep 1.1
+  call renew a 30000 ''
+  replies lost
+  call release a level-a 0 ''
+  replies lost
+  CAPACITY=2 acquire c
+  same "${REPLY[2]}" 0
+  same "$(cli HEXISTS "$LOCK" a)" 0
+}
+
+@test "acquire: --min-hold of an inner level counts too" {
+  acquire a
+  LEVEL=inner HOW=reenter acquire a hold=20000
+  call release a '*' - ''
+  outcome cooling
+}

@@ -1,0 +1,110 @@
+# force.lua: who is there, who is told to give the lock up, who is removed; and what a marked record is refused.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "force: without fences it tells who is there, and touches nobody" {
+  local before
+  call force evict me
+  replies free
+  hold a kept=1
+  before=$(dump "$LOCK")
+  call force evict me
+  same "${REPLY[0]} ${#REPLY[@]}" 'holders 2'
+  matches "${REPLY[1]}" "^$FENCE held [0-9]+ 1 $(owner a)\$"
+  same "$(dump "$LOCK")" "$before"
+}
+
+@test "force: who has a keeper is marked and told, keeps its seat, and is renewed no more" {
+  local end
+  listen a
+  hold a kept=1
+  call force evict me%20pid%207 "$FENCE"
+  matches "${REPLY[1]}" "^$FENCE marked [0-9]+ 1 $(owner a)\$"
+  hears a evicted
+  end=$(field_of a 1)
+  call renew a 30000 level-a
+  replies evicted forced me%20pid%207
+  LEVEL=inner HOW=reenter acquire a
+  replies evicted forced me%20pid%207
+  same "$(field_of a 1)" "$end"
+  call release a level-a 143 evicted,me%20pid%207
+  replies released
+  absent "$LOCK"
+  same "$(ends)" evicted,me%20pid%207
+}
+
+@test "force: all levels of a holder are told" {
+  listen a inner
+  hold a kept=1
+  LEVEL=level-inner HOW=reenter acquire a
+  call force evict me "$FENCE"
+  hears a evicted
+  hears inner evicted
+}
+
+@test "force: a repetition with the same fences touches nobody else, and counts once" {
+  local first
+  listen b
+  hold a
+  first=$FENCE
+  enqueue b kept=1
+  call force evict me "$first"
+  matches "${REPLY[1]}" "^$first removed [0-9]+ 0 $(owner a)\$" # nobody renews it
+  is_handed b
+  call force evict me "$first"
+  same "${#REPLY[@]} $(cut -d ' ' -f 2 <<<"${REPLY[1]}")" '2 held'
+  call force now me "$first"
+  same "$(cut -d ' ' -f 2 <<<"${REPLY[1]}")" held
+  call status
+  same "$(fact forced)" 'forced 1'
+}
+
+@test "force: a marked one that is then removed counts once" {
+  hold a kept=1
+  call force evict me "$FENCE"
+  call force evict me "$FENCE"
+  call force now me "$FENCE"
+  absent "$LOCK"
+  call status
+  same "$(fact forced)" 'forced 1'
+  same "$(ends)" evicted,me
+}
+
+@test "force: now removes whom it names, cooling ones too, whatever they are" {
+  local token fences=()
+  for token in a b c; do
+    CAPACITY=0 hold $token kept=1 hold=20000
+    fences+=("$FENCE")
+  done
+  call release b level-b 0 ''
+  outcome cooling
+  call force now me "${fences[@]}"
+  same "$(printf '%s\n' "${REPLY[@]:1}" | cut -d ' ' -f 2 | xargs)" 'removed removed removed'
+  absent "$LOCK"
+  call renew a 30000 level-a
+  replies lost
+  same "$(ends)" '0 evicted,me evicted,me'
+}
+
+@test "force: a holder of 0.1.0 has a keeper if it has a command" {
+  local end
+  end=$(($(cli TIME | head -1) * 1000 + 20000))
+  cli HSET "$LOCK" rlock 2 a "$end $end 11 0 5 level-a me host user 7 sleep%2020 " b "$end $end 12 1 5 level-b me host user 8  "
+  call force evict me 11 12
+  same "$(printf '%s\n' "${REPLY[@]:1}" | sort | cut -d ' ' -f 1,2,4 | xargs)" '11 marked 1 12 removed 0'
+}
+
+@test "force: another program's key is deleted only when it is named" {
+  listen b
+  cli SET "$LOCK" token
+  enqueue b
+  call force now me 17
+  replies foreign string token -1
+  same "$(cli GET "$LOCK")" token
+  call force evict me foreign
+  same "${REPLY[0]} ${REPLY[1]}" 'foreign string'
+  is_handed b
+}

@@ -1,0 +1,188 @@
+# What is told of acquisitions that have ended: history, last, counters, and those that died.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "history: a line for each acquisition, with how it ended" {
+  local end
+  WAITED=1234 hold a
+  call release a level-a 3 ''
+  matches "$(history)" "^$FENCE [0-9]{13} [0-9]{13} 1234 1 3 $(owner a)\$"
+  for end in signal:9 timeout evicted,me replaced,me lost; do
+    hold "${end%,me}"
+    call release "${end%,me}" "level-${end%,me}" - "$end"
+  done
+  hold b
+  call release b '*' - ''
+  same "$(ends)" '3 signal:9 timeout evicted,me replaced,me lost released'
+  call log 3
+  same "${REPLY[0]} $(printf '%s\n' "${REPLY[@]:2}" | cut -d ' ' -f 6 | xargs)" 'history replaced,me lost released'
+}
+
+@test "history: only the last level ends the acquisition" {
+  hold a
+  LEVEL=inner HOW=reenter acquire a
+  call release a inner 5 ''
+  same "$(ends)" ''
+  call release a level-a 0 ''
+  same "$(ends)" 0
+}
+
+@test "history: what was cancelled leaves no line" {
+  acquire a
+  call cancel a level-a
+  acquire b
+  call release b level-b 0 ''
+  same "$(ends)" 0
+}
+
+@test "history: who held and holds no more has died; whoever looks sees it, whoever takes the lock writes it" {
+  SHIFT=-60 acquire a # its five seconds are over
+  call status
+  matches "$(fact died)" "^died [0-9]+ [0-9]+ [0-9]+ 0 1 died $(owner a)\$"
+  call log 10
+  same "${#REPLY[@]}" 3
+  matches "${REPLY[2]}" ' died owner-a '
+  same "$(history)" ''
+  hold b
+  same "$(ends)" died
+  call status
+  same "$(fact died)" ''
+  same "$(fact lost)" 'lost 1'
+  matches "$(fact last)" "^last [0-9]+ [0-9]+ [0-9]+ died $(owner a)\$"
+  call log 10
+  same "${#REPLY[@]}" 3
+}
+
+@test "history: when it died is known where its record is still there" {
+  local ended
+  CAPACITY=0 TTL=120000 hold b # which keeps the key
+  CAPACITY=0 SHIFT=-60 acquire a
+  CAPACITY=0 hold c
+  ended=$(cut -d ' ' -f 2,3 <<<"$(history)")
+  same "$((${ended#* } - ${ended% *}))" 5000
+}
+
+@test "history: a keeper that comes back after the loss tells how it was" {
+  hold a
+  cli DEL "$LOCK"
+  call release a level-a 143 lost
+  replies lost
+  same "$(ends)" lost
+  hold b
+  same "$(ends)" lost
+  call status
+  same "$(fact lost)" 'lost 1'
+}
+
+@test "history: one that was marked and whose lease ran out was evicted" {
+  CAPACITY=0 TTL=120000 hold b
+  CAPACITY=0 SHIFT=-60 hold a kept=1
+  SHIFT=-55 call force evict me "$FENCE"
+  CAPACITY=0 hold c
+  same "$(ends)" evicted,me
+}
+
+@test "history: released by 0.1.0, which writes no line, is not called dead" {
+  hold a
+  cli DEL "$LOCK"
+  cli HSET "$META" released "a:99999999999999"
+  hold b
+  same "$(ends)" released
+}
+
+@test "history: a hundred lines are kept, and cost less than 20 KB whatever their owners are called" {
+  local i long
+  long=$(printf 'h%%20%.0s' {1..60})
+  for i in {1..102}; do
+    call acquire "a$i" "level-$i" 1 30000 once '' 0 "$long $long $long 4194304 $long $long" 0 kept=1
+    call release "a$i" "level-$i" - "evicted,$long"
+  done
+  same "$(cli LLEN "$HISTORY")" 100
+  (($(history | awk '{if (length($0) > most) most = length($0)} END {print most}') <= 180))
+  (($(cli MEMORY USAGE "$HISTORY" SAMPLES 0) < 20480)) || fail "$(cli MEMORY USAGE "$HISTORY" SAMPLES 0)"
+  same "$(history | grep -cE '%($|[^0-9A-F]|.[^0-9A-F])')" 0 # nothing is cut within %XX
+  between 2591000000 "$(cli PTTL "$HISTORY")" 2592000000
+}
+
+# ---- once
+
+@test "once: after a success with that ID there is nothing to do, for another there is" {
+  hold a once=v42
+  call release a level-a 0 ''
+  acquire b once=v42
+  matches "${REPLY[*]}" "^done [0-9]+ [0-9]+ [0-9]+ $(owner a) v42\$"
+  absent "$LOCK"
+  hold c once=v43
+  call release c level-c 0 ''
+  hold d once=v42 # the last success had another ID
+}
+
+@test "once: a failure, and whatever is not a plain success, is no success" {
+  local end token
+  for end in '1 -' '0 timeout' '0 evicted,me' '0 lost' '- -'; do
+    token=${end//[ ,]/}
+    hold "$token" once=v42
+    call release "$token" "level-$token" "${end% *}" "$([[ $end == *- ]] || echo "${end#* }")"
+  done
+  acquire b once=v42
+  outcome granted
+}
+
+@test "once: who waits for the same leaves with the success, others get the lock" {
+  listen b c d
+  hold a once=v42
+  enqueue b once=v42
+  enqueue c once=v43
+  enqueue d once=v42
+  call release a level-a 0 ''
+  wait_until "$PATIENCE" grep -q ^granted "$T/ear-c.out"
+  same "$(told b | awk '{print $NF}') $(told d)" 'done done'
+  same "$(order)" ''
+  HOW=queue TICKET=${TICKETS[b]} acquire b once=v42
+  outcome "done"
+}
+
+@test "once: after a failure the next that waits runs" {
+  listen b
+  hold a once=v42
+  enqueue b once=v42
+  call release a level-a 1 ''
+  is_handed b
+}
+
+@test "once: by time, from when the success was granted, by the server's clock" {
+  hold a per=90000
+  call release a level-a 0 ''
+  SHIFT=80 acquire b per=90000
+  outcome "done"
+  SHIFT=100 acquire b per=90000
+  outcome granted
+}
+
+@test "once: a success that a wrong clock has dated far ahead does not count for ever" {
+  SHIFT=999999 acquire a per=90000
+  SHIFT=999999 call release a level-a 0 ''
+  acquire b per=90000
+  outcome granted
+}
+
+@test "once: what is kept lives as long as somebody may ask for it" {
+  hold a once=v42
+  call release a level-a 0 ''
+  between 34559000000 "$(cli PTTL "$META")" 34560000000 # 400 days
+  hold b
+  between 34559000000 "$(cli PTTL "$META")" 34560000000
+}
+
+@test "once: a run inside another ignores it, unless it names another" {
+  hold a once=v42
+  call release a level-a 0 ''
+  hold b once=v43
+  LEVEL=inner HOW=reenter acquire b once=v43 per=90000
+  outcome granted
+  LEVEL=other HOW=reenter acquire b once=v42
+  replies once v43
+}

@@ -1,0 +1,191 @@
+# Who wants to wait only as the newest, only behind a few, in place of a holder, without listening, or on several servers.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "latest: the newest takes the place of the one before it, which leaves; nobody else is passed" {
+  listen b c d e
+  hold a
+  enqueue b
+  WAITED=300 enqueue c latest=1
+  enqueue d
+  WAITED=200 enqueue e latest=1
+  same "$(order)" 'b e d'
+  same "${TICKETS[e]}" "${TICKETS[c]}"
+  matches "$(told c)" superseded$
+  HOW=queue TICKET=${TICKETS[c]} WAITED=400 acquire c latest=1
+  replies superseded "$(owner e)"
+  same "$(order)" 'b e d'
+}
+
+@test "latest: an older one that the server has forgotten is superseded when it comes back" {
+  hold a
+  listen b c
+  WAITED=5000 enqueue b latest=1
+  WAITED=1000 enqueue c latest=1
+  cli HDEL "$META" gone
+  WAITED=9000 enqueue b latest=1
+  replies superseded "$(owner c)"
+}
+
+@test "latest: who holds is not superseded, nor who asks again" {
+  listen c
+  acquire a latest=1
+  enqueue c latest=1
+  acquire a latest=1
+  outcome granted
+  enqueue c latest=1
+  outcome busy
+  same "$(order)" c
+}
+
+@test "replace: a holder that was started so, earlier, is marked and told; another is waited for" {
+  listen a b c d
+  WAITED=9000 hold a replace=1 kept=1
+  enqueue b
+  outcome busy
+  hears_nothing a
+  enqueue c replace=1
+  hears a 'end evicted'
+  call renew a 30000 level-a
+  replies evicted replaced "owner-c%20pid%2017%20%22command-c%22"
+  call release a level-a 143 replaced,me
+  wait_until "$PATIENCE" grep -q ^granted "$T/ear-b.out"
+  enqueue c replace=1
+  call renew b 30000 level-b
+  outcome extended
+}
+
+@test "replace: who began earlier than the holder does not replace it" {
+  listen b
+  WAITED=1000 hold a replace=1 kept=1
+  WAITED=9000 enqueue b replace=1
+  call renew a 30000 level-a
+  outcome extended
+}
+
+@test "replace: with -n nobody is replaced" {
+  WAITED=9000 hold a replace=1 kept=1
+  acquire b replace=1
+  outcome busy
+  call renew a 30000 level-a
+  outcome extended
+}
+
+@test "max-waiting: too many wait already, the dead not counted" {
+  listen b c d
+  hold a
+  enqueue b max-waiting=2
+  enqueue c max-waiting=2
+  same "${REPLY[0]}" busy
+  enqueue d max-waiting=2
+  replies full 2
+  same "$(order)" 'b c'
+  enqueue c max-waiting=2 # is there already
+  outcome busy
+  enqueue d max-waiting=3
+  outcome busy
+  call cancel d level-d
+  enqueue x # listens to nothing
+  cli ZADD "$QUEUE" 1 x >/dev/null
+  unset 'TICKETS[d]'
+  enqueue d max-waiting=3
+  outcome cancelled
+  LEVEL=level-e enqueue e max-waiting=3
+  outcome busy
+}
+
+@test "max-waiting: none at all, of a lock that is free and of one that is held" {
+  HOW=queue acquire a max-waiting=0
+  outcome granted
+  HOW=queue acquire b max-waiting=0
+  replies full 0
+  absent "$QUEUE"
+}
+
+@test "poll: who may not listen keeps its place for as long as it said, and is handed the lock" {
+  hold a
+  enqueue b poll=1
+  between 1 "${REPLY[1]}" 200
+  HOW=queue acquire c
+  outcome busy
+  call release a level-a 0 ''
+  same "$(cli HEXISTS "$LOCK" b)" 1
+  enqueue b poll=1
+  outcome granted
+}
+
+@test "poll: who stopped polling is dropped, also when the clock was set back meanwhile" {
+  TTL=7200000 hold a
+  SHIFT=-10 enqueue b poll=1
+  SHIFT=3600 enqueue c poll=1
+  call release a level-a 0 ''
+  absent "$QUEUE"
+  absent "$LOCK"
+}
+
+# ---- on one server of several
+
+young() { # until it has been up for long enough to vote
+  MAX_LEASE=1 acquire probe || return
+  [[ ${REPLY[0]} != young ]]
+}
+
+@test "quorum: a writer that waits keeps readers and newcomers away for as long as it said, and is handed nothing" {
+  wait_until "$PATIENCE" young
+  call cancel probe level-probe
+  export MAX_LEASE=1
+  CAPACITY=0 hold a
+  WAITED=5000 HOW=queue acquire w
+  same "${REPLY[0]} ${REPLY[9]}" 'busy 1'
+  CAPACITY=0 HOW=once acquire r
+  outcome busy
+  call release a level-a 0 ''
+  absent "$LOCK"
+  CAPACITY=0 acquire s
+  same "${REPLY[0]} ${REPLY[6]}" "busy $(owner w)"
+  WAITED=9000 HOW=queue acquire v # has waited longer elsewhere
+  is_granted v
+  call release v level-v 0 ''
+  WAITED=5100 HOW=queue acquire w
+  is_granted w
+}
+
+@test "quorum: readers that wait do not hinder each other" {
+  wait_until "$PATIENCE" young
+  call cancel probe level-probe
+  export MAX_LEASE=1
+  hold a
+  CAPACITY=0 WAITED=900 HOW=queue acquire r
+  CAPACITY=0 WAITED=800 HOW=queue acquire s
+  call release a level-a 0 ''
+  CAPACITY=0 WAITED=800 HOW=queue acquire s
+  is_granted s
+  acquire w
+  outcome busy
+}
+
+# ---- any name
+
+@test "a name of any bytes: the queue works, and 0.1.0 can read what is written there" {
+  local name
+  for name in 'a b' $'t\tab' '100%' 'a%20b' '*' $'\xff\xfe' "it's" '"' '{tag}x'; do
+    cli FLUSHALL >/dev/null
+    LOCK=rlock:$name
+    if [[ $name == '{tag}x' ]]; then base=$LOCK; else base="{$LOCK}"; fi
+    QUEUE=$base:queue WAITERS=$base:waiters META=$base:meta HISTORY=$base:history
+    hold a
+    start ear "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE "$base:wake:level-b"
+    wait_for_text subscribe "$T/ear.out"
+    enqueue b
+    HOW=queue acquire c
+    same "$(cli ZRANGE "$QUEUE" 0 0)" b # which is alive
+    matches "$(cli --raw HGET "$WAITERS" b)" '^1 [0-9]+ [0-9]+ [0-9]+ level-b [^ ]+ owner-b host'
+    call release a level-a 0 ''
+    same "$(cli HEXISTS "$LOCK" b)" 1
+    stop "$PID"
+    unset 'TICKETS[b]'
+  done
+}

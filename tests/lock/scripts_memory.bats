@@ -1,0 +1,218 @@
+# What the lock remembers of levels that have ended, so that what comes twice or late is answered rightly, and what a
+# clock that was set leaves.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "memory: an acquire that comes after its level was given up, or has ended, takes nothing" {
+  local how
+  hold a
+  call cancel b level-b
+  call release a level-a 0 ''
+  for how in once queue reenter; do
+    HOW=$how acquire b
+    replies cancelled
+    HOW=$how acquire a
+    replies cancelled
+  done
+  absent "$LOCK"
+  absent "$QUEUE"
+}
+
+@test "memory: a level given up while others hold on does not come back either" {
+  hold a
+  LEVEL=inner HOW=reenter acquire a
+  call release a inner 0 ''
+  LEVEL=inner HOW=reenter acquire a
+  replies cancelled
+  counts_levels 1
+}
+
+@test "memory: a release is answered the same however many others ended in between" {
+  local token
+  hold a
+  LEVEL=inner HOW=reenter acquire a
+  call release a level-a 0 ''
+  replies kept 1
+  call release a inner 0 ''
+  replies released
+  for token in b c d; do
+    hold $token
+    call release $token level-$token 0 ''
+  done
+  call release a level-a 0 ''
+  replies released
+  call release a inner 0 ''
+  replies released
+}
+
+@test "memory: a release of all levels is answered the same to who repeats it, and lost to others" {
+  hold a
+  LEVEL=inner HOW=reenter acquire a
+  call release a '*0123456789abcdef' - ''
+  replies released
+  hold b
+  call release a '*0123456789abcdef' - ''
+  replies released
+  call release a '*fedcba9876543210' - ''
+  replies lost
+  call release a '*' - ''
+  replies lost
+  call recall a level-a
+  replies released
+  call recall a inner
+  replies released
+  call recall b level-b
+  replies unknown
+  LEVEL=inner HOW=reenter acquire a
+  replies cancelled
+}
+
+@test "memory: the levels that a release of all ends are told" {
+  listen a inner
+  hold a
+  LEVEL=level-inner HOW=reenter acquire a
+  call release a '*' - ''
+  hears a released
+  hears inner released
+}
+
+@test "memory: markers of release and ended levels are bounded in number and time, and cost nobody" {
+  local i
+  hold a
+  {
+    printf 'HSET %s released "' "$META"
+    for i in {1..1600}; do printf 'token%s:99999999999999 ' "$i"; done
+    echo 'old:17"'
+  } | cli >/dev/null
+  call release a '*' - ''
+  same "$(cli HGET "$META" released | wc -w)" 64
+  matches "$(cli HGET "$META" released)" '^a:'
+  for i in {100..180}; do call cancel "token-$i" "0123456789abc$i"; done
+  same "$(cli HGET "$META" gone | wc -c)" $((64 * 33 + 1))
+  acquire b
+  is_granted b
+}
+
+@test "memory: what ended more than a minute ago is forgotten" {
+  SHIFT=-61 call cancel a 0123456789abcdef
+  LEVEL=0123456789abcdef acquire a
+  is_granted a
+  call cancel b fedcba9876543210
+  matches "$(cli HGET "$META" gone)" '^fedcba9876543210 c [0-9]{13} $'
+}
+
+@test "memory: a cancel that comes after the release does not end the cooling" {
+  hold a hold=20000
+  call release a level-a 0 ''
+  outcome cooling
+  call cancel a level-a
+  acquire b
+  outcome busy
+}
+
+# ---- a renewal and its level
+
+@test "renew tells whether the record knows the level" {
+  hold a
+  call renew a 30000 level-a
+  same "${REPLY[2]}" 1
+  call renew a 30000 inner
+  same "${REPLY[2]}" 0
+  LEVEL=inner HOW=reenter acquire a
+  call renew a 30000 inner
+  same "${REPLY[2]}" 1
+}
+
+# ---- settle
+
+@test "settle: a fence is settled once, raised later, and never lowered" {
+  MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a
+  call settle a 5
+  replies settled
+  same "$(field_of a 3)" 5
+  call settle a 9007199254740000
+  call settle a 7
+  replies settled
+  same "$(field_of a 3)" 9007199254740000
+  same "$(cli HGET "$META" floor)" 9007199254740000
+  call settle b 7
+  replies lost
+}
+
+grants_in_quorum() { # TOKEN
+  MAX_LEASE=1 acquire "$1" || return
+  [[ ${REPLY[0]} == granted ]]
+}
+
+@test "settle: re-entry in a quorum knows no fence until it is settled" {
+  wait_until "$PATIENCE" grants_in_quorum a
+  MAX_LEASE=1 LEVEL=inner HOW=reenter acquire a
+  same "${REPLY[*]::2}" 'granted 0'
+  call settle a 42
+  MAX_LEASE=1 LEVEL=inner HOW=reenter acquire a
+  same "${REPLY[*]::2}" 'granted 42'
+}
+
+# ---- clocks
+
+@test "clock: set back by an hour, nobody holds longer than asked for, and a release frees the lock" {
+  SHIFT=3600 hold a
+  call status
+  same "$(fact capacity)" 'capacity 1'
+  acquire b
+  same "${REPLY[0]} ${REPLY[3]}" 'busy 0' # never held for less than nothing
+  between 29000 "${REPLY[4]}" 30000
+  between 28000 "$(cli PTTL "$LOCK")" 30000 # whoever looked has written it
+  call release a level-a 0 ''
+  replies released
+  absent "$LOCK"
+  call status
+  matches "$(fact last)" '^last [0-9]+ [0-9]+ 0 0 '
+}
+
+@test "clock: set back by an hour, a minimum hold lasts no longer than asked for" {
+  SHIFT=3600 acquire a hold=20000
+  call release a level-a 0 ''
+  outcome cooling
+  between 19000 "${REPLY[1]}" 20000
+}
+
+@test "clock: a longer renewal lasts" {
+  hold a
+  call renew a 3600000 ''
+  call status
+  between 3590000 "$(($(fact holder | cut -d ' ' -f 2) - REPLY[1]))" 3600000
+}
+
+@test "clock: a record of 0.1.0 is believed, and what 0.2.0 renews of it stays as long as it is" {
+  local end
+  end=$(($(cli TIME | head -1) * 1000 + 900000))
+  cli HSET "$LOCK" rlock 1 a "$end 0 11 0 5 level-a me host user 7 sleep%2020 "
+  call renew a 30000 level-a
+  between 890000 "${REPLY[1]}" 900000
+  call renew a 30000 level-a
+  between 890000 "${REPLY[1]}" 900000
+}
+
+# ---- what cannot be read
+
+@test "a record that cannot be read holds until its key ends, hinders nobody from looking, and can be forced" {
+  local text
+  for text in garbage '' '1 2 3' "$(printf '9%.0s' {1..400}) 0 1 0 1 l o"; do
+    cli DEL "$LOCK"
+    cli HSET "$LOCK" rlock 1 a "$text"
+    cli PEXPIRE "$LOCK" 60000
+    acquire b
+    outcome busy
+    call status
+    outcome held
+    call force now me
+    matches "${REPLY[1]}" '^0 held [0-9]+ '
+    call force now me 0
+    contains "${REPLY[1]}" ' removed '
+    absent "$LOCK"
+  done
+}

@@ -1,0 +1,283 @@
+# The queue that acquire.lua, release.lua and cancel.lua keep, and cancel.lua itself.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "queue: tickets rise, the head looks when the lease ends, those behind it later and later" {
+  local last=0 token
+  listen b c d
+  TTL=1900 hold a
+  enqueue b
+  between 1 "${REPLY[1]}" 1901
+  enqueue c
+  between 1001 "${REPLY[1]}" 2901
+  enqueue d
+  between 2001 "${REPLY[1]}" 3901
+  for token in b c d; do
+    ((TICKETS[$token] > last)) || fail "${TICKETS[$token]} after $last"
+    last=${TICKETS[$token]}
+  done
+  same "$(order)" 'b c d'
+  call renew a 30000 ''
+  enqueue b
+  between 1900 "${REPLY[1]}" 2000
+  between 100000 "$(cli PTTL "$QUEUE")" 120000
+  between 100000 "$(cli PTTL "$WAITERS")" 120000
+}
+
+@test "queue: tickets rise also when the last one is ahead of the clock" {
+  hold a
+  listen b
+  cli HSET "$META" ticket 9007199254740000
+  enqueue b
+  same "${TICKETS[b]}" 9007199254740001
+}
+
+@test "queue: who was wrongly dropped has its place again" {
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  cli ZREM "$QUEUE" b
+  cli HDEL "$WAITERS" b
+  enqueue b
+  same "$(order)" 'b c'
+}
+
+@test "queue: release hands the lock to the head alone, for five seconds" {
+  local fence
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  call release a level-a 0 ''
+  is_handed b
+  fence=$(cli HGET "$LOCK" b | cut -d ' ' -f 3)
+  acquire d
+  same "${REPLY[0]} ${REPLY[6]}" "busy $(owner b)"
+  between 1 "${REPLY[4]}" 5000
+  between 1 "${REPLY[1]}" 2000
+  call renew b 30000 ''
+  replies extended 30000 1
+  enqueue b
+  same "${REPLY[*]::2}" "granted $fence"
+  same "$(order)" c
+  hears c 2000
+}
+
+@test "queue: a waiter is told how long after its last question it was handed the lock" {
+  local since
+  listen b
+  hold a
+  enqueue b
+  sleep 0.3
+  call release a level-a 0 ''
+  is_handed b
+  since=$(grep ^granted "$T/ear-b.out" | awk '{print $6}')
+  between 300 "$since" "$(($(cli TIME | head -1) * 1000 + 1000 - ASKED[b]))"
+}
+
+@test "queue: a lock that is not confirmed within five seconds goes to the next" {
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  call release a level-a 0 ''
+  wait_until 10 grants c
+  absent "$QUEUE"
+}
+
+grants() {
+  enqueue "$1" || return
+  [[ ${REPLY[0]} == granted ]]
+}
+
+@test "queue: who did not confirm in time, and asks again, holds beside others" {
+  listen c
+  CAPACITY=2 hold a
+  CAPACITY=2 acquire b
+  CAPACITY=2 enqueue c
+  call release b level-b 0 ''
+  is_handed c
+  wait_until 10 alone # its five seconds are over
+  CAPACITY=2 enqueue c
+  is_granted c
+}
+
+alone() {
+  call status || return
+  (($(fact holder | wc -l) == 1))
+}
+
+@test "queue: the next in line is told when the lock is free that another was handed, and no more" {
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  call release a level-a 0 ''
+  TTL=1500 enqueue b
+  is_granted b
+  call renew b 30000 ''
+  LEVEL=inner acquire b
+  call release b inner 0 ''
+  hears c 2000
+}
+
+@test "queue: who finds the head dead tells the next in line when to look" {
+  listen b d
+  hold a
+  enqueue d
+  enqueue b
+  kill "$PID"
+  wait_until "$PATIENCE" deaf d
+  acquire c
+  outcome busy
+  same "$(order)" b
+  hears b 2000
+}
+
+deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } # TOKEN
+
+@test "queue: who asks again without its ticket, since that reply was lost, is told the same one" {
+  local ticket
+  hold a
+  enqueue b
+  ticket=${TICKETS[b]}
+  enqueue b
+  same "${TICKETS[b]}" "$ticket"
+  same "$(cli ZSCORE "$QUEUE" b)" "$ticket"
+}
+
+@test "queue: a hundred dead waiters cost the release nothing but their removal" {
+  local i
+  listen z
+  hold a
+  for i in {1..100}; do echo "ZADD $QUEUE $i dead$i"; done | cli >/dev/null
+  for i in {1..50}; do echo "HSET $WAITERS dead$i '1 0 99999999999999 $i level {rlock:job}:wake:level owner'"; done | cli >/dev/null
+  enqueue z
+  same "$(cli ZCARD "$QUEUE")" 1 # looking is enough
+  for i in {1..100}; do echo "ZADD $QUEUE $i dead$i"; done | cli >/dev/null
+  call release a level-a 0 ''
+  is_handed z
+  absent "$QUEUE"
+}
+
+@test "queue: a newcomer takes a free lock whose waiters are all dead, and none is left behind" {
+  local token
+  hold a
+  for token in b c d; do enqueue $token; done
+  call release a level-a 0 ''
+  absent "$QUEUE"
+  acquire e
+  is_granted e
+  same "$(cli KEYS '*' | sort | xargs)" "$LOCK $HISTORY $META"
+}
+
+@test "queue: a waiter that has not been heard of since its sleep ended is dropped, though it listens" {
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  cli HSET "$WAITERS" b "1 0 1000 ${TICKETS[b]} level-b wake:b owner-b"
+  call release a level-a 0 ''
+  is_handed c
+  hears_nothing b
+}
+
+@test "queue: who listens by pattern is no waiter" {
+  hold a
+  start pattern "$REDIS_CLI" -s "$REDIS_SOCK" PSUBSCRIBE '*'
+  wait_for_text psubscribe "$T/pattern.out"
+  enqueue b
+  call release a level-a 0 ''
+  absent "$QUEUE"
+}
+
+@test "queue: where the server does not say who listens, all are taken for alive" {
+  cli ACL SETUSER default -pubsub -publish || skip "this server has no ACL"
+  hold a
+  enqueue b
+  call release a level-a 0 ''
+  replies released
+  absent "$QUEUE"
+  acquire c
+  same "${REPLY[0]} ${REPLY[6]}" "busy $(owner b)"
+}
+
+@test "queue: a record of a waiter that cannot be read is dropped" {
+  listen b
+  hold a
+  enqueue b
+  cli ZADD "$QUEUE" 1 x
+  cli HSET "$WAITERS" x garbage
+  call release a level-a 0 ''
+  is_handed b
+  absent "$QUEUE"
+}
+
+@test "queue: readers are handed it together, up to the first writer" {
+  local token
+  listen b c d e
+  hold a
+  for token in b c e; do CAPACITY=0 enqueue $token; done
+  cli ZREM "$QUEUE" e
+  unset 'TICKETS[e]'
+  enqueue d # a writer
+  CAPACITY=0 enqueue e
+  call release a level-a 0 ''
+  is_handed b
+  is_handed c
+  hears_nothing e
+  CAPACITY=0 acquire f # as a newcomer: no passing of the writer
+  outcome busy
+  same "$(order)" 'd e'
+}
+
+@test "queue: all that fit into the free slots are handed them" {
+  local token
+  listen c d e
+  for token in a b; do CAPACITY=2 acquire $token; done
+  for token in c d e; do CAPACITY=2 enqueue $token; done
+  call release a level-a 0 ''
+  call release b level-b 0 ''
+  is_handed c
+  is_handed d 2000
+  matches "$(sed -n '/^message$/{n;n;p;}' "$T/ear-e.out" | xargs)" '^[0-9]{3,4}( [0-9]{3,4})*$' # what was handed over is free first
+}
+
+@test "cancel: leaves the queue, and passes on what it was handed" {
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  call release a level-a 0 ''
+  is_handed b
+  call cancel b level-b
+  replies cancelled
+  is_handed c 2000
+  call cancel c level-c
+  call cancel c level-c
+  replies cancelled
+  absent "$QUEUE"
+  absent "$WAITERS"
+  absent "$LOCK"
+}
+
+@test "cancel: gives back a grant that was not used, which does not cool, and no other level" {
+  listen b
+  hold a hold=20000
+  LEVEL=inner acquire a
+  enqueue b
+  call cancel a inner
+  call cancel a inner
+  call cancel a stranger
+  counts_levels 1
+  call renew a 30000 ''
+  outcome extended
+  call cancel a level-a
+  replies cancelled
+  same "$(cli HEXISTS "$LOCK" a)" 0
+  is_handed b '2000 2000 2000'
+}

@@ -1,0 +1,111 @@
+# release.lua and renew.lua.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "release: a level twice answers twice the same and leaves the others" {
+  hold a
+  LEVEL=inner acquire a
+  LEVEL=innermost acquire a
+  call release a inner 0 ''
+  replies kept 2
+  call release a inner 0 ''
+  replies kept 2
+  call release a innermost 0 ''
+  replies kept 1
+  call release a level-a 3 ''
+  replies released
+  call release a level-a 3 ''
+  replies released
+  absent "$LOCK"
+  call status
+  matches "$(fact last)" '^last [0-9]+ [0-9]+ [0-9]+ 3 '"$(owner a)$"
+}
+
+@test "release: lost for a stranger and for whoever has run out, and nothing changes" {
+  local before
+  call release a level-a 0 ''
+  replies lost
+  hold a
+  before=$(dump "$LOCK")
+  call release b level-b 0 ''
+  replies lost
+  call release b '*' - ''
+  replies lost
+  same "$(dump "$LOCK")" "$before"
+}
+
+@test "release: of all levels leaves word for whoever believes in them" {
+  hold a
+  LEVEL=inner acquire a
+  call release a '*' - ''
+  replies released
+  matches "$(cli HGET "$META" released)" '^a:[0-9]+$'
+  absent "$LOCK"
+  acquire b
+  call release b '*' - ''
+  matches "$(cli HGET "$META" released)" '^b:[0-9]+ a:[0-9]+$'
+}
+
+@test "release: before the minimum hold is over it cools, and whatever asks then waits" {
+  hold a hold=20000
+  call release a level-a 0 ''
+  outcome cooling
+  between 15000 "${REPLY[1]}" 20000
+  between 15000 "$(cli PTTL "$LOCK")" 20000
+  call release a level-a 0 ''
+  outcome cooling
+  call renew a 30000 ''
+  replies lost
+  HOW=reenter acquire a
+  replies cancelled
+  acquire b
+  same "${REPLY[0]} ${REPLY[6]}" "busy $(owner a)"
+  same "${REPLY[4]}" 0
+  between 15000 "${REPLY[5]}" 20000
+  call status
+  outcome cooling
+}
+
+@test "release: the minimum hold outlasts the lease of a holder that crashed" {
+  TTL=200 acquire a hold=20000
+  between 15000 "$(cli PTTL "$LOCK")" 20000
+  wait_until 5 acquire_cooling b
+}
+
+acquire_cooling() {
+  acquire "$1" || return
+  [[ ${REPLY[0]} == busy ]] && ((REPLY[5] > 10000))
+}
+
+@test "release: a minimum hold that is over is no hindrance" {
+  hold a hold=50
+  sleep 0.1
+  call release a level-a 0 ''
+  replies released
+}
+
+@test "renew: extends, never shortens, and touches the lock's own key alone" {
+  TTL=5000 hold a
+  cli DEL "$META"
+  call renew a 60000 ''
+  outcome extended
+  between 59000 "${REPLY[1]}" 60000
+  call renew a 1000 ''
+  between 59000 "${REPLY[1]}" 60000
+  between 59000 "$(cli PTTL "$LOCK")" 60000
+  call renew b 1000 ''
+  replies lost
+  same "$(cli KEYS '*')" "$LOCK"
+}
+
+@test "renew: the key lives as long as its longest holder" {
+  CAPACITY=0 TTL=40000 hold a
+  CAPACITY=0 TTL=1000 acquire b
+  call renew b 2000 ''
+  between 39000 "$(cli PTTL "$LOCK")" 40000
+  call release a level-a 0 ''
+  between 1 "$(cli PTTL "$LOCK")" 2000
+}

@@ -1,0 +1,122 @@
+# status.lua, keys of other programs, and a full memory.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+@test "status: every fact, and it writes nothing" {
+  local before
+  call status
+  same "${REPLY[0]} ${#REPLY[@]}" 'free 3'
+  absent "$META"
+  listen b
+  hold a
+  LEVEL=inner acquire a
+  CAPACITY=0 enqueue b
+  before=$(cli KEYS '*' | sort; dump "$LOCK"; dump "$META")
+  call status
+  same "${REPLY[0]} ${REPLY[2]}" 'held 1'
+  same "$(fact capacity)" 'capacity 1'
+  matches "$(fact holder)" '^holder [0-9]+ [0-9]+ [0-9]+ 0 [0-9]+ 2 '"$(owner a) ttl=30000 born=[0-9]+\$"
+  same "$(fact waiter)" "waiter 0 ${TICKETS[b]} $(owner b) ttl=30000 born=${ASKED[b]}"
+  same "$(fact last)" '' # none has ended yet
+  same "$(fact acquired)" 'acquired 1'
+  same "$(cli KEYS '*' | sort; dump "$LOCK"; dump "$META")" "$before"
+}
+
+foreign_keys() { # each is made, and met by `$@`
+  local make
+  for make in 'SET _ token' 'SET _ token PX 90000' 'RPUSH _ a b' 'SADD _ a b' 'ZADD _ 1 a' 'HSET _ 4d9e:1 2' \
+    'HSET _ rlock other'; do
+    cli FLUSHALL >/dev/null
+    # shellcheck disable=SC2086 # a command and its arguments
+    cli ${make//_/$LOCK} >/dev/null
+    echo "with $make:" # shown where it fails
+    "$@"
+  done
+}
+
+is_respected() {
+  local before
+  before=$(dump "$LOCK")
+  acquire a
+  outcome foreign
+  same "${REPLY[3]}" "$(cli TYPE "$LOCK")"
+  same "${REPLY[4]}" "$(cli GET "$LOCK" 2>&1 | grep -v WRONGTYPE || true)"
+  between "$(cli PTTL "$LOCK")" "${REPLY[5]}" 90000
+  enqueue b
+  outcome foreign
+  call renew a 30000 ''
+  replies lost
+  call release a level-a 0 ''
+  replies lost
+  call release a '*' - ''
+  replies lost
+  call status
+  outcome foreign
+  same "$(fact type)" "type $(cli TYPE "$LOCK")"
+  call force now me 17
+  outcome foreign
+  call cancel b level-b
+  replies cancelled
+  same "$(dump "$LOCK")" "$before"
+  absent "$QUEUE"
+}
+
+@test "keys of other programs, of whatever type, are held and never modified" {
+  foreign_keys is_respected
+}
+
+@test "behind a key of another program only the first in line polls, and the dead are dropped" {
+  local token
+  listen e f
+  cli SET "$LOCK" token
+  for token in b c d e f; do enqueue $token; done
+  same "$(order)" 'e f' # whoever looked has dropped those ahead
+  enqueue e
+  between 1 "${REPLY[1]}" 101
+  enqueue f
+  between 1001 "${REPLY[1]}" 1101
+  call cancel e level-e
+  hears f 101
+}
+
+@test "without memory acquire is refused, and whoever holds can renew and release" {
+  local token
+  listen d
+  CAPACITY=3 hold a hold=20000
+  CAPACITY=3 hold b
+  LEVEL=inner CAPACITY=3 acquire b
+  CAPACITY=3 hold c
+  CAPACITY=3 enqueue d
+  cli CONFIG SET maxmemory 1
+  CAPACITY=3 acquire e
+  outcome busy # looking is allowed
+  HOW=queue CAPACITY=3 acquire e
+  matches "${REPLY[*]}" ^OOM
+  HOW=queue CAPACITY=3 TICKET=${TICKETS[d]} acquire d
+  matches "${REPLY[*]}" ^OOM
+  for token in a b c; do
+    call renew $token 60000 ''
+    outcome extended
+  done
+  call release b inner 0 ''
+  replies kept 1
+  call release b level-b 0 ''
+  replies released
+  is_handed d
+  HOW=queue CAPACITY=3 TICKET=${TICKETS[d]} acquire d
+  is_granted d
+  call release d level-d 0 ''
+  call release c '*' - ''
+  replies released
+  call release a level-a 0 ''
+  outcome cooling
+  between 5000 "$(cli PTTL "$LOCK")" 20000
+  call force now me "$(field_of a 3)"
+  contains "${REPLY[1]}" " removed "
+  absent "$LOCK"
+  LOCK=rlock:other acquire z # of a lock that is free
+  matches "${REPLY[*]}" ^OOM
+}

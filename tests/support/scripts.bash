@@ -1,0 +1,129 @@
+# For tests of the Lua scripts alone, through redis-cli --eval as the contract in their first lines says.
+
+SOURCE=$BATS_TEST_DIRNAME/../../src/lock
+LOCK=rlock:job QUEUE='{rlock:job}:queue' WAITERS='{rlock:job}:waiters' META='{rlock:job}:meta'
+HISTORY='{rlock:job}:history'
+
+# source_of VERB: with the parts that it names, as embed.cmake puts them; SHIFT sets its clock forward by so many seconds
+source_of() {
+  local part parts
+  read -ra parts < <(sed -n 's/^-- WITH *//p' "$SOURCE/$1.lua")
+  if [[ -n ${SHIFT:-} ]]; then
+    cat <<END
+local real = redis
+local redis = setmetatable({call = function(name, ...)
+  local reply = real.call(name, ...)
+  return name == 'TIME' and {reply[1] + $SHIFT, reply[2]} or reply
+end}, {__index = real})
+END
+  fi
+  for part in "${parts[@]}" "$1"; do cat "$SOURCE/$part.lua"; done
+}
+
+# call VERB ARG...: sets REPLY; its first word is an outcome that the script's contract names
+call() {
+  local verb=$1 keys=("$LOCK" "$QUEUE" "$WAITERS" "$META" "$HISTORY")
+  shift
+  [[ $verb != renew ]] || keys=("$LOCK")
+  source_of "$verb" >"$T/$verb.lua"
+  mapfile -t REPLY < <(cli --eval "$T/$verb.lua" "${keys[@]}" , "$@")
+  [[ ${REPLY[0]} == OOM* ]] || sed -n '/^-- ->/,/^[^-]/p' "$SOURCE/$verb.lua" | grep -qw -- "${REPLY[0]}" ||
+    fail "the contract of $verb.lua does not know ${REPLY[*]@Q}"
+}
+
+# owner TOKEN: six words, of which the fifth is the command
+owner() { echo "owner-$1 host user 17 command-$1 note"; }
+
+# acquire TOKEN [OPTION...]: as [LEVEL= CAPACITY= TTL= HOW= TICKET= WAITED= MAX_LEASE=] say
+acquire() {
+  local token=$1
+  shift
+  call acquire "$token" "${LEVEL:-level-$token}" "${CAPACITY:-1}" "${TTL:-30000}" "${HOW:-once}" "${TICKET:-}" \
+    "${WAITED:-0}" "$(owner "$token")" "${MAX_LEASE:-0}" "$@"
+}
+
+# hold TOKEN [OPTION...]: acquires it, and makes the lease whole
+hold() {
+  acquire "$@"
+  outcome granted
+  FENCE=${REPLY[1]}
+  call renew "$1" "${TTL:-30000}" "${LEVEL:-level-$1}"
+  outcome extended
+}
+
+# enqueue TOKEN [OPTION...]: as a waiter that listens to nothing, again where it has a ticket
+enqueue() {
+  HOW=queue TICKET=${TICKETS[$1]:-} acquire "$@" || return
+  TICKETS[$1]=${REPLY[2]}
+  ASKED[$1]=${REPLY[7]}
+  [[ ${REPLY[0]} != foreign ]] || ASKED[$1]=${REPLY[6]}
+}
+
+channel_of() { echo "{rlock:job}:wake:level-$1"; } # TOKEN
+
+# listen TOKEN...: somebody is at the other end of their channels
+listen() {
+  local token
+  for token; do
+    start "ear-$token" "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE "$(channel_of "$token")"
+    wait_for_text subscribe "$T/ear-$token.out"
+  done
+}
+
+start_scripts() { # from setup
+  hermetic
+  start_redis
+  declare -gA TICKETS=() ASKED=()
+}
+
+replies() { same "${REPLY[*]}" "$*"; }
+
+outcome() { same "${REPLY[0]}" "$1"; }
+
+# between LOW VALUE HIGH
+between() { (($1 <= $2 && $2 <= $3)) || fail "$2 is not between $1 and $3: ${REPLY[*]@Q}"; }
+
+is_granted() { # TOKEN: holds
+  outcome granted
+  same "$(cli HEXISTS "$LOCK" "$1")" 1
+}
+
+told() { sed -n '/^message$/{n;n;p;}' "$T/ear-$1.out" | xargs; } # TOKEN: all of it
+
+# hears TOKEN MS: was told so, and nothing else
+hears() {
+  wait_until "$PATIENCE" grep -qx message "$T/ear-$1.out"
+  same "$(told "$1")" "$2"
+}
+
+# is_handed TOKEN [MS]: has the lock, and was told so, after it was told to ask again in MS
+is_handed() {
+  local fence proof
+  wait_until "$PATIENCE" grep -q ^granted "$T/ear-$1.out"
+  fence=$(field_of "$1" 3)
+  proof=$(printf %s "$1:$fence" | sha1sum | cut -d ' ' -f 1)
+  matches "$(told "$1")" "^${2:+$2 }granted $fence $(field_of "$1" 4) 5000 ${ASKED[$1]} [0-9]+ $proof$"
+}
+
+field_of() { cli HGET "$LOCK" "$1" | cut -d ' ' -f "$2"; } # TOKEN FIELD: of its record
+
+hears_nothing() { # TOKEN...: not even by now; what was published before this has been written by then
+  local token
+  for token; do
+    cli PUBLISH "$(channel_of "$token")" end >/dev/null
+    hears "$token" end
+  done
+}
+
+fact() { printf '%s\n' "${REPLY[@]}" | grep "^$1 "; } # KIND: of the last status
+
+counts_levels() { # COUNT: of the only holder
+  call status
+  same "$(fact holder | awk '{print $7}')" "$1"
+}
+
+order() { cli ZRANGE "$QUEUE" 0 -1 | xargs; }
+
+history() { cli LRANGE "$HISTORY" 0 -1; }
+
+ends() { history | cut -d ' ' -f 6 | xargs; } # how the acquisitions of the history ended, oldest first
