@@ -1,238 +1,359 @@
 #!/usr/bin/env python3
-"""A model of the quorum's fence: what lock.cc and the scripts do with it, in every order that chance finds.
+"""A model of the quorum: what its clients and the scripts do, in every order that chance finds.
 
-    quorum_fence.py [--without-owner-check | --reuse-token] [RUNS [SEED]]
+    quorum_fence.py [--MUTANT] [RUNS [SEED]]
 
 Clients acquire on servers one message at a time, settle the largest fence that a majority granted, use the lock once a
-majority has settled, renew it and release it; messages are lost or very late, leases run out, servers restart empty and
-then do not vote for as long as the longest lease; in half of the worlds servers also lose locks (DEL, eviction, force).
-Each server's clock is off by its own amount. Exits with 1, and the story, when a fence is used twice, when one who asked
-after another held gets a smaller one, or, where no lock is ever lost, when two hold at once. Without the owner check,
-the condition in settle.lua and renew.lua that the token still holds, that must happen; and so it must when who has
-withdrawn from a round that failed begins the next with the same token, since a withdrawal may come late.
+majority has settled, enter it again for runs inside, renew it level by level, put back what a server has forgotten, and
+release it; others force a holder to give it up. Messages are lost or very late, leases run out, servers restart empty,
+one after the other, and then do not vote for as long as the longest lease. Each server's clock is off by its own amount,
+and one is set back. In half of the worlds servers also lose locks (DEL, eviction, a clock that is set forward).
+
+Exits with 1, and the story, when a fence is used twice, when one who asked after another held gets a smaller one, when a
+run inside another has another fence, or, where no lock is ever lost, when two hold at once. MUTANTS must make that happen.
 """
 
 import random
 import sys
 
-SERVERS, CLIENTS, STEPS = 5, 3, 600
-MAJORITY = SERVERS // 2 + 1
+CLIENTS, STEPS = 3, 700
 TTL = 60  # also --max-lease: the longest lease that anybody uses
 DRIFT = 40  # clocks differ by up to so much
+DEEPEST = 3  # levels of one lock
+MUTANTS = {
+    "without-owner-check": "settle and renew do not look whether the token still holds",
+    "reuse-token": "who has withdrawn begins the next round with the same token and level, though a withdrawal comes late",
+    "renew-without-level": "only the level that finds the record gone puts itself back",
+    "unsettled": "a majority's grants are enough",
+    "smallest-fence": "the smallest fence granted is settled",
+    "largest-on-reentry": "a run inside takes the largest fence that it hears, settled or not",
+    "forced-at-once": "who forces a holder takes the lock from it before its command is dead",
+}
 
-owner_check, reuse_token = True, False
+mutant = None
 
 
 class Violation(Exception):
     pass
 
 
+class Record:
+    def __init__(self, token, level, expires, fence):
+        self.token, self.levels, self.expires, self.fence = token, {level}, expires, fence
+        self.settled = self.marked = False
+
+
 class Server:
-    def __init__(self, rng):
-        self.skew = rng.randrange(-DRIFT, DRIFT)
-        self.up_since = -TTL
-        self.forget()
+    """Its times are by its own clock, which is off by `skew`."""
 
-    def forget(self):
-        self.holder, self.expires, self.fence, self.floor = None, 0, 0, 0
+    def __init__(self, world):
+        self.world, self.skew = world, world.rng.randrange(-DRIFT, DRIFT)
+        self.record, self.floor, self.gone = None, 0, set()
+        self.up_since = self.clock() - TTL
 
-    def restart(self, now):
-        self.forget()
-        self.up_since = now
+    def clock(self):
+        return self.world.now + self.skew
 
-    def lose(self):
-        self.holder, self.expires = None, 0
+    def restart(self):
+        self.record, self.floor, self.gone = None, 0, set()
+        self.up_since = self.clock()
 
-    def holds(self, token, now):
-        return self.holder == token and self.expires > now
+    def held(self):
+        return self.record is not None and self.record.expires > self.clock()
 
-    def acquire(self, token, now):
-        if now - self.up_since < TTL:
-            return None  # young
-        if self.holds(token, now):
-            self.expires = max(self.expires, now + TTL)
-            return self.fence
-        if self.expires > now:
-            return None  # busy
-        self.floor = self.fence = max(self.floor + 1, (now + self.skew) * 10)
-        self.holder, self.expires = token, now + TTL
-        return self.fence
+    def holds(self, token):
+        return self.held() and self.record.token == token
 
-    def settle(self, token, fence, now):
-        if owner_check and not self.holds(token, now):
+    def may_settle(self, token):
+        return self.record is not None if mutant == "without-owner-check" else self.holds(token)
+
+    def acquire(self, token, level, how="once"):
+        """(fence, whether it is settled), or nothing."""
+        if self.clock() - self.up_since < TTL or (level in self.gone and mutant != "reuse-token"):
+            return None
+        if self.holds(token):
+            if self.record.marked:
+                return None
+            self.record.levels.add(level)
+            self.record.expires = max(self.record.expires, self.clock() + TTL)
+            return self.record.fence, self.record.settled
+        if self.held() or how == "reenter":
+            return None
+        self.floor = max(self.floor + 1, self.clock() * 10)
+        self.record = Record(token, level, self.clock() + TTL, self.floor)
+        return self.floor, False
+
+    def settle(self, token, fence):
+        if not self.may_settle(token):
             return False
-        self.floor, self.fence = max(self.floor, fence), fence
+        self.floor = max(self.floor, fence)
+        if mutant == "without-owner-check":
+            self.record.token = token
+        self.record.fence = max(self.record.fence, fence) if self.record.settled else fence
+        self.record.settled = True
         return True
 
-    def renew(self, token, now):
-        if owner_check and not self.holds(token, now):
-            return False
-        self.expires = max(self.expires, now + TTL)
-        return True
+    def renew(self, token, level):
+        """(whether it was extended, whether it knows the level)."""
+        if not self.may_settle(token) or self.record.marked:
+            return False, False
+        self.record.expires = max(self.record.expires, self.clock() + TTL)
+        return True, level in self.record.levels
 
-    def release(self, token, now):
-        if self.holds(token, now):
-            self.lose()
+    def release(self, token, level):
+        self.gone.add(level)
+        if self.holds(token):
+            self.record.levels.discard(level)
+            if not self.record.levels:
+                self.record = None
+
+    def force(self, fence):
+        if self.held() and self.record.fence == fence:
+            self.record.marked = True
+            if mutant == "forced-at-once":
+                self.record = None
 
 
-class Client:
-    """One attempt after the other, each with its own token."""
+class Run:
+    """One level: a process that takes the lock, or enters one that the run around it holds, keeps and releases it."""
 
-    def __init__(self, world, number):
-        self.world, self.number, self.tokens = world, number, 0
-        self.rest()
-
-    def rest(self, withdrawn=False):
-        if not (withdrawn and reuse_token):
-            self.tokens += 1
-        self.token = (self.number, self.tokens)
-        self.phase, self.sent, self.end, self.fence, self.seen = "idle", 0, 0, 0, 0
+    def __init__(self, world, token, level, around=None):
+        self.world, self.token, self.level, self.around = world, token, level, around
+        self.inside = None
+        self.phase, self.todo = "idle", []
+        self.fence, self.sent, self.end, self.seen = 0, 0, 0, 0
         self.granted, self.agreed = {}, set()
-        self.todo = []
 
-    def holds(self, now):
-        return self.phase == "holding" and now < self.end
+    def holds(self):
+        return self.phase == "holding" and self.world.now < self.end
 
-    def ask_all(self, phase, now):
-        self.phase, self.sent, self.agreed = phase, now, set()
-        self.todo = self.world.rng.sample(range(SERVERS), SERVERS)
+    def ask_all(self, phase):
+        self.phase, self.agreed = phase, set()
+        self.todo = self.world.shuffled_servers()
 
-    def step(self, now):
+    def step(self):
         if self.phase == "idle":
-            self.seen = max(self.world.used)
-            self.ask_all("acquiring", now)
+            self.seen, self.sent, self.granted = max(self.world.used), self.world.now, {}
+            self.ask_all("acquiring")
         elif self.phase == "holding":
-            self.hold(now)
+            self.hold()
         elif self.world.rng.random() < 0.02:
-            self.rest()  # killed: what it was granted runs out
+            self.phase = "over"  # killed: what it was granted runs out
         elif self.todo:
-            self.ask(self.todo.pop(), now)
+            self.ask(self.todo.pop())
         else:
-            self.conclude(now)
+            self.conclude()
 
-    def hold(self, now):
-        if now >= self.end:
-            self.rest()  # its command was killed in time; nothing is released
-        elif self.world.rng.random() < 0.2:
-            self.ask_all("releasing", now)
-        elif self.world.rng.random() < 0.3:
-            self.renew(now)
+    def hold(self):
+        rng = self.world.rng
+        if self.world.now >= self.end:
+            self.phase = "over"  # its command was killed in time; nothing is released
+        elif self.inside is not None and self.inside.phase != "over":
+            self.look_after_both()
+        elif self.depth() < DEEPEST and rng.random() < 0.05:
+            self.inside = Run(self.world, self.token, self.world.new_level(), around=self)
+        elif rng.random() < self.world.haste:
+            self.ask_all("releasing")
+        elif rng.random() < 0.3:
+            self.renew()
 
-    def renew(self, now):
-        servers = self.world.servers
-        reached = [s for s in servers if self.world.arrives()]
-        extended = [s for s in reached if s.renew(self.token, now)]
-        heard = [s for s in extended if self.world.arrives()]
-        if len(heard) < MAJORITY:
+    def look_after_both(self):
+        """The run inside is part of our command, which we stop in time."""
+        if self.world.rng.random() < 0.3:
+            self.renew()
+        else:
+            self.inside.step()
+        if self.phase == "over":
+            self.inside.die()
+
+    def die(self):
+        self.phase = "over"
+        if self.inside is not None:
+            self.inside.die()
+
+    def depth(self):
+        return 1 if self.around is None else 1 + self.around.depth()
+
+    def renew(self):
+        sent, world = self.world.now, self.world
+        reached, extended, heard = [], {}, 0
+        for index in world.shuffled_servers():
+            server = world.servers[index]
+            if not world.arrives():
+                world.delay(lambda server=server: server.renew(self.token, self.level))
+                continue
+            reached.append(server)
+            extended[server] = server.renew(self.token, self.level)
+            heard += extended[server][0] and world.arrives()
+        if heard < world.majority:
+            if sum(not answer[0] for answer in extended.values()) > len(world.servers) - world.majority:
+                self.die()  # lost, or forced: the command is killed before anything else
+                self.ask_all("releasing")
             return
-        self.end = now + TTL
-        for server in reached:  # who missed out is brought back
-            if server not in extended and server.acquire(self.token, now) is not None:
-                server.settle(self.token, self.fence, now)
+        self.end = sent + TTL
+        for server in reached:
+            self.put_back(server, *extended[server])
 
-    def ask(self, index, now):
+    def put_back(self, server, was_extended, knows_level):
+        if was_extended and (knows_level or mutant == "renew-without-level"):
+            return
+        if not self.world.arrives():
+            how = "reenter" if was_extended else "once"
+            self.world.delay(lambda: server.acquire(self.token, self.level, how))
+        elif server.acquire(self.token, self.level, "reenter" if was_extended else "once") is not None:
+            server.settle(self.token, self.fence)
+
+    def ask(self, index):
         """Requests and replies are lost. A request that is given up may arrive all the same, much later."""
         server, world = self.world.servers[index], self.world
+        how = "once" if self.around is None else "reenter"
+        request = {
+            "acquiring": lambda: server.acquire(self.token, self.level, how),
+            "settling": lambda: server.settle(self.token, self.fence),
+            "releasing": lambda: server.release(self.token, self.level),
+        }[self.phase]
         if not world.arrives():
-            world.delay(server, self.phase, self.token, self.fence)
-        elif self.phase == "acquiring":
-            fence = server.acquire(self.token, now)
-            if fence is not None and world.arrives():
-                self.granted[index] = fence
-        elif self.phase == "settling":
-            if server.settle(self.token, self.fence, now) and world.arrives():
-                self.agreed.add(index)
-        else:
-            server.release(self.token, now)
+            world.delay(request)
+            return
+        answer = request()
+        if self.phase == "acquiring" and answer is not None and world.arrives():
+            self.granted[index] = answer
+        elif self.phase == "settling" and answer and world.arrives():
+            self.agreed.add(index)
 
-    def conclude(self, now):
-        if self.phase == "acquiring" and len(self.granted) >= MAJORITY:
-            start = self.sent
-            self.fence = max(self.granted.values())
-            self.ask_all("settling", now)
-            self.sent = start
-        elif self.phase == "settling" and len(self.agreed) >= MAJORITY and now < self.sent + TTL:
+    def conclude(self):
+        if self.phase == "acquiring" and len(self.granted) >= self.world.majority:
+            self.fence = self.choose_fence()
+            self.ask_all("settling")
+        elif self.phase == "settling" and self.is_agreed() and self.world.now < self.sent + TTL:
             self.phase, self.end = "holding", self.sent + TTL
             self.world.begin(self)
         elif self.phase == "releasing":
-            self.rest(withdrawn=self.end == 0)
+            self.phase = "over"
         else:
-            self.ask_all("releasing", now)
+            self.ask_all("releasing")
+
+    def is_agreed(self):
+        return len(self.agreed) >= self.world.majority or mutant == "unsettled"
+
+    def choose_fence(self):
+        """A majority that was heard shares a server with the majority that has settled."""
+        settled = [fence for fence, is_settled in self.granted.values() if is_settled]
+        all_fences = [fence for fence, _ in self.granted.values()]
+        if settled and mutant != "largest-on-reentry":
+            return settled[0]
+        return min(all_fences) if mutant == "smallest-fence" else max(all_fences)
 
 
 class World:
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.servers = [Server(self.rng) for _ in range(SERVERS)]
-        self.clients = [Client(self, n) for n in range(CLIENTS)]
-        self.now, self.used, self.grants = 100 * TTL, {0}, 0
+        self.now, self.used, self.grants, self.entered = 100 * TTL, {0}, 0, 0
+        self.levels = self.tokens = 0
+        self.servers = [Server(self) for _ in range(self.rng.choice([3, 5]))]
+        self.majority = len(self.servers) // 2 + 1
         self.lossy = self.rng.choice([0, 0.05, 0.2])
-        self.restarts, self.late = [], []
+        self.forgot, self.late = [], []
         self.loses_locks = seed % 2 == 1
+        self.haste = self.rng.choice([0.1, 0.1, 0.01])  # to release
+        self.clients = [self.new_run() for _ in range(CLIENTS)]
+
+    def new_level(self):
+        self.levels += 1
+        return self.levels
+
+    def new_run(self, before=None):
+        withdrew = before is not None and before.end == 0
+        if withdrew and mutant == "reuse-token":
+            return Run(self, before.token, before.level)
+        self.tokens += 1
+        return Run(self, self.tokens, self.new_level())
+
+    def shuffled_servers(self):
+        return self.rng.sample(range(len(self.servers)), len(self.servers))
 
     def arrives(self):
         return self.rng.random() >= self.lossy
 
-    def begin(self, client):
-        self.grants += 1
-        others = [c for c in self.clients if c is not client and c.holds(self.now)]
-        if others and not self.loses_locks:
-            raise Violation(f"{client.token} holds at {self.now} while {others[0].token} does until {others[0].end}")
-        if client.fence <= client.seen:
-            raise Violation(f"{client.token} asked after {client.seen} was held, and holds with {client.fence}")
-        if client.fence in self.used:
-            raise Violation(f"{client.token} holds with {client.fence}, which was used")
-        self.used.add(client.fence)
+    def delay(self, request):
+        self.late.append(request)
 
-    def delay(self, server, phase, token, fence):
-        self.late.append({
-            "acquiring": lambda: server.acquire(token, self.now),
-            "settling": lambda: server.settle(token, fence, self.now),
-            "releasing": lambda: server.release(token, self.now),
-        }[phase])
+    def begin(self, run):
+        if run.around is not None:
+            self.entered += 1
+            if run.fence != run.around.fence:
+                raise Violation(f"{run.token} was entered again with {run.fence}, and holds with {run.around.fence}")
+            return
+        self.grants += 1
+        others = [other for other in self.clients if other is not run and other.holds()]
+        if others and not self.loses_locks:
+            raise Violation(f"{run.token} holds at {self.now} while {others[0].token} does until {others[0].end}")
+        if run.fence <= run.seen:
+            raise Violation(f"{run.token} asked after {run.seen} was held, and holds with {run.fence}")
+        if run.fence in self.used:
+            raise Violation(f"{run.token} holds with {run.fence}, which was used")
+        self.used.add(run.fence)
 
     def deliver_late_request(self):
         if self.late:
             self.late.pop(self.rng.randrange(len(self.late)))()
 
-    def may_restart(self):
+    def may_forget(self):
         """A minority at a time, until those are old enough to have learnt from the others. What a majority forgets
         nobody knows, so that clocks must then agree better than restarts follow each other."""
-        self.restarts = [t for t in self.restarts if self.now - t < 2 * TTL + DRIFT]
-        return len(self.restarts) < SERVERS - MAJORITY
+        self.forgot = [t for t in self.forgot if self.now - t < 2 * TTL + DRIFT]
+        if len(self.forgot) >= len(self.servers) - self.majority:
+            return False
+        self.forgot.append(self.now)
+        return True
+
+    def fail(self):
+        rng = self.rng
+        if rng.random() < 0.1:
+            self.deliver_late_request()
+        if rng.random() < 0.02 and self.may_forget():
+            rng.choice(self.servers[1:]).restart()
+        if rng.random() < 0.005 and self.may_forget():
+            self.servers[0].skew = rng.randrange(-DRIFT, DRIFT if self.loses_locks else self.servers[0].skew + 1)
+        if self.loses_locks and rng.random() < 0.05:
+            rng.choice(self.servers).record = None
+        if rng.random() < 0.003:
+            self.force_somebody()
+
+    def force_somebody(self):
+        for holder in [client for client in self.clients if client.holds()][:1]:
+            for server in self.servers:
+                force = lambda server=server, fence=holder.fence: server.force(fence)
+                force() if self.arrives() else self.delay(force)
 
     def run(self):
         for _ in range(STEPS):
             self.now += self.rng.choice([0, 0, 0, 0, 1, 1, 2])
-            if self.rng.random() < 0.01:
+            if self.rng.random() < 0.005:
                 self.now += self.rng.randrange(TTL)  # everybody is slow, or asleep
-            if self.rng.random() < 0.1:
-                self.deliver_late_request()
-            if self.rng.random() < 0.01 and self.may_restart():
-                self.rng.choice(self.servers).restart(self.now)
-                self.restarts.append(self.now)
-            if self.loses_locks and self.rng.random() < 0.05:
-                self.rng.choice(self.servers).lose()
-            self.rng.choice(self.clients).step(self.now)
-        return self.grants
+            self.fail()
+            turn = self.rng.randrange(CLIENTS)
+            self.clients[turn].step()
+            if self.clients[turn].phase == "over":
+                self.clients[turn] = self.new_run(self.clients[turn])
 
 
 def main(arguments):
-    global owner_check, reuse_token
-    if arguments[:1] in (["--without-owner-check"], ["--reuse-token"]):
-        owner_check = arguments[0] != "--without-owner-check"
-        reuse_token = arguments[0] == "--reuse-token"
-        arguments = arguments[1:]
+    global mutant
+    if arguments and arguments[0].removeprefix("--") in MUTANTS:
+        mutant = arguments.pop(0).removeprefix("--")
     runs = int(arguments[0]) if arguments else 2000
     first = int(arguments[1]) if len(arguments) > 1 else 0
-    grants = 0
+    grants = entered = 0
     for seed in range(first, first + runs):
+        world = World(seed)
         try:
-            grants += World(seed).run()
+            world.run()
         except Violation as violation:
             print(f"seed {seed}: {violation}")
             return 1
-    print(f"{runs} runs, {grants} grants")
+        grants, entered = grants + world.grants, entered + world.entered
+    print(f"{runs} runs, {grants} grants, entered again {entered} times")
     return 0
 
 
