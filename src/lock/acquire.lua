@@ -1,9 +1,11 @@
 -- acquire: take the lock, join its queue, or learn who holds it. Repeatable: the same level is counted once.
 -- WITH  lock memory history queue
 -- KEYS  lock queue waiters meta history
--- ARGV  token level capacity ttl_ms how(once|queue|reenter) ticket('' the first time) waited_ms owner
---       max_lease_ms(0: not in a quorum), then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS
---       max-waiting=N
+-- ARGV  token level capacity ttl_ms how ticket('' the first time) waited_ms owner max_lease_ms(0: not in a quorum),
+--       then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS max-waiting=N
+--       waiter=ID (in a quorum, where each question has a token of its own: who waits)
+--       how   once: take it or learn who holds it; queue: take it or join the queue; reenter: only if the token holds;
+--             restore: past any queue and for the whole lease, what this server has lost and most others still have
 -- ->    granted fence slot lease_ms          (a new one for 5 s at most: the first renewal makes it whole;
 --                                             fence 0: re-entry where the quorum's has not been settled yet)
 --       lost                                 (reenter: this token does not hold)
@@ -17,13 +19,15 @@
 --       superseded owner                     (latest, replace: by a newer one)
 --       cancelled                            (this level was given up, or has ended)
 --       young uptime_ms                      (up for less than max_lease: it may have forgotten)
+--       Each ends with the server's run_id in a quorum.
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local how, ticket, waited, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
 local max_lease = tonumber(ARGV[9])
 local wait, has_waited, in_quorum = how == 'queue', ticket ~= '', max_lease > 0
-local lease = math.min(ttl, SHORT)
+local lease = how == 'restore' and ttl or math.min(ttl, SHORT)
 local born = now - waited
 local KNOWN = {hold = true, kept = true, poll = true, latest = true, replace = true, once = true, per = true}
+local me = token               -- how the queue knows us
 
 -- The text that a record or a waiter has of us, and how many may wait.
 local function read_options()
@@ -31,6 +35,7 @@ local function read_options()
   for i = 10, #ARGV do
     local name, value = ARGV[i]:match('^([%a-]+)=(%S*)$')
     if name == 'max-waiting' then max_waiting = tonumber(value)
+    elseif name == 'waiter' then me = value
     elseif KNOWN[name] then words[#words + 1] = ARGV[i]
     else error('unknown option ' .. ARGV[i]) end
   end
@@ -62,7 +67,7 @@ end
 
 -- Leaves the queue for good.
 local function turn_away(reply)
-  leave_queue(token)
+  leave_queue(me)
   serve_next()
   commit()
   return reply
@@ -87,22 +92,22 @@ end
 -- One that began later has asked, though the server may have forgotten that it told us so. One from the future says
 -- nothing.
 local function is_outdated()
-  local _, its_level, since = newest()
-  return newest_only and its_level and its_level ~= level and born < since and since <= now
+  local its_token, _, since = newest()
+  return newest_only and its_token and its_token ~= me and born < since and since <= now
 end
 
 -- Takes the place of the one that waits with --latest or --replace; there is never a second.
 local function supersede()
   local its_token, its_level = newest()
   if its_level == level then return end
-  local w = its_token and its_token ~= token and waiter(its_token)
+  local w = its_token and its_token ~= me and waiter(its_token)
   if w and w.level == its_level then
     if ticket == '' then ticket = w.ticket end
     leave_queue(its_token)
     remember(its_level, 's')
     tell(its_level, 'superseded')
   end
-  note('newest', string.format('%.0f %s %s %s', born, level, token, owner))
+  note('newest', string.format('%.0f %s %s %s', born, level, me, owner))
 end
 
 -- Makes holders that were started with --replace, earlier than we, give up the lock.
@@ -132,16 +137,16 @@ end
 local function join_queue()
   local has_none = ticket == ''
   if has_none then ticket = new_ticket() end
-  local is_there = call('ZADD', QUEUE, 'NX', ticket, token) == 0
+  local is_there = call('ZADD', QUEUE, 'NX', ticket, me) == 0
   if has_none and is_there then -- the reply with its ticket was lost
-    local w = waiter(token)
+    local w = waiter(me)
     if w then ticket = w.ticket end
   end
 end
 
 -- How many wait, if that is too many for one more. Nobody counts who is dead, or whose place we would take.
 local function crowd()
-  if not wait or not max_waiting or call('ZRANK', QUEUE, token) then return nil end
+  if not wait or not max_waiting or call('ZRANK', QUEUE, me) then return nil end
   local waiting = 0
   local its_token = newest_only and newest()
   for _, other in ipairs(call('ZRANGE', QUEUE, 0, -1)) do
@@ -152,10 +157,10 @@ end
 
 -- A refused waiter counts as alive a little longer than the sleep it is told. Returns both that and its place.
 local function sleep()
-  local rank = wait and call('ZRANK', QUEUE, token) or nil
-  local ms = patience(rank or 0, polls)
+  local rank = wait and call('ZRANK', QUEUE, me) or nil
+  local ms = patience(rank or 0, in_quorum and CONTEST or polls and POLL)
   if rank then
-    call('HSET', WAITERS, token, string.format('%d %.0f %.0f %s %s %s %s',
+    call('HSET', WAITERS, me, string.format('%d %.0f %.0f %s %s %s %s',
       cap, now, now + ms + GRACE, ticket, level, channel(level):gsub('%s', '_'), tail))
     call('PEXPIRE', QUEUE, 2 * LONGEST)
     call('PEXPIRE', WAITERS, 2 * LONGEST)
@@ -193,7 +198,7 @@ local function foreign()
 end
 
 local function take(queued)
-  if queued then leave_queue(token) end
+  if queued then leave_queue(me) end
   if newest_only then supersede() end
   local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
   write_meta() -- first, since memory that has run out refuses it
@@ -202,9 +207,12 @@ local function take(queued)
   return {'granted', r.fence, num(r.slot), num(lease)}
 end
 
--- At least so long: what INFO says is the difference of two clock readings cut to seconds, up to one too many.
-local function uptime()
-  return math.max(0, tonumber(call('INFO', 'server'):match('uptime_in_seconds:(%d+)')) - 1) * 1000
+-- Who we are, and for how long at least we have been up: what INFO says is the difference of two clock readings cut to
+-- seconds, up to one too many.
+local function describe_server()
+  local info = call('INFO', 'server')
+  local seconds = math.max(0, tonumber(info:match('uptime_in_seconds:(%d+)')) - 1)
+  return info:match('run_id:(%x+)') or '', seconds * 1000
 end
 
 local function wait_for_turn(ours)
@@ -217,7 +225,7 @@ local function wait_for_turn(ours)
     if newest_only then supersede() end
     join_queue()
   end
-  local our_turn, queued = (in_quorum and walk_in_quorum or walk)(token, cap)
+  local our_turn, queued = (in_quorum and walk_in_quorum or walk)(me, cap)
   if our_turn then return take(queued) end
   if wait and extra(tail, 'replace') then replace_holders() end
   local reply = ours and busy() or foreign()
@@ -225,14 +233,22 @@ local function wait_for_turn(ours)
   return reply
 end
 
-if in_quorum and uptime() < max_lease then return {'young', num(uptime())} end
-local ours = load_lock()
-read_meta()
-local past, mine = fate(level), holders[token]
-if past then return past == 's' and superseded() or {'cancelled'} end
-if is_live(mine) then return reenter(mine) end
-if how == 'reenter' then return {'lost'} end
-if is_done(tail) then return done() end
-if is_outdated() then return superseded() end
-if fits(cap) and call('ZCARD', QUEUE) == 0 then return take(false) end
-return wait_for_turn(ours)
+local function answer()
+  local ours = load_lock()
+  read_meta()
+  local past, mine = fate(level), holders[token]
+  if past then return past == 's' and superseded() or {'cancelled'} end
+  if is_live(mine) then return reenter(mine) end
+  if how == 'reenter' then return {'lost'} end
+  if how == 'restore' and fits(cap) then return take(false) end
+  if is_done(tail) then return done() end
+  if is_outdated() then return superseded() end
+  if fits(cap) and call('ZCARD', QUEUE) == 0 then return take(false) end
+  return wait_for_turn(ours)
+end
+
+if not in_quorum then return answer() end
+local run_id, uptime = describe_server()
+local reply = uptime < max_lease and {'young', num(uptime)} or answer()
+reply[#reply + 1] = run_id
+return reply

@@ -20,13 +20,17 @@ Error complaint_of(const Answered& answer) {
 
 }  // namespace
 
+const Fields* vote_of(const Answered& answer) {
+  const auto* fields = std::get_if<Fields>(&answer);
+  return fields != nullptr && fields->outcome() != "young" ? fields : nullptr;
+}
+
 Ballot::Ballot(std::span<const Answered> answers, const Predicate& in_favour) : servers_(answers.size()) {
   for (const Answered& answer : answers) {
-    const auto* fields = std::get_if<Fields>(&answer);
-    if (fields == nullptr || fields->outcome() == "young") {
-      note(answer);
-    } else {
+    if (const Fields* fields = vote_of(answer)) {
       in_favour(*fields) ? ++favour_ : ++against_;
+    } else {
+      note(answer);
     }
   }
 }

@@ -9,6 +9,9 @@
 
 namespace rlock::lock {
 
+/// Nothing for an answer that counts for nothing.
+const Fields* vote_of(const Answered& answer);
+
 /// The answers of all servers to one question, as votes: one server decides alone, several by majority. One that failed
 /// or has not been up for long enough has no vote.
 class Ballot {

@@ -2,11 +2,11 @@
 -- it. What was not used does not cool. A request of this level that comes later takes nothing.
 -- WITH  lock memory history queue
 -- KEYS  lock queue waiters meta history
--- ARGV  token level
+-- ARGV  token level waiter('': it goes on waiting, with another token; by default the token itself)
 -- ->    cancelled
-local token, level = ARGV[1], ARGV[2]
+local token, level, waits = ARGV[1], ARGV[2], ARGV[3] or ARGV[1]
 
-leave_queue(token)
+if waits ~= '' then leave_queue(waits) end
 load_lock()
 read_meta()
 local r = holders[token]

@@ -11,6 +11,7 @@
 #include "base/escape.h"
 #include "lock/conflict.h"
 #include "lock/permissions.h"
+#include "lock/quorum.h"
 #include "redis/exchange.h"
 
 namespace rlock::lock {
@@ -31,6 +32,8 @@ std::string_view text(Place::How how) {
       return "queue";
     case Place::How::reenter:
       return "reenter";
+    case Place::How::restore:
+      return "restore";
   }
   return {};
 }
@@ -49,6 +52,8 @@ void add_options(const Claim& claim, std::vector<std::string>& words) {
     words.emplace_back("replace=1");
   if (claim.max_waiting)
     words.push_back("max-waiting=" + std::to_string(*claim.max_waiting));
+  if (claim.waiter)
+    words.push_back("waiter=" + claim.waiter->text());
   if (claim.once)
     words.push_back("once=" + percent_encode(*claim.once));
   if (claim.once_per)
@@ -100,9 +105,16 @@ void add_target(std::vector<Target>& targets, Target target) {
     *known = std::move(target);
 }
 
-const Fields* vote_of(const Answered& answer) {
-  const auto* fields = std::get_if<Fields>(&answer);
-  return fields != nullptr && fields->outcome() != "young" ? fields : nullptr;
+/// How to take again what a server that was asked for a renewal does not know of; nothing where it knows it all.
+std::optional<Place::How> missing_at(const Answered& answer) {
+  const Fields* vote = vote_of(answer);
+  if (vote == nullptr || vote->outcome() == "evicted")
+    return std::nullopt;
+  if (vote->outcome() == "lost")
+    return Place::How::restore;
+  Fields fields = *vote;
+  (void)fields.number();
+  return fields.number() == 0 ? std::optional{Place::How::reenter} : std::nullopt;
 }
 
 }  // namespace
@@ -198,14 +210,18 @@ Request Lock::acquire_request(const Claim& claim, const Place& place) const {
   return script_request(scripts::acquire, arguments);
 }
 
-Request Lock::settle_request(const Token& token, Fence fence) const {
-  return script_request(scripts::settle, {.keys = name_.keys(), .values = {token.text(), std::to_string(fence.value)}});
+Request Lock::settle_request(const Claim& claim, Fence fence) const {
+  return script_request(
+      scripts::settle,
+      {.keys = name_.keys(),
+       .values = {
+           claim.token.text(), std::to_string(fence.value), claim.waiter ? claim.waiter->text() : std::string{}}});
 }
 
 /// By its text at once: who gives up may not be there any more to hear that a server does not know the script.
-Request Lock::cancel_request(const Claim& claim) const {
-  Request request =
-      script_request(scripts::cancel, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
+Request Lock::cancel_request(const Claim& claim, const std::string& waiter) const {
+  Request request = script_request(scripts::cancel,
+                                   {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text(), waiter}});
   request.command = with_source(request);
   return request;
 }
@@ -218,59 +234,32 @@ Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadlin
   return read_answer(std::get<Fields>(answers_[0]), sent, claim.ttl);
 }
 
-/// Held once a majority has agreed on the fence; else nothing of it may stay behind.
+/// Held once a majority has agreed on the fence; else nothing of it may stay behind but a place in the queue.
 Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
   const auto sent = BootClock::now();
   Ballot ballot = ask(loop, acquire_request(claim, place), deadline, outcome_is("granted"));
+  check_distinct(answers_);
   std::optional<Answer> refusal;
   if (ballot.passed()) {
-    const Granted held = sum_up_grants(sent, claim.ttl);
-    if (settle(loop, claim.token, held.fence, deadline))
+    const Granted held = sum_up_grants(answers_, sent, claim.ttl);
+    if (held.fence.value > 0 && settle(loop, claim, held.fence, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
-  } else if (ballot.is_quorate()) {
-    refusal = sum_up_refusals(sent, claim.ttl);
+  } else if (ballot.rejected() || (ballot.is_quorate() && place.how != Place::How::reenter)) {
+    refusal = sum_up_refusals(answers_, sent, claim.ttl);
   }
-  const auto cancelled = outcome_is("cancelled");
-  (void)ask(loop, cancel_request(claim), std::max(deadline, BootClock::now() + withdrawal), cancelled);
+  if (!all_refused(answers_)) {
+    const auto cancelled = outcome_is("cancelled");
+    (void)ask(loop, cancel_request(claim, ""), std::max(deadline, BootClock::now() + withdrawal), cancelled);
+  }
   if (refusal)
     return *refusal;
   throw explain(ballot.failure(), name_.prefix());
 }
 
-/// The fence to settle is the largest of those granted: each server has given smaller ones to all holders before.
-Granted Lock::sum_up_grants(BootClock::time_point sent, Milliseconds ttl) const {
-  Granted held{.fence = {}, .slot = 0, .sent = sent};
-  for (const Answered& answer : answers_) {
-    const Fields* fields = vote_of(answer);
-    if (fields == nullptr || fields->outcome() != "granted")
-      continue;
-    const auto grant = std::get<Granted>(read_answer(*fields, sent, ttl));
-    held.fence.value = std::max(held.fence.value, grant.fence.value);
-    held.slot = std::max(held.slot, grant.slot);
-    held.unconfirmed = grant.unconfirmed;
-  }
-  return held;
-}
-
-/// What most servers say: one alone may know of a holder that the others have forgotten.
-Answer Lock::sum_up_refusals(BootClock::time_point sent, Milliseconds ttl) const {
-  std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
-  for (const Answered& answer : answers_) {
-    const Fields* fields = vote_of(answer);
-    if (fields == nullptr || fields->outcome() == "granted")
-      continue;
-    Answer refusal = read_answer(*fields, sent, ttl);
-    by_kind.at(refusal.index()).push_back(std::move(refusal));
-  }
-  const auto most = std::max_element(
-      by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  return most->front();
-}
-
-bool Lock::settle(Loop& loop, const Token& token, Fence fence, Deadline deadline) {
+bool Lock::settle(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
   const auto settled = outcome_is("settled");
-  const bool passed = ask(loop, settle_request(token, fence), deadline, settled).passed();
+  const bool passed = ask(loop, settle_request(claim, fence), deadline, settled).passed();
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     const Fields* fields = vote_of(answers_[i]);
     settled_[i] = fields != nullptr && settled(*fields);
@@ -310,46 +299,23 @@ Renewal Lock::renew(Loop& loop, const Token& token, const std::string& level, Mi
   const Request request =
       script_request(scripts::renew, {.keys = {name_.key()}, .values = {token.text(), text(ttl), level}});
   if (!decide(ask(loop, request, deadline, outcome_is("extended"), Pace::patient)))
-    return sum_up_losses();
-  Extended extended;
-  for (const Answered& answer : answers_) {
-    const Fields* vote = vote_of(answer);
-    if (vote == nullptr || vote->outcome() != "extended")
-      continue;
-    Fields fields = *vote;
-    (void)fields.number();
-    extended.is_known = fields.number() == 1 && extended.is_known;
-  }
-  return extended;
+    return sum_up_losses(answers_);
+  return Extended{};
 }
 
-/// One server that tells why is enough.
-Renewal Lock::sum_up_losses() const {
-  for (const Answered& answer : answers_) {
-    const Fields* vote = vote_of(answer);
-    if (vote == nullptr || vote->outcome() != "evicted")
-      continue;
-    Fields fields = *vote;
-    return Evicted{read_eviction(fields)};
-  }
-  return Lost{};
-}
-
-/// Servers that answer but have lost our lock (restarted, or cut off for long) take part again, and those that answered
-/// too late to learn the fence learn it. Only in a round in which a majority extended: then nobody else can hold it.
+/// Servers that have lost our lock (restarted, or cut off for long), or this level of it, take part again, and those
+/// that answered too late to learn the fence learn it. Only in a round in which a majority extended: then nobody else
+/// can hold it.
 void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
   for (std::size_t i = 0; i < servers_.size(); ++i) {
-    const Fields* fields = vote_of(answers_[i]);
-    if (fields == nullptr)
-      continue;
-    const bool lost = fields->outcome() == "lost";
-    if (!lost && settled_[i])
+    const auto missing = missing_at(answers_[i]);
+    if (!vote_of(answers_[i]) || (!missing && settled_[i]))
       continue;
     try {
       settled_[i] = false;
-      if (lost && call_one(loop, i, acquire_request(claim, {}), deadline) != "granted")
+      if (missing && call_one(loop, i, acquire_request(claim, {.how = *missing}), deadline) != "granted")
         continue;
-      settled_[i] = call_one(loop, i, settle_request(claim.token, fence), deadline) == "settled";
+      settled_[i] = call_one(loop, i, settle_request(claim, fence), deadline) == "settled";
     } catch (const Error&) {
       // The majority carries on without it.
     }
@@ -390,7 +356,8 @@ Release Lock::release_all(Loop& loop, const Token& token, const Level& request, 
 
 void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
   stop_listening();
-  (void)decide(ask(loop, cancel_request(claim), deadline, outcome_is("cancelled")));
+  const std::string& waiter = claim.waiter ? claim.waiter->text() : claim.token.text();
+  (void)decide(ask(loop, cancel_request(claim, waiter), deadline, outcome_is("cancelled")));
 }
 
 Forced Lock::look(Loop& loop, Deadline deadline) { return force(loop, {"evict", ""}, deadline); }

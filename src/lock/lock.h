@@ -34,11 +34,12 @@ struct Claim {
   Milliseconds ttl;
   Milliseconds min_hold{0};
   std::optional<Replicas> replicas{};
-  std::string owner;     // Owner::encode()
-  bool kept = false;     // renewed by a keeper that listens and gives the lock up when it is told to
-  bool polls = false;    // may not listen while it waits
-  bool latest = false;   // --latest
-  bool replace = false;  // --replace
+  std::string owner;              // Owner::encode()
+  std::optional<Token> waiter{};  // among several servers, where each question has a token of its own: who waits
+  bool kept = false;              // renewed by a keeper that listens and gives the lock up when it is told to
+  bool polls = false;             // may not listen while it waits
+  bool latest = false;            // --latest
+  bool replace = false;           // --replace
   std::optional<int> max_waiting{};
   std::optional<std::string> once{};
   std::optional<Milliseconds> once_per{};
@@ -50,16 +51,15 @@ struct Place {
     once,     // learn who holds it
     queue,    // join the queue
     reenter,  // take it only if the token holds it already, else Lost
+    restore,  // past any queue: of several servers this one has lost what most others still have
   };
   How how = How::once;
   std::string ticket;      // of the place in the queue that it has already
   Milliseconds waited{0};  // since it began to ask
 };
 
-/// The answers to a renewal, besides Evicted and Lost.
-struct Extended {
-  bool is_known = true;  // false: some server did not know the level
-};
+/// The answer to a renewal that most have obeyed.
+struct Extended {};
 using Renewal = std::variant<Extended, Evicted, Lost>;
 
 /// How a command ended, as it is remembered.
@@ -154,13 +154,10 @@ class Lock {
   Milliseconds grace(std::span<const Answered> answers, Pace pace) const;
   bool decide(const Ballot& ballot) const;
   Request acquire_request(const Claim& claim, const Place& place) const;
-  Request settle_request(const Token& token, Fence fence) const;
-  Request cancel_request(const Claim& claim) const;
+  Request settle_request(const Claim& claim, Fence fence) const;
+  Request cancel_request(const Claim& claim, const std::string& waiter) const;
   Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
-  Granted sum_up_grants(BootClock::time_point sent, Milliseconds ttl) const;
-  Answer sum_up_refusals(BootClock::time_point sent, Milliseconds ttl) const;
-  Renewal sum_up_losses() const;
-  bool settle(Loop& loop, const Token& token, Fence fence, Deadline deadline);
+  bool settle(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   void confirm(Loop& loop, const Replicas& replicas, Deadline deadline);
   std::string call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline);

@@ -7,6 +7,7 @@ local UNCONFIRMED = 1000       -- for so long a waiter of 0.1.0 is handed the lo
 local GRACE = 1000             -- a waiter is alive for so long after its sleep
 local LOOK = 2000              -- the head of the queue looks at least so often, rank r every (r + 1) times that
 local POLL = 100               -- the same for those who listen to nothing
+local CONTEST = 20             -- and for those who need most of several servers: the first comes far more often
 local LONGEST = 60000          -- no waiter sleeps longer
 local QUORUM_VIEW = 100        -- of a queue on one server of several, so many are looked at
 
@@ -146,8 +147,8 @@ end
 local function serve_next() walk(nil, nil, true) end
 
 -- How long a waiter may sleep: until a seat is free, later the further back it stands.
-local function patience(rank, polls)
-  if polls then return math.min(POLL * (rank + 1), LOOK) end
+local function patience(rank, poll)
+  if poll then return math.min(poll * (rank + 1), LOOK) end
   local free = next_free or now
   return math.max(1, math.min(free - now + 1 + rank * GRACE, LOOK * (rank + 1), LONGEST))
 end

@@ -112,6 +112,11 @@ Fields::Fields(const redis::Address& from, redis::Reply reply) : server_(from.ur
   outcome_ = text();
 }
 
+std::string_view Fields::last() const {
+  const bool is_text = !at_end() && reply_.elements.back().kind == redis::Reply::Kind::text;
+  return is_text ? std::string_view{reply_.elements.back().text} : std::string_view{};
+}
+
 std::string Fields::text() {
   if (next_ >= reply_.elements.size() || reply_.elements[next_].kind != redis::Reply::Kind::text)
     unexpected();

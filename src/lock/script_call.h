@@ -26,6 +26,8 @@ class Fields {
   const std::string& outcome() const { return outcome_; }
   const std::string& server() const { return server_; }
   bool at_end() const { return next_ == reply_.elements.size(); }
+  /// The text at its end; empty where there is none. It is not read by this.
+  std::string_view last() const;
   std::string text();
   /// A whole number, at most 2^53.
   long long number();

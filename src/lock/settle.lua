@@ -1,11 +1,12 @@
 -- settle: in a quorum, where the token still holds, give it the largest fence that a majority granted, and raise the
 -- floor to that. Two majorities share a server, so the next holder's fence is larger than this. A fence that is settled
 -- is never lowered.
--- WITH  lock memory
+-- WITH  lock memory history queue
 -- KEYS  lock queue waiters meta history
--- ARGV  token fence
+-- ARGV  token fence waiter('' where none: it waits no more, here neither where it was not granted the lock)
 -- ->    settled | lost
 local token, fence = ARGV[1], tonumber(ARGV[2])
+if ARGV[3] ~= '' then leave_queue(ARGV[3]) end
 load_lock()
 read_meta()
 local r = holders[token]

@@ -34,7 +34,10 @@ Taker::Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTer
       terms_(terms),
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
-      takes_hand_overs_(patience.renews && claim_.min_hold == Milliseconds{0} && !claim_.replicas) {}
+      takes_hand_overs_(patience.renews && claim_.min_hold == Milliseconds{0} && !claim_.replicas) {
+  if (!lock.can_queue())
+    claim_.waiter = Token::random();
+}
 
 std::variant<Granted, Conflict> Taker::take(const std::optional<Token>& inherited) {
   try {
@@ -104,7 +107,9 @@ std::variant<Granted, Conflict> Taker::wait_for_turn() {
       withdraw();
       return Conflict{obstacle_};
     }
-    if (!lock_->listens())
+    if (!lock_->can_queue())
+      told_sleep_ = jitter(told_sleep_ / 2, told_sleep_);
+    else if (!lock_->listens())
       told_sleep_ = jitter(shortest_poll, longest_poll);
     sleep(std::min(give_up_, std::max(BootClock::now() + told_sleep_, throttle_.next())));
   }
@@ -117,11 +122,9 @@ Answer Taker::ask(Place::How how) {
     try {
       if (!lock_->can_queue())
         claim_anew();  // a round of a quorum that fails ends with a withdrawal
-      const bool queues = how == Place::How::queue && may_listen();
-      if (queues)
+      if (how == Place::How::queue && may_listen())
         lock_->listen(claim_.level);
-      const bool once = how == Place::How::queue && !queues;
-      const Place place{.how = once ? Place::How::once : how, .ticket = ticket_, .waited = waited()};
+      const Place place{.how = how, .ticket = ticket_, .waited = waited()};
       throttle_.note_question();
       auto answer = lock_->acquire(*loop_, claim_, place, deadline);
       note_refusal_to_listen();
@@ -135,8 +138,8 @@ Answer Taker::ask(Place::How how) {
 
 void Taker::note_refusal_to_listen() {
   const auto& why = lock_->refusal_to_listen();
-  if (why && !std::exchange(polls_, true))
-    log_->step(fmt::format("may not subscribe, so it polls instead of queueing: {}", why->what()));
+  if (why && !std::exchange(claim_.polls, true))
+    log_->step(fmt::format("may not subscribe, so it polls while it keeps its place in the queue: {}", why->what()));
 }
 
 /// A wait that goes on through an outage says so, once.

@@ -59,7 +59,7 @@ class Taker {
   void give_back_late_grant();
   void claim_anew();
   Answer ask(Place::How how);
-  bool may_listen() const { return lock_->can_queue() && !polls_; }
+  bool may_listen() const { return lock_->can_queue() && !claim_.polls; }
   void note_refusal_to_listen();
   void note_failure(const Error& error);
   void sleep(Deadline until);
@@ -76,7 +76,6 @@ class Taker {
   Patience patience_;
   BootClock::time_point start_ = BootClock::now();
   Deadline give_up_;
-  bool polls_ = false;  // it was refused to listen
   bool takes_hand_overs_;
   bool complained_ = false;
   std::string ticket_;

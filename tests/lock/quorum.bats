@@ -270,3 +270,233 @@ at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
   try run --key job --ttl 1s --slots 1 -- true
   exits 0
 }
+
+# ---- fences
+
+record_at() { cli_at "$1" HGETALL rlock:job | sed -n '/^[0-9a-f]\{32\}$/{n;p;}'; } # PORT: of the one that holds
+
+levels_at() { record_at "$1" | cut -d ' ' -f 6 | tr , '\n' | grep -c .; } # PORT: how many
+
+has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
+
+# On a busy machine one may lag; it has the fence from a renewal on.
+@test "the fence is the largest that was granted, and a majority has it when the command starts" {
+  # shellcheck disable=SC2016 # the command's shell expands it
+  try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
+    for port; do
+      redis-cli -p "$port" HGETALL rlock:job | sed -n "/^[0-9a-f]\{32\}\$/{n;p;}" | cut -d " " -f 3
+      redis-cli -p "$port" HGET "{rlock:job}:meta" floor >&2
+    done' - "${QUORUM_PORTS[@]}"
+  exits 0
+  local fence=${OUT%%$'\n'*}
+  (($(grep -cx "$fence" <<<"${OUT#*$'\n'}") >= 3)) || fail "$OUT"
+  (($(grep -cx "$fence" <<<"$ERR") >= 3)) || fail "$ERR"
+  same "$(sort -n <<<"$ERR" | sed -n 3p)" "$fence" # one that lagged may have given a larger one, which nobody has seen
+}
+
+# forget_settling PORT: as a server that granted the lock too late to be heard: with a fence of its own, a larger one
+forget_settling() {
+  local token text words
+  token=$(cli_at "$1" HKEYS rlock:job | grep -v rlock)
+  text=$(cli_at "$1" HGET rlock:job "$token")
+  read -ra words <<<"${text/ settled=1/}"
+  words[2]=$((words[2] + 1000000))
+  cli_at "$1" HSET rlock:job "$token" "${words[*]}"
+}
+
+@test "a run inside another has its fence, whatever a server that was not heard has granted" {
+  # shellcheck disable=SC2016 # the command's shell expands it
+  start holder rlock run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE" >"$0"
+    until [ -e "$0.go" ]; do sleep 0.02; done
+    rlock run --key job --ttl 1s -- sh -c "echo \$RLOCK_FENCE" && echo "$RLOCK_FENCE" && sleep 600' "$T/fence"
+  HOLDER=$PID
+  local port
+  wait_until "$PATIENCE" test -s "$T/fence"
+  for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" fence_at_is "$port" "$(<"$T/fence")"; done
+  for port in "${QUORUM_PORTS[@]:3}"; do forget_settling "$port"; done
+  touch "$T/fence.go"
+  wait_until "$PATIENCE" at_least_lines_of 2 "$T/holder.out"
+  same "$(sort -u "$T/holder.out")" "$(<"$T/fence")"
+  for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" fence_at_is "$port" "$(<"$T/fence")"; done
+}
+
+fence_at_is() { [[ $(record_at "$1" | cut -d ' ' -f 3) == "$2" ]]; } # PORT FENCE
+
+at_least_lines_of() { (($(wc -l <"$2") >= $1)); } # COUNT FILE
+
+# ---- levels
+
+@test "a server that has forgotten learns every level of the lock, so that the inner run's end frees it nowhere" {
+  # shellcheck disable=SC2016 # the command's shell expands it
+  start holder rlock run --key job --ttl 1s -- sh -c 'rlock run --key job --ttl 1s --renew-every 100ms -- \
+    sh -c "until [ -e \$0 ]; do sleep 0.02; done" "$0"; touch "$0.ended"; exec sleep 600' "$T/go"
+  HOLDER=$PID
+  local port=${QUORUM_PORTS[0]}
+  wait_until "$PATIENCE" has_levels "$port" 2
+  cli_at "$port" DEL rlock:job >/dev/null
+  wait_until "$PATIENCE" has_levels "$port" 2
+  kill -KILL "${QUORUM_PIDS[0]}"
+  wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
+  restart_server 0
+  wait_until "$PATIENCE" has_levels "$port" 2
+  touch "$T/go"
+  wait_until "$PATIENCE" test -e "$T/go.ended"
+  wait_until "$PATIENCE" has_levels "$port" 1
+  if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
+}
+
+@test "a server that has forgotten learns of the lock past those who wait there" {
+  hold_briefly job
+  start waiter rlock run --key job --ttl 1s -- true
+  local port=${QUORUM_PORTS[0]}
+  wait_until "$PATIENCE" waits_at "$port" 1
+  cli_at "$port" DEL rlock:job >/dev/null
+  wait_until "$PATIENCE" fence_at_is "$port" "$FENCE"
+  kill -TERM "$HOLDER"
+  finish "$PID"
+  exits 0
+}
+
+waits_at() { [[ $(cli_at "$1" ZCARD '{rlock:job}:queue') == "$2" ]]; } # PORT COUNT
+
+# ---- rounds that fail
+
+# taken_elsewhere: by another program, on a majority
+taken_elsewhere() {
+  local port
+  for port in "${QUORUM_PORTS[@]:0:3}"; do cli_at "$port" SET rlock:job theirs >/dev/null; done
+}
+
+@test "what a minority has granted is given back at once" {
+  local port
+  taken_elsewhere
+  try run --key job --ttl 1s -n -- true
+  exits 75
+  for port in "${QUORUM_PORTS[@]:3}"; do same "$(cli_at "$port" EXISTS rlock:job)" 0; done
+}
+
+@test "a round that failed leaves nothing that could be used again: each asks with a token and a level of its own" {
+  local port=${QUORUM_PORTS[4]}
+  taken_elsewhere
+  start monitor "$REDIS_CLI" -p "$port" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  try run --key job --ttl 1s --wait 600ms -- true
+  exits 75
+  # The words of an acquire are its token, its level, the capacity and the lease.
+  sed -nE 's/.*"(EVAL|EVALSHA)".* "([0-9a-f]{32})" "([0-9a-f]{16})" "1" "1000" .*/\2/p' "$T/monitor.out" >"$T/tokens"
+  (($(wc -l <"$T/tokens") > 3)) || fail "$(<"$T/monitor.out")"
+  same "$(sort "$T/tokens" | uniq -d)" ''
+  same "$(cli_at "$port" KEYS 'rlock:*')" ''
+  same "$(cli_at "$port" ZCARD '{rlock:job}:queue')" 0
+}
+
+# ---- who votes
+
+@test "a server that is named twice, by whatever names, is refused, though it may not even vote yet" {
+  local one=${QUORUM_PORTS[0]} two=${QUORUM_PORTS[1]}
+  export RLOCK_REDIS="redis://127.0.0.1:$one redis://127.0.0.1:$two redis://localhost:$one/3"
+  for lease in 1s 1h; do
+    try run --key job --ttl 1s --max-lease "$lease" -- touch "$T/ran"
+    exits 64
+    contains "$ERR" "redis://127.0.0.1:$one and redis://localhost:$one/3 are one server"
+  done
+  try acquire job --ttl 1s
+  exits 64
+  [[ ! -e $T/ran ]]
+  same "$(cli_at "$one" EXISTS rlock:job)$(cli_at "$two" EXISTS rlock:job)$(cli_at "$one" -n 3 EXISTS rlock:job)" 000
+}
+
+uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p'; } # PORT
+
+# What a server says may be up to a second too much: it starts at the end of one second and says 1 in the next.
+@test "a server that says that it has been up for just --max-lease does not vote" {
+  local n try
+  for n in 0 1 2 3 4; do kill -KILL "${QUORUM_PIDS[n]}"; done
+  for try in {1..5}; do
+    for n in 0 1 2; do
+      kill -KILL "${QUORUM_PIDS[n]}" 2>/dev/null || true
+      wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
+      restart_server "$n"
+    done
+    wait_until "$PATIENCE" says_uptime "${QUORUM_PORTS[0]}" 1
+    try run --key job --ttl 1s -n --timeout 300ms -- true
+    [[ $(uptime_at "${QUORUM_PORTS[0]}") == 1 && $(uptime_at "${QUORUM_PORTS[2]}") == 1 ]] && break # asked in time
+  done
+  exits 69
+  contains "$ERR" "0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for 0ms; "
+}
+
+says_uptime() { [[ $(uptime_at "$1") == "$2" ]]; } # PORT SECONDS
+
+@test "status: what a minority has lost is still held" {
+  local port
+  hold job --ttl 1s --renew-every 600ms
+  for port in "${QUORUM_PORTS[@]:0:2}"; do cli_at "$port" DEL rlock:job >/dev/null; done
+  try status job --json
+  query '.[0].state == "held" and (.[0].holders | length) == 1'
+}
+
+# ---- who waits
+
+@test "a writer is served while readers come and go" {
+  local n
+  for n in 1 2 3; do
+    # shellcheck disable=SC2016 # the shell expands it
+    start "reader$n" sh -c 'while [ ! -e "$0.stop" ]; do
+      rlock run -q --key job --ttl 1s --shared -- sh -c "echo \$RLOCK_FENCE >>\$0; sleep 0.3" "$0" || exit
+    done' "$T/reads"
+  done
+  wait_until "$PATIENCE" at_least_lines_of 6 "$T/reads"
+  # shellcheck disable=SC2016
+  start writer rlock run --key job --ttl 1s --wait 20s -- sh -c 'wc -l <"$0"' "$T/reads"
+  wait_for_text "waiting for job" "$T/writer.err"
+  n=$(wc -l <"$T/reads")
+  finish "$PID"
+  exits 0
+  touch "$T/reads.stop"
+  echo "# $(($(<"$T/writer.out") - n)) readers began while it waited" >&3
+  (($(<"$T/writer.out") - n <= 6)) || fail "readers passed it"
+}
+
+@test "waiters are served in the order in which they came" {
+  local n waiters=()
+  hold_briefly job
+  for n in 1 2 3 4 5 6; do
+    # shellcheck disable=SC2016 # the command's shell expands it
+    start "waiter$n" rlock run -q --key job --ttl 1s -- sh -c 'echo "$1" >>"$0"' "$T/served" "$n"
+    waiters+=("$PID")
+    wait_until "$PATIENCE" a_majority_knows "$n"
+  done
+  kill -TERM "$HOLDER"
+  for n in "${waiters[@]}"; do
+    finish "$n"
+    exits 0
+  done
+  same "$(xargs <"$T/served")" '1 2 3 4 5 6'
+}
+
+a_majority_knows() { # COUNT of waiters
+  local port count=0
+  for port in "${QUORUM_PORTS[@]}"; do ! waits_at "$port" "$1" || count=$((count + 1)); done
+  ((count >= 3))
+}
+
+@test "who waits leaves its place on every server when it gives up, or was killed" {
+  hold_briefly job
+  try run --key job --ttl 1s --wait 300ms -- true
+  exits 75
+  for port in "${QUORUM_PORTS[@]}"; do waits_at "$port" 0; done
+  start waiter rlock run -q --key job --ttl 1s -- true
+  wait_until "$PATIENCE" a_majority_knows 1
+  kill -KILL "$PID"
+  finish "$PID"
+  try run --key job --ttl 1s -n -- true
+  exits 75
+  wait_until "$PATIENCE" nobody_waits
+}
+
+nobody_waits() { # who comes drops those that are dead
+  try run --key job --ttl 1s -n -- true
+  local port
+  for port in "${QUORUM_PORTS[@]}"; do waits_at "$port" 0 || return 1; done
+}

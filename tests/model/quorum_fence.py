@@ -20,6 +20,7 @@ CLIENTS, STEPS = 3, 700
 TTL = 60  # also --max-lease: the longest lease that anybody uses
 DRIFT = 40  # clocks differ by up to so much
 DEEPEST = 3  # levels of one lock
+RENEWING = 0.1  # how often a holder does, at each of its steps: some three times a lease
 MUTANTS = {
     "without-owner-check": "settle and renew do not look whether the token still holds",
     "reuse-token": "who has withdrawn begins the next round with the same token and level, though a withdrawal comes late",
@@ -154,12 +155,12 @@ class Run:
             self.inside = Run(self.world, self.token, self.world.new_level(), around=self)
         elif rng.random() < self.world.haste:
             self.ask_all("releasing")
-        elif rng.random() < 0.3:
+        elif rng.random() < RENEWING:
             self.renew()
 
     def look_after_both(self):
         """The run inside is part of our command, which we stop in time."""
-        if self.world.rng.random() < 0.3:
+        if self.world.rng.random() < RENEWING:
             self.renew()
         else:
             self.inside.step()
@@ -255,7 +256,7 @@ class World:
         self.lossy = self.rng.choice([0, 0.05, 0.2])
         self.forgot, self.late = [], []
         self.loses_locks = seed % 2 == 1
-        self.haste = self.rng.choice([0.1, 0.1, 0.01])  # to release
+        self.haste = self.rng.choice([0.1, 0.01])  # to release
         self.clients = [self.new_run() for _ in range(CLIENTS)]
 
     def new_level(self):

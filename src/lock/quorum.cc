@@ -1,0 +1,86 @@
+#include "lock/quorum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "lock/ballot.h"
+
+namespace rlock::lock {
+namespace {
+
+bool is_grant(const Fields& fields) { return fields.outcome() == "granted"; }
+
+}  // namespace
+
+Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+  Granted held{.fence = {}, .slot = 0, .sent = sent};
+  for (const Answered& answer : answers) {
+    const Fields* fields = vote_of(answer);
+    if (fields == nullptr || !is_grant(*fields))
+      continue;
+    const auto grant = std::get<Granted>(read_answer(*fields, sent, ttl));
+    held.fence.value = std::max(held.fence.value, grant.fence.value);
+    held.slot = std::max(held.slot, grant.slot);
+    if (grant.unconfirmed)
+      held.unconfirmed = held.unconfirmed ? std::min(*held.unconfirmed, *grant.unconfirmed) : grant.unconfirmed;
+  }
+  return held;
+}
+
+Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+  std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
+  for (const Answered& answer : answers) {
+    const Fields* fields = vote_of(answer);
+    if (fields == nullptr || is_grant(*fields))
+      continue;
+    Answer refusal = read_answer(*fields, sent, ttl);
+    by_kind.at(refusal.index()).push_back(std::move(refusal));
+  }
+  const auto most = std::max_element(
+      by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return most->front();
+}
+
+Renewal sum_up_losses(std::span<const Answered> answers) {
+  for (const Answered& answer : answers) {
+    const Fields* vote = vote_of(answer);
+    if (vote == nullptr || vote->outcome() != "evicted")
+      continue;
+    Fields fields = *vote;
+    return Evicted{read_eviction(fields)};
+  }
+  return Lost{};
+}
+
+bool all_refused(std::span<const Answered> answers) {
+  return std::all_of(answers.begin(), answers.end(), [](const Answered& answer) {
+    const auto* fields = std::get_if<Fields>(&answer);
+    return fields != nullptr && !is_grant(*fields);
+  });
+}
+
+void check_distinct(std::span<const Answered> answers) {
+  std::vector<const Fields*> known;
+  for (const Answered& answer : answers) {
+    const auto* fields = std::get_if<Fields>(&answer);
+    if (fields == nullptr || fields->last().empty())
+      continue;
+    const auto twin =
+        std::find_if(known.begin(), known.end(), [&](const Fields* other) { return other->last() == fields->last(); });
+    if (twin != known.end()) {
+      throw Error{ExitCode::usage,
+                  fmt::format("{} and {} are one server; several --redis must be different ones, since a majority of "
+                              "them decides",
+                              (*twin)->server(),
+                              fields->server())};
+    }
+    known.push_back(fields);
+  }
+}
+
+}  // namespace rlock::lock
