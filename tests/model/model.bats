@@ -57,7 +57,7 @@ fails() { # WHAT MODEL OPTION...: with the mutant that the first OPTION names
   fails 'may wait for ever' queue_lease --hand-over-for-good
 }
 
-@test "no fence is used twice, none inverted, none held at once, whatever is lost, late or restarted" {
+@test "no fence is used twice, none inverted, none held at once, whatever is lost, late, restarted or forced" {
   quorum_fence 2000
 }
 
@@ -65,6 +65,26 @@ fails() { # WHAT MODEL OPTION...: with the mutant that the first OPTION names
   fails 'which was used' quorum_fence --without-owner-check
 }
 
-@test "mutant: with the token of a round that failed, two hold a quorum at once" {
-  fails 'while' quorum_fence --reuse-token 50000 8500 # seeds, the first of which finds it soon
+@test "mutant: with the token of a round that failed, who asks after another gets a smaller fence" {
+  fails 'asked after' quorum_fence --reuse-token
+}
+
+@test "mutant: where only the first level to renew is put back, the end of an inner run frees the lock" {
+  fails 'while' quorum_fence --renew-without-level 600 300
+}
+
+@test "mutant: a lock that is used before a majority has agreed on its fence" {
+  fails 'asked after' quorum_fence --unsettled 600 100
+}
+
+@test "mutant: the smallest of the fences granted is settled" {
+  fails 'asked after' quorum_fence --smallest-fence
+}
+
+@test "mutant: a run inside takes the largest fence that it hears" {
+  fails 'was entered again with' quorum_fence --largest-on-reentry
+}
+
+@test "mutant: a lock is taken from who is forced to give it up, before the command is dead" {
+  fails 'while' quorum_fence --forced-at-once
 }
