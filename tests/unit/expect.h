@@ -56,6 +56,8 @@ void test_addresses();
 void test_answers();
 void test_leases();
 void test_verdicts();
+void test_ballots();
+void test_merges();
 void test_lock_names();
 void test_configuration();
 void test_timelines();

@@ -13,6 +13,8 @@ int main() {
   test_answers();
   test_leases();
   test_verdicts();
+  test_ballots();
+  test_merges();
   test_lock_names();
   test_configuration();
   test_timelines();
