@@ -220,7 +220,7 @@ try_fenced() {
 # ---- names and numbers
 
 @test "mandoc finds nothing to warn of in the manual" {
-  mandoc -T lint -W warning "$MANUAL"
+  mandoc -T lint -W warning "$MANUAL" "$ROOT/man/rlock-protocol.7"
 }
 
 @test "the manual explains the options of --help, and no others" {
@@ -386,6 +386,7 @@ installed_files() { # PREFIX
 ./share/doc/rlock/copyright
 ./share/fish/vendor_completions.d/rlock.fish
 ./share/man/man1/rlock.1
+./share/man/man7/rlock-protocol.7
 ./share/$(zsh_directory "$1")/_rlock
 END
 )"

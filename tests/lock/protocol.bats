@@ -1,0 +1,83 @@
+# What rlock-protocol(7) says is enough to take part: a client in another language, written from that page, shares locks
+# with rlock.
+
+# shellcheck disable=SC2016 # it is the client's shell that expands them
+
+load ../support/helpers
+
+CLIENT=$BATS_TEST_DIRNAME/../support/client.py
+SCRIPTS=$BATS_TEST_DIRNAME/../../src/lock
+MANUAL=$BATS_TEST_DIRNAME/../../man/rlock-protocol.7
+
+setup() {
+  /usr/bin/python3 -c 'import redis' 2>/dev/null || skip "no redis-py: install python3-redis"
+  hermetic
+  start_redis
+}
+
+# python_client NAME COMMAND...: under the lock `job`, in the background; sets PID
+python_client() {
+  local name=$1
+  shift
+  start "$name" /usr/bin/python3 "$CLIENT" "$REDIS_SOCK" "$SCRIPTS" job "$@"
+}
+
+shows() { rlock status job | grep -q -- "$1"; } # TEXT
+queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
+
+@test "the other client excludes rlock, and rlock gets the lock when it has released it" {
+  python_client other sh -c 'echo "$FENCE" >>"$0"; until [ -e "$0.end" ]; do sleep 0.05; done' "$T/fences"
+  wait_until "$PATIENCE" test -s "$T/fences"
+  try run -k job -n -- true
+  exits 75
+  start ours rlock run -k job -- sh -c 'echo "$RLOCK_FENCE" >>"$0"' "$T/fences"
+  wait_until "$PATIENCE" queued 1
+  touch "$T/fences.end"
+  finish "$PID"
+  exits 0
+  same "$(wc -l <"$T/fences")" 2
+  sort -nc "$T/fences"
+}
+
+@test "rlock excludes the other client, and hands it the lock in its turn" {
+  local first second
+  hold job
+  python_client first sh -c 'echo "first $FENCE" >>"$0"' "$T/order"
+  first=$PID
+  wait_until "$PATIENCE" queued 1
+  start second rlock run -k job -- sh -c 'echo "second $RLOCK_FENCE" >>"$0"' "$T/order"
+  second=$PID
+  wait_until "$PATIENCE" queued 2
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  finish "$first"
+  exits 0
+  finish "$second"
+  exits 0
+  same "$(cut -d' ' -f1 "$T/order" | tr '\n' ' ')" 'first second '
+  sort -nc -k2 "$T/order"
+}
+
+@test "status and log know the other client by what it said of itself" {
+  python_client other sleep 600
+  wait_until "$PATIENCE" shows python
+  try status job --json
+  query '.[0].holders[0].holder == "python"'
+  pkill -KILL -P "$PID" sleep
+  finish "$PID"
+  exits 247 # what Python makes of a command that was killed
+  try log job --json
+  query '.[0].holder == "python"'
+}
+
+@test "the page describes every script, and every extra word that they read" {
+  local verb word
+  for verb in "$SCRIPTS"/*.lua; do
+    grep -q '^-- ARGV' "$verb" || continue
+    verb=$(basename "$verb" .lua)
+    grep -qE "Cm $verb\b" "$MANUAL" || fail "$verb is not described"
+  done
+  for word in $(grep -ohE "extra\([a-z_.]+, '[a-z]+'" "$SCRIPTS"/*.lua | grep -oE "[a-z]+'$" | tr -d "'" | sort -u); do
+    grep -qF "Li $word=" "$MANUAL" || fail "$word= is not described"
+  done
+}
