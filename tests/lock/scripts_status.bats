@@ -113,7 +113,7 @@ is_respected() {
   replies released
   call release a level-a 0 ''
   outcome cooling
-  between 5000 "$(cli PTTL "$LOCK")" 20000
+  nearly 20000 "$(cli PTTL "$LOCK")"
   call force now me "$(field_of a 3)"
   contains "${REPLY[1]}" " removed "
   absent "$LOCK"

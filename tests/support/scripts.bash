@@ -74,6 +74,7 @@ start_scripts() { # from setup
   hermetic
   start_redis
   declare -gA TICKETS=() ASKED=()
+  BEGAN=$(server_ms)
 }
 
 replies() { same "${REPLY[*]}" "$*"; }
@@ -82,6 +83,11 @@ outcome() { same "${REPLY[0]}" "$1"; }
 
 # between LOW VALUE HIGH
 between() { (($1 <= $2 && $2 <= $3)) || fail "$2 is not between $1 and $3: ${REPLY[*]@Q}"; }
+
+server_ms() { cli TIME | { read -r seconds && read -r us && echo $((seconds * 1000 + us / 1000)); }; }
+
+# nearly MS VALUE: VALUE is what is left of MS since some moment of this test, which may be long on a busy machine
+nearly() { between $(($1 - ($(server_ms) - BEGAN))) "$2" "$1"; }
 
 is_granted() { # TOKEN: holds
   outcome granted
