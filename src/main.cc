@@ -1,11 +1,14 @@
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/complete.h"
+#include "cli/failure.h"
 #include "cli/session.h"
 
 namespace {
@@ -23,9 +26,11 @@ int dispatch(cli::Invocation invocation) {
     case cli::Subcommand::release:
       return cli::release(invocation.settings);
     case cli::Subcommand::status:
-      return cli::status(invocation.settings);
+      return cli::explaining(
+          invocation.settings, "it is not known who holds it", [&] { return cli::status(invocation.settings); });
     case cli::Subcommand::log:
-      return cli::log(invocation.settings);
+      return cli::explaining(
+          invocation.settings, "it is not known who held it", [&] { return cli::log(invocation.settings); });
     case cli::Subcommand::check:
       return cli::check(invocation.settings);
   }
@@ -38,7 +43,12 @@ int main(int argc, char** argv) {
   const Log log{Verbosity::normal};
   try {
     ensure_standard_descriptors();
+    if (argc > 1 && argv[1] == std::string_view{"__complete"}) {
+      cli::print(cli::complete({argv + 2, argv + argc}));
+      return 0;
+    }
     cli::Invocation invocation = cli::parse_arguments(argc, argv);
+    cli::blot_passwords(argc, argv);
     if (!invocation.text)
       return dispatch(std::move(invocation));
     if (invocation.fault)

@@ -111,7 +111,8 @@ std::string json_string(std::string_view text) {
 }
 
 std::string shell_word(std::string_view text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_unreserved))
+  const auto is_plain = [](char c) { return is_unreserved(c) && c != '~'; };  // which would be somebody's home
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain))
     return std::string{text};
   std::string out = "'";
   for (const char c : text) {

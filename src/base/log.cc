@@ -1,6 +1,8 @@
 #include "base/log.h"
 
+#include <fmt/format.h>
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string>
@@ -16,6 +18,15 @@ constexpr int patience_ms = 100;
 bool is_writable() {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   return ::poll(&out, 1, patience_ms) != 0;
+}
+
+/// Of this machine's clock and time zone, as its other logs have it.
+std::string time_of_day() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  ::localtime_r(&now.tv_sec, &parts);
+  return fmt::format("{:02}:{:02}:{:02}.{:03}", parts.tm_hour, parts.tm_min, parts.tm_sec, now.tv_nsec / 1'000'000);
 }
 
 void write_line(std::string_view message, std::string_view text = {}) {
@@ -39,7 +50,7 @@ void Log::notice(std::string_view message) const {
 
 void Log::step(std::string_view message) const {
   if (verbosity_ == Verbosity::verbose)
-    write_line(message);
+    write_line(fmt::format("{} {}", time_of_day(), message));
 }
 
 }  // namespace rlock

@@ -18,7 +18,7 @@ class Log {
   void usage(std::string_view message, std::string_view text) const;
   /// What goes on: waiting, a conflict. Not with --quiet.
   void notice(std::string_view message) const;
-  /// A step. Only with --verbose.
+  /// A step, with the time. Only with --verbose.
   void step(std::string_view message) const;
 
  private:

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/script_name.h"
 #include "cli/session.h"
 #include "run/hold_pid.h"
@@ -135,9 +136,14 @@ void hand_over(const Settings& settings,
   }
 }
 
-}  // namespace
+/// `eval "$(rlock acquire ...)" || exit` leaves the script with our status: the substitution's own is lost.
+void print_failure(const Settings& settings, int status) {
+  if (settings.output == Output::shell)
+    print(fmt::format("(exit {})\n", status));
+}
 
-int acquire(const Settings& settings) {
+/// Returns the exit status.
+int take_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   Request request = make_request(settings);
   auto servers = choose_servers(settings, log);
@@ -161,6 +167,7 @@ int acquire(const Settings& settings) {
   request.claim = taker.claim();
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     log.notice(fmt::format("{} not acquired: {}", request.name.text(), conflict->message));
+    print_failure(settings, static_cast<int>(settings.conflict));
     return static_cast<int>(settings.conflict);
   }
   auto grant = std::get<lock::Granted>(taken);
@@ -171,6 +178,17 @@ int acquire(const Settings& settings) {
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
   hand_over(settings, request, grant, waited, background.get(), lock);
   return 0;
+}
+
+}  // namespace
+
+int acquire(const Settings& settings) {
+  try {
+    return explaining(settings, "nothing was acquired", [&] { return take_and_print(settings); });
+  } catch (const Error& error) {
+    print_failure(settings, static_cast<int>(error.code()));
+    throw;
+  }
 }
 
 }  // namespace rlock::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "cli/config.h"
@@ -11,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/suggest.h"
 #include "cli/words.h"
+#include "redis/masking.h"
 
 namespace rlock::cli {
 namespace {
@@ -73,21 +75,6 @@ void take_positional_keys(const Words& words, Settings& settings) {
   settings.keys = words.plain;
 }
 
-/// Files, then the environment, then the command line: each outranks what comes before it.
-Settings read_settings(const Words& words) {
-  const Subcommand subcommand = words.verb->subcommand;
-  const Given* config = words.find("config");
-  auto files =
-      read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"), subcommand);
-  std::vector<Layer> layers = std::move(files.layers);
-  layers.push_back(read_environment(subcommand));
-  layers.push_back(words.options);
-  Settings settings = merge(layers);
-  settings.exposed_files = std::move(files.exposed);
-  take_positional_keys(words, settings);
-  return settings;
-}
-
 /// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.
 std::optional<std::string> find_help(const Words& words) {
   const bool asked = words.verb == nullptr && !words.plain.empty() && words.plain.front() == "help";
@@ -110,6 +97,29 @@ std::string describe_fault(const Words& words) {
 }
 
 }  // namespace
+
+Settings read_settings(const Words& words) {
+  const Subcommand subcommand = words.verb->subcommand;
+  const Given* config = words.find("config");
+  auto files =
+      read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"), subcommand);
+  std::vector<Layer> layers = std::move(files.layers);
+  layers.push_back(read_environment(subcommand));
+  layers.push_back(words.options);
+  Settings settings = merge(layers);
+  settings.exposed_files = std::move(files.exposed);
+  settings.writable_files = std::move(files.writable);
+  take_positional_keys(words, settings);
+  return settings;
+}
+
+void blot_passwords(int argc, char** argv) {
+  for (int i = 1; i < argc && argv[i] != std::string_view{"--"}; ++i) {
+    const std::span<char> word{argv[i], std::strlen(argv[i])};
+    if (std::string_view{argv[i]}.find("://") != std::string_view::npos)
+      redis::blot_password(word);
+  }
+}
 
 Invocation parse_arguments(int argc, const char* const* argv) {
   const Words words = read_words(argc, argv);

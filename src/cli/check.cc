@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "cli/colour.h"
 #include "cli/commands.h"
+#include "cli/screen.h"
 #include "cli/session.h"
 #include "observe/fitness.h"
 
@@ -53,16 +55,59 @@ std::set<std::string> acl_lines(const std::vector<Examined>& all) {
   return lines;
 }
 
-std::string format_lines(const std::vector<Examined>& all) {
-  std::string out;
+std::string_view colour_of(Finding::Grade grade) {
+  switch (grade) {
+    case Finding::Grade::ok:
+      return colour::green;
+    case Finding::Grade::warn:
+      return colour::yellow;
+    case Finding::Grade::fail:
+      return colour::red;
+  }
+  return colour::none;
+}
+
+std::string format_line(const Finding& f, bool coloured) {
+  return fmt::format("{}{:<5}{} {:<12} {}\n",
+                     coloured ? colour_of(f.grade) : colour::none,
+                     grade_name(f.grade),
+                     coloured ? colour::plain : colour::none,
+                     f.topic,
+                     printable(f.text));
+}
+
+/// The last line: whether to trust them.
+Finding sum_up(const std::vector<Examined>& all) {
+  std::size_t warnings = 0;
+  std::size_t failures = 0;
   for (const Examined& one : all) {
     for (const Finding& f : one.fitness.findings) {
-      const std::string where = all.size() > 1 && f.topic != "reachable" ? one.url + ": " : "";
-      out += fmt::format("{:<5} {:<12} {}\n", grade_name(f.grade), f.topic, printable(where + f.text));
+      warnings += f.grade == Finding::Grade::warn ? 1 : 0;
+      failures += f.grade == Finding::Grade::fail ? 1 : 0;
     }
   }
-  for (const std::string& line : acl_lines(all)) out += line + "\n";
-  return out;
+  const std::string counts = fmt::format("{} FAIL, {} warn", failures, warnings);
+  if (failures > 0)
+    return {Finding::Grade::fail, "verdict", "do not trust it with locks: " + counts};
+  if (warnings > 0)
+    return {Finding::Grade::warn, "verdict", "can be trusted with locks, but for the warnings: " + counts};
+  return {Finding::Grade::ok, "verdict", "can be trusted with locks"};
+}
+
+std::string format_lines(const std::vector<Examined>& all, bool coloured) {
+  std::string out;
+  for (const Examined& one : all) {
+    for (Finding f : one.fitness.findings) {
+      if (all.size() > 1 && f.topic != "reachable")
+        f.text = fmt::format("{}: {}", one.url, f.text);
+      out += format_line(f, coloured);
+    }
+  }
+  const auto lines = acl_lines(all);
+  if (!lines.empty())
+    out += format_line({Finding::Grade::ok, "rights", "these suffice; paste it into redis-cli:"}, coloured);
+  for (const std::string& line : lines) out += line + "\n";
+  return out + format_line(sum_up(all), coloured);
 }
 
 Json format_finding(const Finding& f) {
@@ -105,7 +150,7 @@ int check(const Settings& settings) {
   std::vector<Examined> all;
   for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));
   const int status = static_cast<int>(judge(all));
-  print(settings.json ? format_all_json(all, status) : format_lines(all));
+  print(settings.json ? format_all_json(all, status) : format_lines(all, Screen::now().colour));
   for (const Examined& one : all) {
     if (one.failure)
       log.error(one.failure->what());

@@ -82,13 +82,6 @@ std::vector<Value> variable_of(const Option& option) {
   return given ? std::vector<Value>{{.text = value, .origin = variable}} : std::vector<Value>{};
 }
 
-/// The command may go elsewhere before it calls rlock.
-std::string make_absolute(const std::string& file) {
-  std::error_code error;
-  const auto path = std::filesystem::absolute(file, error);
-  return error ? file : path.string();
-}
-
 /// As a nested rlock finds it in its environment. run.cc hands on the servers, without their passwords, and the prefix.
 /// A password that came through a pipe has been read: the nested one would wait for it.
 std::optional<std::string> handed_on(const Option& option, const Value& value) {
@@ -98,7 +91,7 @@ std::optional<std::string> handed_on(const Option& option, const Value& value) {
   std::error_code error;
   if (option.name == "password-file" && !std::filesystem::is_regular_file(value.text, error))
     return std::nullopt;
-  return fmt::format("{}={}", option.environment, option.is_file() ? make_absolute(value.text) : value.text);
+  return fmt::format("{}={}", option.environment, value.text);
 }
 
 }  // namespace
@@ -142,8 +135,10 @@ Settings merge(std::span<const Layer> layers) {
     for (const Given& given : layers[i]) {
       if (is_overridden(given, layers.subspan(i + 1)))
         continue;
-      for (const Value& value : given.values) {
-        given.option->apply(settings, value);
+      for (const Value& text : given.values) {
+        const Value value = given.option->resolve(text);
+        if (given.option->set != nullptr)
+          given.option->set(settings, value);
         if (auto variable = handed_on(*given.option, value))
           settings.handed_on.push_back(*std::move(variable));
       }

@@ -91,7 +91,7 @@ class Parser {
 
   void take_value(const Option& option, Value value) {
     Settings scratch;
-    option.apply(scratch, value);
+    option.set(scratch, option.resolve(value));
     check_repetition(option);
     if (!option.belongs_to(reader_) || (section_ != nullptr && section_->subcommand != reader_))
       return;
@@ -151,9 +151,12 @@ void read_file(const std::string& file, bool must_exist, Subcommand subcommand, 
     refuse(file, ::strerror(errno));
   auto layers = parse_config(read_text(fd, file), file, subcommand);
   struct stat info {};
-  const bool exposed = ::fstat(fd.get(), &info) == 0 && (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
-  if (exposed && has_password(layers))
-    into.exposed.push_back(file);
+  if (::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+    if ((info.st_mode & (S_IRGRP | S_IROTH)) != 0 && has_password(layers))
+      into.exposed.push_back(file);
+    if ((info.st_mode & S_IWOTH) != 0)
+      into.writable.push_back(file);
+  }
   std::move(layers.begin(), layers.end(), std::back_inserter(into.layers));
 }
 

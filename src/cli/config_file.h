@@ -12,7 +12,8 @@ namespace rlock::cli {
 /// What configuration files say to one subcommand, the weakest first.
 struct FileLayers {
   std::vector<Layer> layers;
-  std::vector<std::string> exposed;  // files with a password in them that others can read
+  std::vector<std::string> exposed;   // files with a password in them that others can read
+  std::vector<std::string> writable;  // by others
 };
 
 /// Reads `chosen`, or, without one, /etc/rlock.conf and then $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist.

@@ -109,6 +109,8 @@ std::string variables(const Verb& verb) {
 
 }  // namespace
 
+std::span<const Verb> all_verbs() { return verbs; }
+
 const Verb* find_verb(std::string_view word) {
   const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& v) { return v.name == word; });
   return found == verbs.end() ? nullptr : &*found;

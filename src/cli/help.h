@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct Verb {
   std::string_view example;      // a few lines, indented
   std::string_view environment;  // the variables that it reads besides those of the connection
 };
+
+std::span<const Verb> all_verbs();
 
 /// nullptr for what is no subcommand.
 const Verb* find_verb(std::string_view word);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/signals.h"
@@ -240,6 +241,13 @@ constexpr Option options[] = {
 };
 // clang-format on
 
+/// The command, and the process that --hold-pid leaves behind, are elsewhere when they read it.
+std::string make_absolute(const std::string& file) {
+  std::error_code error;
+  const auto path = file.empty() ? std::filesystem::path{} : std::filesystem::absolute(file, error);
+  return error ? file : path.string();
+}
+
 }  // namespace
 
 std::vector<std::string_view> Option::words() const {
@@ -249,17 +257,17 @@ std::vector<std::string_view> Option::words() const {
   return out;
 }
 
-void Option::apply(Settings& settings, const Value& given) const {
-  if (set == nullptr)
-    return;
-  Value value_read = given;
-  if (const auto choices = words(); !choices.empty()) {
-    const auto chosen = std::find(choices.begin(), choices.end(), given.text);
-    if (chosen == choices.end())
-      given.refuse_word(choices);
-    value_read.index = static_cast<int>(chosen - choices.begin());
-  }
-  set(settings, value_read);
+Value Option::resolve(Value given) const {
+  if (is_file())
+    given.text = make_absolute(given.text);
+  const auto choices = words();
+  if (choices.empty())
+    return given;
+  const auto chosen = std::find(choices.begin(), choices.end(), given.text);
+  if (chosen == choices.end())
+    given.refuse_word(choices);
+  given.index = static_cast<int>(chosen - choices.begin());
+  return given;
 }
 
 std::span<const Option> all_options() { return options; }

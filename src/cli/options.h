@@ -26,8 +26,8 @@ struct Option {
   bool may_repeat() const { return name == "redis"; }
   /// Those to choose from; none where the value is free.
   std::vector<std::string_view> words() const;
-  /// Throws Error with the value's fault for one that makes no sense.
-  void apply(Settings& settings, const Value& given) const;
+  /// The value as `set` takes it: one of the words, a file by its absolute name. Throws Error for none of the words.
+  Value resolve(Value given) const;
 };
 
 std::span<const Option> all_options();

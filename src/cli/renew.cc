@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/session.h"
 #include "lock/retry.h"
 
@@ -17,8 +18,11 @@ int renew(const Settings& settings) {
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
-  const auto renewal = lock::persist(
-      loop, lock, settings.timeout, give_up, [&](Deadline deadline) { return lock.renew(loop, token, ttl, deadline); });
+  const auto renewal = explaining(settings, "the lease was not extended", [&] {
+    return lock::persist(loop, lock, settings.timeout, give_up, [&](Deadline deadline) {
+      return lock.renew(loop, token, ttl, deadline);
+    });
+  });
   if (std::holds_alternative<lock::Extended>(renewal))
     return 0;
   log.notice(fmt::format("{} is not held by this token any more", name.text()));

@@ -11,6 +11,7 @@
 #include "base/word.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "run/child.h"
@@ -132,7 +133,7 @@ run::Result hold_and_run(const Settings& settings, std::vector<std::string> comm
   check_quorum_times(settings, plan.lease.ttl);
   run::check_command(plan.command.argv.front());
   run::Keeper keeper{std::move(plan), log, servers};
-  return keeper.run();
+  return explaining(settings, "the command was not started", [&] { return keeper.run(); });
 }
 
 /// The same, and however it ends is reported.

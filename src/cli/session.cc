@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "base/error.h"
 #include "cli/config.h"
@@ -15,34 +16,53 @@ namespace {
 
 bool others_can_read(const std::string& file) {
   struct stat info {};
-  return ::stat(file.c_str(), &info) == 0 && (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
+  return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
 }
 
 void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
   const auto warn = [&log](std::string_view what, const std::string& file) {
     log.error(fmt::format("warning: {} {} can be read by others; chmod 600 it", what, file));
   };
+  const redis::TlsOptions& tls = settings.tls;
+  const std::string& key = tls.key.empty() ? tls.certificate : tls.key;  // one file may hold both
   if (!settings.password_file.empty() && others_can_read(settings.password_file))
     warn("password file", settings.password_file);
+  if (!key.empty() && others_can_read(key))
+    warn("the private key in", key);
   for (const std::string& file : settings.exposed_files)
     warn("there is a password in a URL of configuration file", file);
+  for (const std::string& file : settings.writable_files)
+    log.error(fmt::format("warning: configuration file {} can be written by others; chmod o-w it", file));
+}
+
+/// Who we are where no URL says it. A file is read again for each connection, since passwords are changed; a pipe can
+/// be read once.
+redis::Credentials choose_credentials(const Settings& settings) {
+  redis::Credentials who{.user = settings.username, .password = password_from_environment(), .password_file = {}};
+  if (settings.password_file.empty())
+    return who;
+  who.password_file = settings.password_file;
+  const auto password = who.current_password();  // unreadable: say so now, not when a renewal needs it
+  if (!std::filesystem::is_regular_file(who.password_file)) {
+    who.password = password;
+    who.password_file.clear();
+  }
+  return who;
 }
 
 /// A password in the URL is the most special; sentinels have their own, or none.
-void complete_credentials(redis::Address& address, const Settings& settings) {
+void complete_credentials(redis::Address& address, const redis::Credentials& ours) {
   redis::Credentials& who = address.credentials;
-  const bool for_sentinels_only = address.kind == redis::Address::Kind::sentinel &&
-                                  (!settings.password_file.empty() || password_from_environment());
+  const bool for_sentinels_only =
+      address.kind == redis::Address::Kind::sentinel && (!ours.password_file.empty() || ours.password);
   if (for_sentinels_only)
     who = {};
   if (who.user.empty())
-    who.user = settings.username;
+    who.user = ours.user;
   if (who.password)
     return;
-  who.password_file = settings.password_file;
-  who.password = password_from_environment();
-  if (!who.password_file.empty())
-    (void)who.current_password();  // unreadable: say so now, not when a renewal needs it
+  who.password_file = ours.password_file;
+  who.password = ours.password;
 }
 
 /// A majority counts only what independent servers remember. A master that is replaced by its replica forgets without
@@ -120,9 +140,10 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
   if (addresses.empty())
     addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
   check_members(addresses);
+  const redis::Credentials ours = choose_credentials(settings);
   std::vector<redis::Server> servers;
   for (redis::Address& address : addresses) {
-    complete_credentials(address, settings);
+    complete_credentials(address, ours);
     if (address.tls)
       address.tls = settings.tls;
     servers.emplace_back(address, limits);

@@ -23,8 +23,9 @@ enum class Output { token, shell, json };
 /// not yet against each other.
 struct Settings {
   std::vector<redis::Address> redis;
-  std::string redis_origin;                // of the last one: "--redis", "RLOCK_REDIS"; empty: it is the default
-  std::vector<std::string> exposed_files;  // with a password in them, and others can read them
+  std::string redis_origin;                 // of the last one: "--redis", "RLOCK_REDIS"; empty: it is the default
+  std::vector<std::string> writable_files;  // configuration that others can change
+  std::vector<std::string> exposed_files;   // with a password in them, and others can read them
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";

@@ -91,8 +91,10 @@ Finding judge_eviction(const Info& info) {
   if (policy == "noeviction")
     return {Grade::ok, "eviction", policy};
   if (info.number("maxmemory") > 0)
-    return {Grade::fail, "eviction", policy + " can evict a lock; set maxmemory-policy noeviction"};
-  return {Grade::warn, "eviction", policy + " would evict locks if a maxmemory were set"};
+    return {Grade::fail, "eviction", policy + " can evict a lock; run `CONFIG SET maxmemory-policy noeviction`"};
+  return {Grade::warn,
+          "eviction",
+          policy + " would evict locks if a maxmemory were set; run `CONFIG SET maxmemory-policy noeviction`"};
 }
 
 /// One server's examination.
@@ -216,15 +218,18 @@ class Examiner {
       const std::string sync = configured("appendfsync").value_or("not known");
       if (sync != "no")
         return {Grade::ok, "persistence", "append-only file, appendfsync " + sync};
-      return {
-          Grade::warn, "persistence", "append-only file, appendfsync no: a crash of its machine may free every lock"};
+      return {Grade::warn,
+              "persistence",
+              "append-only file, appendfsync no: a crash of its machine may free every lock; run `CONFIG SET "
+              "appendfsync everysec`"};
     }
     if (how_.quorum)
       return {Grade::ok, "persistence", "off; after a restart it does not vote for --max-lease"};
+    const std::string enable = "; run `CONFIG SET appendonly yes`";
     const auto save = configured("save");
     if (save && !save->empty())
-      return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one"};
-    return {Grade::warn, "persistence", save ? "off: a restart frees every lock" : "no append-only file"};
+      return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one" + enable};
+    return {Grade::warn, "persistence", (save ? "off: a restart frees every lock" : "no append-only file") + enable};
   }
 
   Loop& loop_;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/number.h"
+#include "redis/masking.h"
 
 namespace rlock::redis {
 namespace {
@@ -23,16 +25,56 @@ struct Span {
 std::optional<Span> find_password(std::string_view url) {
   const auto slashes = url.find("://");
   const auto start = slashes == std::string_view::npos ? 0 : slashes + 3;
-  // A '/' or '?' may stand unencoded in a password: take the last '@' of all rather than show a part of it.
-  const auto at = url.rfind('@');
+  // A '/' or '?' may stand unencoded in a password: take the last '@' of all rather than show a part of it. In the path
+  // of a socket an '@' is no more than that.
+  const bool is_unix = url.starts_with("unix:");
+  const auto at = is_unix ? url.substr(0, url.find('/', start)).rfind('@') : url.rfind('@');
   const auto colon = url.find(':', start);
-  if (at == std::string_view::npos || at < start || colon > at || url.starts_with("unix:"))
+  if (at == std::string_view::npos || at < start || colon > at)
     return std::nullopt;
   return Span{.begin = colon + 1, .end = at, .without_user = colon == start};
 }
 
+bool is_name_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
+
+/// The values of parameters such as "?password=secret", which other programs read, up to the next one.
+void mask_parameters(std::string& text) {
+  for (auto equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
+    auto begin = equals;
+    while (begin > 0 && is_name_sign(text[begin - 1])) --begin;
+    const std::string_view name = std::string_view{text}.substr(begin, equals - begin);
+    if (name.find("pass") == std::string_view::npos && name.find("auth") == std::string_view::npos)
+      continue;
+    const auto end = std::min(text.find('&', equals), text.size());
+    text.replace(equals + 1, end - equals - 1, "***");
+  }
+}
+
+/// Whether "user:secret" rather than "host:port" stands there, since a space has cut off the "@host".
+bool looks_like_a_password(std::string_view host) {
+  const auto colon = host.find(':');
+  if (colon == std::string_view::npos || host.starts_with('['))
+    return false;
+  const std::string_view name = host.substr(0, colon);
+  const bool is_port = host.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+  return !is_port && name != "localhost" && name.find('.') == std::string_view::npos;
+}
+
+void mask_stray_password(std::string& url) {
+  const auto slashes = url.find("://");
+  if (slashes == std::string::npos || url.find('@', slashes) != std::string::npos)
+    return;
+  const auto start = slashes + 3;
+  const auto end = std::min(url.find_first_of("/?,", start), url.size());
+  const std::string_view host = std::string_view{url}.substr(start, end - start);
+  if (looks_like_a_password(host))
+    url.replace(start + host.find(':') + 1, std::string::npos, "***");
+}
+
 constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26379;
+
+bool quoted(std::string_view text) { return text.starts_with('"') || text.starts_with('\''); }
 
 struct Scheme {
   std::string_view name;
@@ -70,7 +112,7 @@ class Parser {
     }
     const auto scheme = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
     if (scheme == schemes.end())
-      fail(fmt::format("unknown scheme '{}'", name));
+      fail(fmt::format("unknown scheme '{}'{}", name, quoted(name) ? "; write the URL without quotes" : ""));
     address_.kind = scheme->kind;
     if (scheme->tls)
       address_.tls.emplace();
@@ -79,7 +121,8 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& why) const {
+  [[noreturn]] void fail(std::string why) const {
+    mask_parameters(why);
     throw Error{ExitCode::usage, fmt::format("{}: {}", address_.url.empty() ? "empty Redis URL" : address_.url, why)};
   }
 
@@ -147,7 +190,8 @@ class Parser {
       fail("no host");
     const auto endpoint = parse_endpoint(host, default_port);
     if (!endpoint)
-      fail(fmt::format("bad host or port '{}'; write HOST[:PORT], an IPv6 address in brackets", host));
+      fail(fmt::format("bad host or port '{}'; write HOST[:PORT], an IPv6 address in brackets",
+                       looks_like_a_password(host) ? "***" : host));
     address_.endpoints.push_back(*endpoint);
     address_.endpoints.back().host = decoded(endpoint->host, "host");
   }
@@ -236,16 +280,29 @@ std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t defa
 
 Address parse_address(std::string_view url) { return Parser{url}.parse(); }
 
-std::string mask_password(std::string_view url) { return replace_password(url, "***"); }
+std::string mask_password(std::string_view url) {
+  std::string masked{url};
+  mask_parameters(masked);
+  masked = replace_password(masked, "***");
+  mask_stray_password(masked);
+  return masked;
+}
 
 std::string strip_password(std::string_view url) {
-  auto span = find_password(url);
-  if (!span)
-    return std::string{url};
   std::string out{url};
-  const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and an '@' left alone
-  out.erase(span->begin - 1, span->end - span->begin + signs);
+  if (const auto span = find_password(url)) {
+    const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and an '@' left alone
+    out.erase(span->begin - 1, span->end - span->begin + signs);
+  }
+  mask_parameters(out);
   return out;
+}
+
+void blot_password(std::span<char> url) {
+  if (const auto span = find_password({url.data(), url.size()}))
+    std::fill(url.begin() + static_cast<std::ptrdiff_t>(span->begin),
+              url.begin() + static_cast<std::ptrdiff_t>(span->end),
+              '*');
 }
 
 }  // namespace rlock::redis

@@ -195,7 +195,7 @@ void Connection::check_introduction(const Reply& reply) const {
   if (reply.is_error()) {
     const Error why = refusal(reply);
     throw Error{is_auth && !why.may_pass() ? ExitCode::no_permission : why.code(),
-                fmt::format("{} refused: {}", command, reply.text),
+                fmt::format("{} refused: {}", command, shown_words(reply)),
                 !why.may_pass()};
   }
   if (command != "ROLE") {

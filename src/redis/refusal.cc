@@ -52,11 +52,22 @@ bool wants_no_password(const Reply& reply) {
   return reply.is_error() && says(reply.text, {"without any password configured", "no password is set"});
 }
 
+std::string shown_words(const Reply& reply) {
+  constexpr std::size_t longest = 500;
+  const auto arguments = reply.text.find("with args");
+  std::string words = reply.text.substr(0, std::min(arguments, longest));
+  while (words.ends_with(' ') || words.ends_with(',')) words.pop_back();
+  return words;
+}
+
 Error refusal(const Reply& reply) {
   const ExitCode code = refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable;
+  const std::string words = shown_words(reply);
   if (reply.is_error("NOAUTH") || says(reply.text, {"unauthenticated"}))
-    return {code, "a password is needed: " + reply.text};
-  return {code, reply.text, !may_pass(reply)};
+    return {code, "a password is needed: " + words};
+  if (reply.is_error("READONLY"))
+    return {code, "this is a replica, which takes no writes; name its master, or its sentinels by redis-sentinel://"};
+  return {code, words, !may_pass(reply)};
 }
 
 }  // namespace rlock::redis

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "redis/reply.h"
 
 namespace rlock::redis {
+
+/// The words of an error reply that may be shown: cut where it repeats the command's arguments, a password among them,
+/// and at some length.
+std::string shown_words(const Reply& reply);
 
 /// What an error reply means, in the server's own words: Error{no_permission} when it refuses who we are, else
 /// Error{unavailable}, which may pass or not.

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <signal.h>
@@ -77,8 +78,14 @@ std::string reason_of(unsigned long error, const std::string& what) {
   return reason != nullptr ? reason : what;
 }
 
+/// Nobody sits there to be asked, least of all for longer than --timeout.
+int know_no_passphrase(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*data*/) { return 0; }
+
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
-  const char* reason = ::ERR_reason_error_string(::ERR_peek_last_error());
+  const unsigned long error = ::ERR_peek_last_error();
+  const bool encrypted = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_BAD_PASSWORD_READ;
+  const char* reason = encrypted ? "it is encrypted; `openssl pkey -in FILE -out PLAIN` makes a key that can be used"
+                                 : ::ERR_reason_error_string(error);
   throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};
 }
 
@@ -117,6 +124,7 @@ void Tls::load_certificate(const TlsOptions& options) {
   const std::string& key = options.key.empty() ? options.certificate : options.key;  // one file may hold both
   if (key.empty())
     return;
+  ::SSL_CTX_set_default_passwd_cb(context_.get(), know_no_passphrase);
   if (::SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       ::SSL_CTX_check_private_key(context_.get()) != 1) {
     refuse_file("--tls-key", key);

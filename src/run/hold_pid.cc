@@ -1,6 +1,7 @@
 #include "run/hold_pid.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -109,6 +110,11 @@ void PidKeeper::hold(Renewer& renewer) {
 
 /// Nobody renews any more: the process is told, and has what is left of the lease to end in.
 void PidKeeper::stop(const Renewer& renewer) {
+  const bool held = renewer.state() == Renewer::State::held;
+  process_->tell(fmt::format("{}: {}; the process gets {}",
+                             plan_.name.text(),
+                             held ? "the lease could not be renewed in time" : "the lock is lost",
+                             signal_name(plan_.signal)));
   process_->signal(plan_.signal);
   const Deadline end = renewer.state() == Renewer::State::held ? renewer.lease().end() : BootClock::now();
   while (!ended_ && BootClock::now() < end) wait_until(end);
@@ -142,6 +148,7 @@ Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Se
     return;
   ::setsid();
   close_all_but(reading.get(), process.fd());
+  (void)!::chdir("/");  // the caller's directory may be on a file system that is to be unmounted
   try {
     if (const auto trust = await_trust(reading)) {
       HoldPlan trusted = plan;

@@ -1,14 +1,18 @@
 #include "run/process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace rlock::run {
 namespace {
@@ -19,13 +23,24 @@ bool is_ours(pid_t pid) {
   return ::stat(fmt::format("/proc/{}", pid).c_str(), &info) == 0 && info.st_uid == ::geteuid();
 }
 
+/// One datagram, in the form that every syslog daemon takes of this machine's programs.
+void write_syslog(std::string_view message) {
+  constexpr int user_warning = 12;  // facility 1, severity 4
+  sockaddr_un log{.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+  const Fd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  const std::string text = fmt::format("<{}>rlock[{}]: {}", user_warning, ::getpid(), message);
+  // Where nobody logs there is nobody to tell.
+  (void)::sendto(
+      socket.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&log), sizeof log);
+}
+
 }  // namespace
 
 Process Process::open(pid_t pid) {
   Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};  // close-on-exec, always
   if (!fd && errno != ESRCH && errno != EINVAL)
     throw os_error("pidfd_open", errno);
-  Process process{std::move(fd)};
+  Process process{pid, std::move(fd)};
   const bool ours = is_ours(pid);
   // Asked last: only if it still runs was it this process whose owner we saw.
   if (!process.fd_ || process.has_ended())
@@ -43,6 +58,21 @@ bool Process::has_ended() const {
 void Process::signal(int number) const {
   // One that has ended meanwhile needs none.
   ::syscall(SYS_pidfd_send_signal, fd(), number, nullptr, 0);
+}
+
+/// Appending: a file that the process writes to is not to be overwritten.
+Fd Process::open_standard_error() const {
+  constexpr int flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  Fd file{::open(fmt::format("/proc/{}/fd/2", pid_).c_str(), flags)};
+  return has_ended() ? Fd{} : std::move(file);  // else it may be that of a process which got its number
+}
+
+void Process::tell(std::string_view message) const {
+  const std::string text = printable(message);
+  const std::string line = fmt::format("rlock: {}\n", text);
+  if (const Fd file = open_standard_error())
+    (void)!::write(file.get(), line.data(), line.size());
+  write_syslog(text);
 }
 
 }  // namespace rlock::run

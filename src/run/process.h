@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <string_view>
+
 #include "base/fd.h"
 
 namespace rlock::run {
@@ -17,9 +19,15 @@ class Process {
   int fd() const { return fd_.get(); }
   bool has_ended() const;
   void signal(int number) const;
+  /// Says it where those look whose process it is: on its standard error, where we may open that, and in syslog. Waits
+  /// for nobody.
+  void tell(std::string_view message) const;
 
  private:
-  explicit Process(Fd fd) : fd_(std::move(fd)) {}
+  Process(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}
+  Fd open_standard_error() const;
+
+  pid_t pid_;
   Fd fd_;
 };
 

@@ -119,6 +119,10 @@ knows_values() {
   same "$OFFERED" $'kill\nwarn'
   offers "$1" 'rlock run --key job --at-end '
   same "$OFFERED" $'kill\nleave\nwait'
+  offers "$1" 'rlock run --at-end='
+  includes kill leave wait
+  offers "$1" 'rlock help l'
+  same "$OFFERED" log
   offers "$1" 'rlock acquire --output '
   same "$OFFERED" $'json\nshell\ntoken'
   touch "$T/secret-file"
@@ -141,6 +145,12 @@ knows_locks() {
   same "$OFFERED" deploy-web
   offers "$1" 'rlock renew d'
   same "$(wc -l <<<"$OFFERED")" 2
+  offers "$1" 'rlock status -k deploy-'
+  same "$OFFERED" deploy-web
+  offers "$1" 'rlock log deploy-'
+  same "$OFFERED" deploy-web
+  offers "$1" 'rlock run -nk deploy-'
+  same "$OFFERED" deploy-web
   offers "$1" 'rlock release --force two'
   matches "$OFFERED" '^two.* words$'
   offers "$1" 'rlock release --prefix other: '
@@ -172,6 +182,29 @@ knows_the_command() {
   matches "$OFFERED" 'some-file *$'
   offers "$1" 'rlock run --key job -- cat --on-lost '
   [[ $OFFERED != *warn* ]]
+}
+
+# least_ms COMMAND...: of five times
+least_ms() {
+  local least=99999 begin
+  for _ in 1 2 3 4 5; do
+    begin=$(date +%s%3N)
+    "$@" >"$T/completed" 2>"$T/complained" || true
+    least=$((least < $(date +%s%3N) - begin ? least : $(date +%s%3N) - begin))
+  done
+  echo "$least"
+}
+
+@test "names are offered within 150 ms or not at all, whatever Redis does" {
+  local url=redis://127.0.0.1:$REDIS_PORT
+  kill -STOP "$REDIS_PID"
+  (($(least_ms rlock __complete status --redis "$url" '') < 150)) || is_sanitized
+  same "$(<"$T/completed")$(<"$T/complained")" ''
+  (($(least_ms rlock __complete status --redis redis://127.0.0.1:1 '') < 150)) || is_sanitized
+  same "$(<"$T/completed")$(<"$T/complained")" ''
+  # A name server that does not answer.
+  (($(least_ms rlock __complete status --redis redis://slow.invalid '') < 150)) || is_sanitized
+  same "$(<"$T/completed")" ''
 }
 
 @test "bash: subcommands" {

@@ -163,7 +163,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "a password is shown by no message about the line, the environment or a file" {
   local word
-  for word in --password=s3cret -as3cret redis://me:s3cret@h:x redis://:s3cret 'redis://:my s3cret@h' \
+  for word in --password=s3cret redis://me:s3cret@h:x redis://:s3cret 'redis://:my s3cret@h' \
     'redis://h:1?password=s3cret' 'unix:///s?password=s3cret' 'unix:///s?db=1&password=s3cret' 'unix://me:s3cret@/s' \
     'redis://me:s3cret'; do
     for words in "acquire a $word" "run -k a $word" "run -k a -u $word -- true" "acquire a --redis $word" "$word"; do

@@ -204,3 +204,27 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   not_released 64 --key job --fence 1
   not_released 64 --key job --force --token "$RLOCK_TOKEN"
 }
+
+@test "a token that holds nothing any more is told what there is instead" {
+  local token other
+  token=$(rlock acquire job)
+  rlock release job --token "$token"
+  try release job --token "$token"
+  exits 1
+  contains "$ERR" 'job is not held by this token any more: it was released already'
+  token=$(rlock acquire job --ttl 0.5)
+  wait_until 5 absent rlock:job
+  try release job --token "$token"
+  exits 1
+  contains "$ERR" 'it is free, since the lease has ended'
+  other=$(rlock acquire job --holder somebody)
+  try release job --token "$token"
+  exits 1
+  contains "$ERR" 'held by somebody '
+  contains "$ERR" "with fence $(rlock status job --json | jq '.[0].holders[0].fence')"
+  rlock release job --token "$other"
+  cli SET rlock:job theirs
+  try release job --token "$token"
+  exits 1
+  contains "$ERR" "another program's key is there"
+}

@@ -73,6 +73,8 @@ live() {
   says ok replicas none
   says ok clock
   says ok permissions
+  says ok rights 'paste it'
+  same "$(tail -n 1 "$T/out")" 'ok    verdict      can be trusted with locks'
   same "$(grep -vcE '^(ok|warn|FAIL) |^ACL SETUSER ' "$T/out")" 0
   same "$(cli DBSIZE)" 0
 }
@@ -282,4 +284,25 @@ try_all() {
   try check
   exits 0
   says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
+}
+
+@test "the last line is the verdict, and what is wrong comes with the command that mends it" {
+  cli CONFIG SET maxmemory 100mb
+  cli CONFIG SET maxmemory-policy allkeys-lru
+  try check
+  exits 1
+  says FAIL eviction '; run `CONFIG SET maxmemory-policy noeviction`'
+  says warn persistence '; run `CONFIG SET appendonly yes`'
+  same "$(tail -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust it with locks: 1 FAIL, 1 warn'
+  cli CONFIG SET maxmemory-policy noeviction
+  try check
+  exits 0
+  matches "$(tail -n 1 "$T/out")" '^warn +verdict +can be trusted with locks, but for the warnings'
+}
+
+@test "colours on a terminal, and none elsewhere" {
+  try check
+  [[ $OUT != *$'\e'* ]]
+  matches "$(script -qec 'rlock check' /dev/null)" $'\e\\[3[23]m'
+  matches "$(NO_COLOR=1 script -qec 'rlock check' /dev/null)" '^ok '
 }

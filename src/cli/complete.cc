@@ -1,0 +1,138 @@
+#include "cli/complete.h"
+
+#include <fmt/format.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/fd.h"
+#include "cli/args.h"
+#include "cli/session.h"
+#include "cli/words.h"
+#include "observe/survey.h"
+
+namespace rlock::cli {
+namespace {
+
+/// With the start of a process, and what the shell does with the answer, less than 150 ms.
+constexpr Milliseconds patience{100};
+
+constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
+                                                         "rediss://",
+                                                         "unix://",
+                                                         "redis-sentinel://",
+                                                         "rediss-sentinel://",
+                                                         "redis-cluster://",
+                                                         "rediss-cluster://"};
+
+std::string format(std::string_view word, std::string_view meaning) { return fmt::format("{}\t{}\n", word, meaning); }
+
+/// Of all that is asked: a server that answers slowly, but answers, takes one time limit after the other.
+Fd start_timer() {
+  Fd timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+  itimerspec when{};
+  when.it_value.tv_nsec = std::chrono::nanoseconds{patience}.count();
+  if (!timer || ::timerfd_settime(timer.get(), 0, &when, nullptr) < 0)
+    throw os_error("timerfd", errno);
+  return timer;
+}
+
+/// What the line says of the connection; the rest may be unfinished.
+Settings connection_settings(Words words) {
+  std::erase_if(words.options, [](const Given& given) { return given.option->environment.empty(); });
+  words.plain.clear();
+  Settings settings = read_settings(words);
+  settings.timeout = std::min(settings.timeout, patience);
+  return settings;
+}
+
+/// What a shell would not show as it is, is left out.
+std::string lock_names(const Words& words) {
+  const Settings settings = connection_settings(words);
+  auto servers = choose_servers(settings, Log{Verbosity::quiet}, observe::listing_limits);
+  const observe::Scope scope{.prefix = settings.prefix, .remembered = true};
+  Loop loop;
+  const Fd timer = start_timer();
+  loop.watch(timer.get(), [] { throw Error{ExitCode::unavailable, "too late"}; });
+  std::string out;
+  for (const observe::LockFacts& lock : observe::survey(loop, servers, scope, settings.timeout)) {
+    if (printable(lock.name) == lock.name)
+      out += format(lock.name, "lock");
+  }
+  return out;
+}
+
+std::string values(const Option& option, const Words& words) {
+  std::string out;
+  const auto add_all = [&](const auto& candidates) {
+    for (const std::string_view word : candidates) out += format(word, option.help);
+  };
+  add_all(option.words());
+  if (option.value == "K")
+    out += lock_names(words);
+  if (option.value == "SIG")
+    add_all(common_signals);
+  if (option.value == "URL")
+    add_all(url_beginnings);
+  if (option.value == "PID")
+    out += ":processes\n";
+  if (option.is_file())
+    out += ":files\n";
+  return out;
+}
+
+std::string option_names(const Words& words) {
+  std::string out;
+  for (const Option& option : all_options()) {
+    const bool fits = words.verb == nullptr ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
+                                            : option.belongs_to(words.verb->subcommand);
+    if (fits || (words.verb == nullptr && option.name == "version"))
+      out += format(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
+  }
+  return out;
+}
+
+std::string verb_names() {
+  std::string out;
+  for (const Verb& verb : all_verbs()) out += format(verb.name, verb.purpose);
+  return out + format("help", "Explain a subcommand");
+}
+
+std::string candidates(const Words& before, std::string_view current) {
+  if (!before.incomplete.empty())
+    return values(*find_option(std::string_view{before.incomplete}.substr(2)), before);
+  if (const auto equals = current.find('='); current.starts_with("--") && equals != std::string_view::npos) {
+    const Option* option = find_option(current.substr(2, equals - 2));
+    return option == nullptr ? "" : values(*option, before);
+  }
+  if (current.starts_with('-'))
+    return option_names(before);
+  const bool asks_for_help = before.verb == nullptr && !before.plain.empty() && before.plain.front() == "help";
+  if (before.verb == nullptr)
+    return before.plain.empty() || asks_for_help ? verb_names() : "";
+  if (before.verb->subcommand == Subcommand::run)
+    return format("--", "The command follows");
+  return before.verb->subcommand == Subcommand::check ? "" : lock_names(before);
+}
+
+}  // namespace
+
+std::string complete(std::span<const char* const> words) {
+  if (words.empty())
+    return {};
+  std::vector<const char*> line{"rlock"};
+  line.insert(line.end(), words.begin(), words.end() - 1);
+  try {
+    return candidates(read_words(static_cast<int>(line.size()), line.data()), words.back());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,234 @@
+# What is said when Redis fails, and what a script sees of it: the lock, where the address came from, what did not happen.
+
+# shellcheck disable=SC2016 # it is the scripts under test that expand them
+
+load ../support/helpers
+
+NOWHERE=redis://127.0.0.1:1
+
+# says PART... : rlock's only line has each of them
+says() {
+  local part
+  [[ $ERR == "rlock: "* && $ERR != *$'\n'* ]] || fail "expected one line" "     got: ${ERR@Q}"
+  for part; do contains "$ERR" "$part"; done
+}
+
+@test "a run that cannot reach Redis names the lock, the address, its origin, and that nothing was started" {
+  try run -k backup --redis "$NOWHERE" -- touch "$T/ran"
+  exits 69
+  says 'backup: ' 127.0.0.1:1 '(the address of --redis)' '; the command was not started'
+  RLOCK_REDIS=$NOWHERE try run -k backup -- touch "$T/ran"
+  exits 69
+  says 'backup: ' '(the address of RLOCK_REDIS)'
+  unset RLOCK_REDIS
+  REDIS_URL=$NOWHERE try run -k backup -- touch "$T/ran"
+  says '(the address of REDIS_URL)'
+  printf '\nredis = %s\n' "$NOWHERE" >"$T/conf"
+  try run -k backup --config "$T/conf" -- touch "$T/ran"
+  says "$T/conf:2"
+  [[ ! -e $T/ran ]]
+}
+
+@test "where no address was given the message says which is the default, and how to set another" {
+  unset RLOCK_REDIS
+  # Whoever listens there is not ours to ask: the network of its own has nobody.
+  STATUS=0
+  ERR=$(unshare -rn rlock run -k backup -- true 2>&1) || STATUS=$?
+  [[ $ERR != *unshare* ]] || skip "there are no namespaces"
+  exits 69
+  says 'backup: redis://127.0.0.1:6379/0' '(the default address; set RLOCK_REDIS or --redis)'
+}
+
+@test "the other subcommands say what they did not do" {
+  export RLOCK_REDIS=$NOWHERE RLOCK_TOKEN=0123456789abcdef0123456789abcdef
+  try acquire job
+  exits 69
+  says 'job: ' '; nothing was acquired'
+  try renew job
+  exits 69
+  says 'job: ' '; the lease was not extended'
+  try release job
+  exits 69
+  says 'job: ' '; nothing was released'
+  try status job
+  exits 69
+  says 'job: ' '; it is not known who holds it'
+}
+
+@test "a report has the same message" {
+  try run -k backup --redis "$NOWHERE" --report "$T/report" -- true
+  exits 69
+  same "$(jq -r .message "$T/report")" "${ERR#rlock: }"
+}
+
+@test "a replica is told by what it is" {
+  local master=$REDIS_PORT
+  start_redis --replicaof "127.0.0.1 $master"
+  wait_until "$PATIENCE" is_replica
+  try run -k job -- true
+  exits 69
+  says 'job: ' 'this is a replica' 'redis-sentinel://'
+  [[ $ERR != *READONLY* && $ERR != *user_script* ]]
+}
+
+is_replica() { cli ROLE | grep -q '^slave$'; }
+
+@test "a URL in quotes is told" {
+  printf 'redis = "redis://127.0.0.1:%s"\n' "$REDIS_PORT" >"$T/conf"
+  RLOCK_REDIS='' refuses 78 'without quotes' acquire job --config "$T/conf"
+}
+
+@test "a nested rlock that lacks the password says what is handed on and what is not" {
+  cli CONFIG SET requirepass s3cret >/dev/null
+  RLOCK_PASSWORD=s3cret try run -k outer -- rlock run -k inner -- true
+  exits 77
+  contains "$ERR" '--password-file'
+  contains "$ERR" RLOCK_PASSWORD
+  [[ $ERR != *s3cret* ]]
+  (umask 77 && echo s3cret >"$T/password")
+  try run --password-file "$T/password" -k outer -- rlock run -k inner -- true
+  exits 0
+  cli -a s3cret CONFIG SET requirepass '' >/dev/null
+}
+
+@test "a server that repeats our password in its refusal does not make us repeat it" {
+  start fake python3 "$BATS_TEST_DIRNAME/../support/refuser.py" "$T/port" \
+    "-ERR unknown command 'AUTH', with args beginning with: 's3cret' "
+  wait_until "$PATIENCE" test -s "$T/port"
+  RLOCK_PASSWORD=s3cret try acquire job --redis "redis://127.0.0.1:$(<"$T/port")"
+  ((STATUS != 0))
+  contains "$ERR" 'AUTH refused'
+  [[ $ERR != *s3cret* ]] || fail "$ERR"
+}
+
+@test "an error of 60 KB from a server is cut" {
+  start fake python3 "$BATS_TEST_DIRNAME/../support/refuser.py" "$T/port" "-ERR $(printf '%60000s' '' | tr ' ' x)"
+  wait_until "$PATIENCE" test -s "$T/port"
+  try acquire job --redis "redis://127.0.0.1:$(<"$T/port")" --timeout 1
+  ((${#ERR} < 1000)) || fail "${#ERR} bytes"
+}
+
+# ---- what the command of run is handed
+
+@test "the command gets no password, from whichever variable" {
+  cli CONFIG SET requirepass s3cret >/dev/null
+  local url=redis://:s3cret@127.0.0.1:$REDIS_PORT
+  RLOCK_PASSWORD=s3cret REDISCLI_AUTH=s3cret try run -k job -- env
+  exits 0
+  [[ $OUT != *s3cret* ]] || fail "$OUT"
+  unset RLOCK_REDIS
+  REDIS_URL=$url try run -k job -- env
+  exits 0
+  [[ $OUT != *s3cret* ]] || fail "$OUT"
+  REDIS_URL="redis://h?password=s3cret" RLOCK_REDIS=$url try run -k job -- env
+  exits 0
+  [[ $OUT != *s3cret* ]] || fail "$OUT"
+  cli -a s3cret CONFIG SET requirepass '' >/dev/null
+}
+
+@test "the command gets the settings of the connection as they are in use" {
+  RLOCK_TIMEOUT=1s try run -k job --timeout 3s --max-lease 50s --no-command -- env
+  exits 0
+  contains "$OUT" $'RLOCK_TIMEOUT=3s\n'
+  contains "$OUT" $'RLOCK_MAX_LEASE=50s\n'
+  contains "$OUT" $'RLOCK_NO_COMMAND=yes\n'
+  same "$(grep -c '^RLOCK_TIMEOUT=' <<<"$OUT")" 1
+}
+
+@test "relative files are handed on by their absolute names" {
+  mkdir "$T/here" "$T/there"
+  cd "$T/here"
+  cli CONFIG SET requirepass s3cret >/dev/null
+  (umask 77 && echo s3cret >password && echo 'timeout = 3s' >conf)
+  try run -k job --password-file password --config conf -- \
+    sh -c "cd $T/there && rlock run -k other -- env"
+  exits 0
+  contains "$OUT" "RLOCK_PASSWORD_FILE=$T/here/password"
+  contains "$OUT" "RLOCK_CONFIG=$T/here/conf"
+  cli -a s3cret CONFIG SET requirepass '' >/dev/null
+}
+
+@test "a password file that is a pipe is read once, and not handed on" {
+  cli CONFIG SET requirepass s3cret >/dev/null
+  try run -k job --password-file <(echo s3cret) -- env
+  exits 0
+  [[ $OUT != *RLOCK_PASSWORD_FILE* ]]
+  mkfifo "$T/fifo"
+  start writer sh -c "echo s3cret >'$T/fifo'"
+  try acquire job --password-file "$T/fifo"
+  exits 0
+  cli -a s3cret CONFIG SET requirepass '' >/dev/null
+}
+
+@test "ps does not show the password of a URL while the command runs" {
+  cli CONFIG SET requirepass s3cret >/dev/null
+  start holder rlock run -k job --redis "redis://:s3cret@127.0.0.1:$REDIS_PORT" -- sh -c "touch '$T/runs' && exec sleep 600"
+  wait_until "$PATIENCE" test -e "$T/runs"
+  local file
+  for file in /proc/"$PID"/cmdline $(pgrep -P "$PID" | sed 's#.*#/proc/&/cmdline#'); do
+    ! grep -aq s3cret "$file" || fail "$(tr '\0' ' ' <"$file")"
+  done
+  cli -a s3cret CONFIG SET requirepass '' >/dev/null
+}
+
+@test "files that others can read or write, and should not, are told" {
+  openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$T/key" -out "$T/cert" 2>/dev/null
+  chmod 644 "$T/key"
+  try acquire job --redis "rediss://127.0.0.1:$REDIS_PORT" --cert "$T/cert" --tls-key "$T/key" --timeout 1
+  contains "$ERR" "the private key in $T/key can be read by others"
+  echo 'ttl = 20' >"$T/conf"
+  chmod 666 "$T/conf"
+  try acquire job --config "$T/conf"
+  contains "$ERR" "configuration file $T/conf can be written by others"
+}
+
+@test "an encrypted key is refused at once; nobody is asked for its passphrase" {
+  openssl req -x509 -newkey rsa:2048 -passout pass:x -subj /CN=localhost -keyout "$T/key" -out "$T/cert" 2>/dev/null
+  try acquire job --redis "rediss://127.0.0.1:$REDIS_PORT" --cert "$T/cert" --tls-key "$T/key"
+  exits 78
+  contains "$ERR" 'it is encrypted'
+}
+
+# ---- scripts
+
+@test "acquire --output shell leaves a script that evaluates it with the status" {
+  hold job
+  try acquire job -n --output shell
+  exits 75
+  same "$OUT" '(exit 75)'
+  same "$(sh -c 'eval "$(rlock acquire job -qn --output shell)" || exit; echo went on'; echo $?)" 75
+  same "$(sh -c 'eval "$(rlock acquire job -qn -E 3 --output shell)" || exit; echo went on'; echo $?)" 3
+  same "$(RLOCK_REDIS=$NOWHERE sh -c 'eval "$(rlock acquire job --output shell 2>/dev/null)" || exit; echo on'; echo $?)" 69
+  same "$(sh -c 'eval "$(rlock acquire other --output shell)" || exit; echo "$RLOCK_KEY"')" other
+}
+
+@test "a name that begins with a tilde is nobody's home" {
+  same "$(sh -c 'eval "$(rlock acquire "~root" --output shell)" && echo "$RLOCK_KEY"')" '~root'
+}
+
+@test "--token - reads the token from standard input, one line of it" {
+  local token
+  token=$(rlock acquire job)
+  same "$(printf '%s\nrest\n' "$token" | { rlock renew job --token - --ttl 40 && cat; })" rest
+  (($(cli PTTL rlock:job) > 35000))
+  rlock release job --token - <<<"$token"
+  absent rlock:job
+  refuses 64 '--token -' release job --token - <<<nonsense
+}
+
+@test "--no-command tells Redis the program and not its arguments" {
+  start holder rlock run -k job --no-command -- sleep 600 0
+  wait_held job
+  try status job --json
+  query '.[0].holders[0].command == "sleep"'
+  RLOCK_NO_COMMAND=yes start other rlock run -k other -- sleep 600 0
+  wait_held other
+  try status other --json
+  query '.[0].holders[0].command == "sleep"'
+}
+
+@test "every step of --verbose has its time" {
+  try run -k job -v -- true
+  exits 0
+  matches "$ERR" '^rlock: [0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} '
+}
