@@ -14,6 +14,17 @@ namespace {
 
 constexpr int patience_ms = 100;
 
+/// A pipe that has room takes this without a pause.
+constexpr std::size_t longest_line = 4096;
+
+/// The beginning of a text, whole characters.
+std::string cut(std::string text, std::size_t limit) {
+  if (text.size() <= limit)
+    return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
+  return text.substr(0, limit) + "...";
+}
+
 /// A reader that has stopped to read (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
 bool is_writable() {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
@@ -32,7 +43,7 @@ std::string time_of_day() {
 void write_line(std::string_view message, std::string_view text = {}) {
   if (!is_writable())
     return;
-  const std::string line = "rlock: " + printable(message) + "\n" + std::string{text};
+  const std::string line = "rlock: " + cut(printable(message), longest_line - 16) + "\n" + std::string{text};
   // Nobody is left to be told when stderr itself fails.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

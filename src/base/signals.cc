@@ -31,11 +31,20 @@ Signals::Signals(std::initializer_list<int> delivered) {
   }
   sigset_t blocked = wanted;
   ::sigaddset(&blocked, SIGPIPE);
+  ::sigaddset(&blocked, SIGXFSZ);
   ::sigaddset(&blocked, SIGTTOU);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   fd_ = Fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (!fd_)
     throw os_error("signalfd", errno);
+}
+
+void Signals::keep_failed_writes_quiet() {
+  sigset_t of_writes;
+  ::sigemptyset(&of_writes);
+  ::sigaddset(&of_writes, SIGPIPE);
+  ::sigaddset(&of_writes, SIGXFSZ);
+  ::sigprocmask(SIG_BLOCK, &of_writes, nullptr);
 }
 
 std::optional<Signal> Signals::next() {

@@ -20,8 +20,11 @@ struct Signal {
 /// disposition is changed. One that was ignored when rlock started (nohup) stays ignored and is not delivered here.
 class Signals {
  public:
-  /// Blocks `delivered`, and SIGPIPE and SIGTTOU for good. Throws Error{os}.
+  /// Blocks `delivered`, and SIGTTOU and those of failed writes for good. Throws Error{os}.
   explicit Signals(std::initializer_list<int> delivered);
+
+  /// Who writes to a closed pipe, or a file that may not grow, learns that by errno, and no signal ends us.
+  static void keep_failed_writes_quiet();
 
   int fd() const { return fd_.get(); }
   /// The next one, if one is pending.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/escape.h"
+#include "base/signals.h"
 #include "base/word.h"
 #include "cli/commands.h"
 #include "cli/config.h"
@@ -97,8 +98,11 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
   patience.renews = true;
   const std::string held = held_around(settings, urls);
   const lock::Claim claim = choose_claim(settings, describe_run(settings, command), lease.ttl, true);
+  std::vector<std::string> environment = command_environment(settings, urls);
+  if (!held.empty())
+    environment.push_back("RLOCK_HELD=" + held);  // the start order adds ours
   return {.command = {.argv = std::move(command),
-                      .environment = command_environment(settings, urls),
+                      .environment = std::move(environment),
                       .first_signal = settings.first_signal,
                       .kill_after = lease.kill_after,
                       .max_runtime = settings.max_runtime,
@@ -111,8 +115,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
           .max_lease = settings.max_lease,
           .patience = patience,
           .on_lost = settings.on_lost,
-          .conflict = settings.conflict,
-          .held_around = held};
+          .conflict = settings.conflict};
 }
 
 /// As the command did, so that a shell that runs us in a script sees the Ctrl-C and stops too. Returns where that does
@@ -155,6 +158,7 @@ run::Result hold_run_report(const Settings& settings, std::vector<std::string> c
 }  // namespace
 
 int run(const Settings& settings, std::vector<std::string> command) {
+  Signals::keep_failed_writes_quiet();
   const Log log{settings.verbosity};
   const run::Result result = settings.report ? hold_run_report(settings, std::move(command), log)
                                              : hold_and_run(settings, std::move(command), log);

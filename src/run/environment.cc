@@ -21,18 +21,23 @@ std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
   add("RLOCK_TTL_MS", std::to_string(plan.lease.ttl.count()));
   if (plan.claim.capacity.value > 1)
     add("RLOCK_SLOT", std::to_string(grant.slot));
-  const std::string held = fmt::format("{}={}", percent_encode(plan.name.text()), token);
-  add("RLOCK_HELD", plan.held_around.empty() ? held : held + " " + plan.held_around);
+  add("RLOCK_HELD", fmt::format("{}={}", percent_encode(plan.name.text()), token));
   return out;
 }
 
 std::vector<std::string> merge_environment(std::vector<std::string> environment, const std::string& additions) {
   for (std::size_t begin = 0; begin < additions.size();) {
     const std::size_t end = additions.find('\0', begin);
-    const std::string entry = additions.substr(begin, end - begin);
+    std::string entry = additions.substr(begin, end - begin);
     const std::string name = entry.substr(0, entry.find('=') + 1);
-    std::erase_if(environment, [&](const std::string& old) { return old.starts_with(name); });
-    environment.push_back(entry);
+    std::erase_if(environment, [&](const std::string& old) {
+      if (!old.starts_with(name))
+        return false;
+      if (name == "RLOCK_HELD=")
+        entry += " " + old.substr(name.size());
+      return true;
+    });
+    environment.push_back(std::move(entry));
     begin = end + 1;
   }
   return environment;

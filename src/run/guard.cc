@@ -307,7 +307,10 @@ void Guard::kill_round() {
     return;
   }
   if (const auto survivors = sweep_.report())
-    keeper_->send(News{.kind = News::Kind::surviving, .cause = cause_, .survivors = *survivors});
+    keeper_->send(News{.kind = News::Kind::surviving,
+                       .value = leader_status_.value_or(SIGKILL),
+                       .cause = cause_,
+                       .survivors = *survivors});
   timer_.set(next_deadline());
 }
 

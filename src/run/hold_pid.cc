@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/timerfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,14 +24,24 @@ struct Trust {
 };
 static_assert(std::is_trivially_copyable_v<Trust>);
 
+unsigned most_descriptors() {
+  constexpr rlim_t sane = 1U << 20U;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<unsigned>(std::min(limit.rlim_max, sane));
+}
+
 /// Nothing of the caller's may stay open: a pipe that `$(...)` reads, a file that flock(1) locked.
 void close_all_but(int one, int other) {
   const auto [low, high] = std::minmax(one, other);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2; ++fd) ::dup2(null, fd);
   const auto close_between = [](int first, unsigned last) {
-    if (static_cast<unsigned>(first) <= last)
-      ::close_range(static_cast<unsigned>(first), last, 0);
+    if (static_cast<unsigned>(first) > last || ::close_range(static_cast<unsigned>(first), last, 0) == 0)
+      return;
+    // An older kernel, or one that is told to be.
+    for (unsigned fd = static_cast<unsigned>(first); fd <= std::min(last, most_descriptors()); ++fd)
+      ::close(static_cast<int>(fd));
   };
   close_between(3, static_cast<unsigned>(low - 1));
   close_between(low + 1, static_cast<unsigned>(high - 1));
@@ -49,22 +59,12 @@ std::optional<Trust> await_trust(const Fd& line) {
   return trust;
 }
 
-void set_alarm(const Fd& timer, Deadline at) {
-  const auto since_boot = at.time_since_epoch();
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
-  itimerspec when{};
-  when.it_value.tv_sec = static_cast<time_t>(seconds.count());
-  when.it_value.tv_nsec = static_cast<long>((since_boot - seconds).count());
-  ::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &when, nullptr);
-}
-
 }  // namespace
 
 PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
       process_(&process),
       signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT}),
-      alarm_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
       lock_(servers, plan_.name, plan_.max_lease) {
   plan_.owner.pid = ::getpid();
   plan_.claim.owner = plan_.owner.encode();
@@ -76,10 +76,7 @@ PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Ser
   loop_.watch(signals_.fd(), [this] {
     while (signals_.next()) process_->signal(plan_.signal);
   });
-  loop_.watch(alarm_.get(), [this] {
-    std::uint64_t expirations = 0;
-    [[maybe_unused]] const ssize_t count = ::read(alarm_.get(), &expirations, sizeof expirations);
-  });
+  loop_.watch(alarm_.fd(), [this] { alarm_.set(never); });
 }
 
 void PidKeeper::keep(const lock::Granted& grant) {
@@ -100,7 +97,7 @@ void PidKeeper::hold(Renewer& renewer) {
     if (BootClock::now() >= limit)
       return;
     if (BootClock::now() >= renewer.next()) {
-      set_alarm(alarm_, limit);
+      alarm_.set(limit);
       renewer.attempt(limit);
     } else {
       wait_until(std::min(renewer.next(), limit));
@@ -121,7 +118,7 @@ void PidKeeper::stop(const Renewer& renewer) {
 }
 
 void PidKeeper::wait_until(Deadline deadline) {
-  set_alarm(alarm_, deadline);
+  alarm_.set(deadline);
   loop_.wait(deadline);
 }
 

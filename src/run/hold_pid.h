@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "base/boot_timer.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/signals.h"
@@ -45,7 +46,7 @@ class PidKeeper {
   Log log_{Verbosity::quiet};  // to nowhere: stderr is closed
   Loop loop_;
   Signals signals_;
-  Fd alarm_;  // a timer that counts the time suspended: nothing else would wake us right after it
+  BootTimer alarm_;  // a timer that counts the time suspended: nothing else would wake us right after it
   lock::Lock lock_;
   bool ended_ = false;  // the process
 };

@@ -1,21 +1,16 @@
 #include "run/keeper.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "base/error.h"
 #include "lock/retry.h"
 #include "lock/taker.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
-#include "run/sweep.h"
-#include "run/tree.h"
+#include "run/wording.h"
 
 namespace rlock::run {
 namespace {
@@ -29,12 +24,11 @@ Milliseconds since(BootClock::time_point start) {
 Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
       log_(&log),
+      complaints_(log),
       signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP}),
-      guard_(fork_guard(plan_.command)),
+      command_(loop_, log, plan_, complaints_),
       lock_(servers, plan_.name, plan_.max_lease) {
-  adopt_orphans();
   loop_.watch(signals_.fd(), [this] { on_signal(); });
-  loop_.watch(guard_.line.fd(), [this] { on_news(); });
 }
 
 Result Keeper::run() {
@@ -44,21 +38,20 @@ Result Keeper::run() {
   } catch (const Error& error) {
     if (!interrupted_)
       throw;
-    complain(error.what());
+    complaints_.add(error.what());
+    result_.message = complaints_.last();
     return result_;
   }
   start_command();
   hold();
-  ending_.had_terminal = terminal_.is_lent();
-  terminal_.take_back();
   settle();
   give_way();
-  guard_.line.close();
+  command_.dismiss();
   release();
-  while (::waitpid(guard_.pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  if (result_.verdict.die_of != 0 && !ending_.typed)
+  command_.reap_guard();
+  if (result_.verdict.die_of != 0 && !command_.ending().typed)
     Terminal::interrupt_ourselves(result_.verdict.die_of);
+  result_.message = complaints_.last();
   return result_;
 }
 
@@ -81,32 +74,53 @@ bool Keeper::take_lock() {
 }
 
 void Keeper::start_command() {
-  phase_ = Phase::running;
-  Order start{.kind = Order::Kind::start, .foreground = Terminal::is_ours()};
+  phase_ = Phase::holding;
+  Order lease;
   if (stops_when_lost()) {
-    start.term_at = renewer_->lease().term_at();
-    start.kill_at = renewer_->lease().kill_at();
+    lease.term_at = renewer_->lease().term_at();
+    lease.kill_at = renewer_->lease().kill_at();
   }
-  guard_.line.send(start, lock_variables(plan_, *result_.grant));
+  command_.start(lease, lock_variables(plan_, *result_.grant));
 }
 
 void Keeper::hold() {
-  while (phase_ == Phase::running) {
-    if (stopped_by_ != 0) {
-      suspend();
-    } else if (continued_) {
-      resume();
-    } else if (BootClock::now() >= overdue()) {
-      take_over();
-    } else if (BootClock::now() < next_renewal()) {
-      loop_.wait(std::min(next_renewal(), overdue()));
-    } else {
-      renew();
+  while (!command_.is_over()) {
+    switch (command_.jobs().next()) {
+      case JobControl::Task::none:
+        hold_on();
+        break;
+      case JobControl::Task::suspend:
+        suspend();
+        break;
+      case JobControl::Task::resume:
+        command_.jobs().resume();
+        break;
     }
+  }
+  phase_ = Phase::releasing;
+}
+
+/// Does what is due, or waits until something is.
+void Keeper::hold_on() {
+  const auto now = BootClock::now();
+  const Deadline command_due = command_.next(overdue());
+  if (now >= command_due) {
+    command_.look(overdue());
+  } else if (command_.left() && (!has_told_ || now >= tell_at_)) {
+    look_at_survivors();
+  } else if (now < next_renewal()) {
+    loop_.wait(std::min({next_renewal(), command_due, tell_at_}));
+  } else {
+    renew();
   }
 }
 
-Deadline Keeper::give_up() const { return stops_when_lost() ? renewer_->lease().term_at() : never; }
+/// Whom KILL does not end no deadline stops either: for their sake the lease is used to its end.
+Deadline Keeper::give_up() const {
+  if (command_.left())
+    return renewer_->lease().end();
+  return stops_when_lost() ? renewer_->lease().term_at() : never;
+}
 
 /// Never, once it is too late: the guard has begun to stop the command.
 Deadline Keeper::next_renewal() const { return BootClock::now() < give_up() ? renewer_->next() : never; }
@@ -117,69 +131,74 @@ Deadline Keeper::overdue() const {
   return is_due ? renewer_->lease().kill_at() + plan_.lease.margin / 4 : never;
 }
 
-/// The guard has not done its work: it is stopped, perhaps. Its death kills the command, and leaves us the rest.
-void Keeper::take_over() {
-  ending_.lost = true;
-  ::kill(guard_.pid, SIGKILL);
-  loop_.wait(never);  // for its end of file, or the news that it had sent before
-}
-
 void Keeper::renew() {
   const bool extended = renewer_->attempt(give_up());
   if (renewer_->state() == Renewer::State::lost)
-    lose();
+    lose(Outcome::lost);
   if (!stops_when_lost())
     return;
   Order lease{.kind = Order::Kind::lease};
   if (extended) {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
-    guard_.line.send(lease);
+    command_.extend(lease);
   } else if (renewer_->state() == Renewer::State::released) {
-    guard_.line.send(lease);  // no deadline any more
+    command_.extend(lease);  // no deadline any more
   }
 }
 
-void Keeper::lose() {
-  ending_.lost = true;
-  if (stops_when_lost()) {
-    const Deadline kill_at = BootClock::now() + plan_.lease.kill_after;
-    guard_.line.send({.kind = Order::Kind::stop, .kill_at = std::min(kill_at, renewer_->lease().kill_at())});
-  }
-  complain(fmt::format("lost {}: it was released by force, deleted or taken over{}",
-                       plan_.name.text(),
-                       stops_when_lost() ? "; stopping the command" : "; the command goes on"));
+void Keeper::lose(Outcome how) {
+  loss_ = how;
+  if (stops_when_lost())
+    command_.stop(std::min(BootClock::now() + plan_.lease.kill_after, renewer_->lease().kill_at()));
+  complaints_.add(fmt::format("lost {}: it was released by force, deleted or taken over{}",
+                              plan_.name.text(),
+                              stops_when_lost() ? "; stopping the command" : "; the command goes on"));
 }
 
-/// The command was stopped. If that was job control's doing, the shell wants its prompt: we stop too, and nobody renews
-/// until we are continued; the guard watches the deadline meanwhile.
+/// If job control stopped the command, the shell wants its prompt: we stop too, and nobody renews until we are
+/// continued; the guard watches the deadline meanwhile.
 void Keeper::suspend() {
-  const int number = std::exchange(stopped_by_, 0);
-  const bool job_control = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
-  if (!job_control && !terminal_.is_lent())
-    return;
   const auto left = std::chrono::duration_cast<Milliseconds>(renewer_->lease().term_at() - BootClock::now());
   log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                            plan_.name.text(),
                            format_duration(left)));
-  terminal_.take_back();
-  if (!Terminal::stop_ourselves())  // then the command could not have been without us: what the kernel does about that
-    guard_.line.send({.kind = Order::Kind::signal, .signal = SIGHUP});
+  command_.jobs().suspend();
   if (BootClock::now() < give_up())
     renew();  // before the command goes on
-  resume();
+  command_.jobs().resume();
 }
 
-void Keeper::resume() {
-  continued_ = false;
-  guard_.line.send({.kind = Order::Kind::resume, .foreground = Terminal::is_ours()});
+/// They work under our lock: it is held until they have ended, or as long as it can be.
+void Keeper::look_at_survivors() {
+  constexpr std::chrono::minutes often{1};
+  const Deadline end = renewer_->lease().end();
+  if (renewer_->state() != Renewer::State::held || BootClock::now() >= end) {
+    leave_survivors("it cannot be renewed");
+    return;
+  }
+  const auto now = BootClock::now();
+  if (!has_told_ || now >= tell_at_)
+    complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until they have ended",
+                                describe(*command_.left()),
+                                plan_.name.text()));
+  has_told_ = true;
+  tell_at_ = now + often;
+}
+
+void Keeper::leave_survivors(const std::string& why) {
+  complaints_.add(fmt::format("{}: {} of the command could not be killed; {} is left to its lease",
+                              why,
+                              describe(*command_.left()),
+                              plan_.name.text()));
+  command_.abandon();
 }
 
 void Keeper::on_signal() {
   while (const auto signal = signals_.next()) {
     if (phase_ == Phase::taking)
       end_by(*signal);
-    if (phase_ == Phase::running)
+    if (phase_ == Phase::holding)
       pass_on(*signal);
   }
 }
@@ -201,130 +220,34 @@ void Keeper::end_by(Signal signal) {
 
 void Keeper::pass_on(Signal signal) {
   const int number = signal.number;
-  if (number == SIGHUP && terminal_.hung_up())
+  if (number == SIGHUP && command_.jobs().hung_up())
     return;  // the kernel has told the command itself
   if (number == SIGCONT) {
-    continued_ = true;
-    return;
+    command_.jobs().we_were_continued();
+  } else if (command_.left() && (number == SIGTERM || number == SIGINT)) {
+    leave_survivors(signal_name(number));
+  } else {
+    command_.pass_on(signal);
   }
-  const auto now = BootClock::now();
-  const bool stop = number == SIGTERM || number == SIGINT;
-  if (stop && first_stop_signal_ && now >= *first_stop_signal_ + plan_.lease.kill_after) {
-    guard_.line.send({.kind = Order::Kind::kill});
-    complain(fmt::format("{} again: killing the command", signal_name(number)));
-    return;
-  }
-  if (stop && !first_stop_signal_)
-    first_stop_signal_ = now;
-  ending_.typed = ending_.typed || signal.typed;
-  guard_.line.send({.kind = Order::Kind::signal, .signal = number});
-}
-
-void Keeper::on_news() {
-  News news;
-  while (phase_ != Phase::releasing) {
-    switch (guard_.line.receive(news)) {
-      case Line::Status::message:
-        on_news(news);
-        break;
-      case Line::Status::nothing:
-        return;
-      case Line::Status::closed:
-        on_guard_gone();
-        return;
-    }
-  }
-}
-
-void Keeper::on_news(const News& news) {
-  switch (news.kind) {
-    case News::Kind::lent:
-      terminal_.lend_to(news.value);
-      break;
-    case News::Kind::stopping:
-      on_stopping(news.cause);
-      break;
-    case News::Kind::stopped:
-      stopped_by_ = news.value;
-      break;
-    case News::Kind::lingering:
-    case News::Kind::killing:
-    case News::Kind::surviving:
-      break;
-    case News::Kind::blind:
-    case News::Kind::failed:
-      if (phase_ == Phase::taking)
-        throw Error{ExitCode::os, describe_failure(news)};
-      [[fallthrough]];
-    case News::Kind::not_started:
-    case News::Kind::too_late:
-    case News::Kind::ended:
-      if (!told_why_)  // KILL came first
-        on_stopping(news.cause);
-      ending_.news = news;
-      survivors_ = news.survivors.count;
-      phase_ = Phase::releasing;
-      loop_.unwatch(guard_.line.fd());
-      break;
-  }
-}
-
-void Keeper::on_stopping(Cause cause) {
-  told_why_ = true;
-  if (cause == Cause::lease) {
-    complain(fmt::format("lost {}: it could not be renewed in time; stopping the command", plan_.name.text()));
-  } else if (cause == Cause::runtime) {
-    complain(
-        fmt::format("--max-runtime {} is over; stopping the command", format_duration(*plan_.command.max_runtime)));
-  }
-}
-
-/// Nobody watches the command any more. The kernel has sent it KILL; what it had started is ours now.
-void Keeper::on_guard_gone() {
-  loop_.unwatch(guard_.line.fd());
-  if (phase_ == Phase::taking)
-    throw Error{ExitCode::internal, "the guard process was killed"};
-  phase_ = Phase::releasing;
-  std::optional<int> unused;
-  Tree tree;
-  Sweep sweep{tree};
-  while (!sweep.go_on(-1, unused) && sweep.lasts() < std::chrono::seconds{10}) ::poll(nullptr, 0, 2);
-  survivors_ = sweep.survivors().count;
-  complain(ending_.lost
-               ? fmt::format("lost {}; the guard process did not stop the command, so it was killed", plan_.name.text())
-               : "the guard process was killed; the command was stopped");
 }
 
 void Keeper::settle() {
-  ending_.stop_when_lost = stops_when_lost();
-  ending_.interrupted = first_stop_signal_.has_value();
-  result_.verdict = judge(ending_);
+  Ending ending = command_.ending();
+  ending.stop_when_lost = stops_when_lost();
+  ending.had_terminal = command_.jobs().has_lent_terminal();
+  if (loss_)
+    ending.loss = loss_;
+  command_.jobs().take_back_terminal();
+  result_.verdict = judge(ending);
   result_.held = since(result_.grant->sent);
   result_.renewals = renewer_->renewals();
-  if (ending_.news && ending_.news->kind != News::Kind::ended)
-    complain(describe_failure(*ending_.news));
-}
-
-std::string Keeper::describe_failure(const News& news) const {
-  const char* reason = ::strerror(news.value);
-  if (news.kind == News::Kind::blind)
-    return "/proc is not that of this PID namespace, so that what the command starts could not be found and killed: "
-           "mount it (mount -t proc proc /proc)";
-  if (news.kind == News::Kind::failed)
-    return fmt::format("cannot make a process for the command: {}", reason);
-  if (news.kind == News::Kind::too_late)
-    return fmt::format("lost {} before its command was started", plan_.name.text());
-  return fmt::format("cannot run {}: {}", plan_.command.argv.front(), reason);
+  if (ending.news && ending.news->kind != News::Kind::ended)
+    complaints_.add(describe_failure(*ending.news, plan_));
 }
 
 void Keeper::release() {
-  if (renewer_->state() != Renewer::State::held)
+  if (renewer_->state() != Renewer::State::held || command_.left())
     return;
-  if (survivors_ > 0) {
-    complain(fmt::format(
-        "{} processes of the command could not be killed; {} is left to its lease", survivors_, plan_.name.text()));
-    return;
-  }
   const Milliseconds timeout = plan_.patience.timeout;
   try {
     const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
@@ -335,15 +258,10 @@ void Keeper::release() {
     if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))
       return;
     result_.verdict.outcome = Outcome::lost;
-    complain(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));
+    complaints_.add(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));
   } catch (const Error& error) {
-    complain(fmt::format("could not release {}, its lease will run out: {}", plan_.name.text(), error.what()));
+    complaints_.add(fmt::format("could not release {}, its lease will run out: {}", plan_.name.text(), error.what()));
   }
-}
-
-void Keeper::complain(std::string message) {
-  log_->error(message);
-  result_.message = std::move(message);
 }
 
 }  // namespace rlock::run

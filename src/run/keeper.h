@@ -2,17 +2,15 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/signals.h"
 #include "lock/lock.h"
-#include "run/guard_process.h"
-#include "run/messages.h"
+#include "run/complaints.h"
 #include "run/plan.h"
 #include "run/renewer.h"
-#include "run/terminal.h"
+#include "run/supervision.h"
 #include "run/verdict.h"
 
 namespace rlock::run {
@@ -27,9 +25,13 @@ struct Result {
   std::string message;  // the one that matters most
 };
 
-/// Takes the lock, has the guard run the command, renews the lease while it runs and releases it afterwards. It never
-/// touches the command itself: whatever is to happen to it is an order to the guard, which acts without us when the
-/// deadline that we last gave it has passed.
+/// Takes the lock, has the command run under supervision, renews the lease meanwhile and releases the lock afterwards.
+/// It never touches the command itself: whatever is to happen to it is an order to the guard, which acts without us
+/// when the deadline that we last gave it has passed.
+///
+///     taking --granted--> holding --the command is over--> releasing
+///        |                   `--KILL does not end all, and we are told to stop, or the lease is over--> (left to it)
+///        `--refused, or a signal--> a Result without a grant, or an Error
 class Keeper {
  public:
   /// The servers are not connected to yet: the guard is forked first. They and the log stay the caller's.
@@ -41,7 +43,7 @@ class Keeper {
  private:
   enum class Phase {
     taking,     // a signal ends us
-    running,    // a signal is the command's
+    holding,    // a signal is the command's
     releasing,  // the command has ended
   };
 
@@ -49,47 +51,40 @@ class Keeper {
   void start_command();
 
   void hold();
+  void hold_on();
   Deadline give_up() const;
   Deadline next_renewal() const;
   Deadline overdue() const;
-  void take_over();
   void renew();
-  void lose();
+  void lose(Outcome how);
   void suspend();
-  void resume();
+
+  void look_at_survivors();
+  void leave_survivors(const std::string& why);
 
   void on_signal();
   void end_by(Signal signal);
   void pass_on(Signal signal);
-  void on_news();
-  void on_news(const News& news);
-  void on_stopping(Cause cause);
-  void on_guard_gone();
 
   void settle();
-  std::string describe_failure(const News& news) const;
   void release();
-  void complain(std::string message);
 
   bool stops_when_lost() const { return plan_.on_lost == OnLost::kill; }
 
   Plan plan_;
   const Log* log_;
   Loop loop_;
+  Complaints complaints_;
   Signals signals_;
-  GuardProcess guard_;
-  Terminal terminal_;
+  Supervision command_;
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
   std::optional<Renewer> renewer_;  // while we hold
-  Ending ending_;
-  bool told_why_ = false;     // the command is stopped
-  int survivors_ = 0;         // processes of the command that could not be killed
-  int stopped_by_ = 0;        // the signal that stopped the command, until it is dealt with
-  bool continued_ = false;    // we were, and have not dealt with it
-  bool interrupted_ = false;  // while taking the lock
-  std::optional<BootClock::time_point> first_stop_signal_;
+  std::optional<Outcome> loss_;     // how the lock was lost
+  Deadline tell_at_ = never;        // of survivors, again
+  bool has_told_ = false;           // of them
+  bool interrupted_ = false;        // while taking the lock
 };
 
 }  // namespace rlock::run

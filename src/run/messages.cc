@@ -13,19 +13,23 @@
 namespace rlock::run {
 namespace {
 
+/// A start order with a lock's name of 512 bytes, plain and encoded, is below half of this.
+constexpr std::size_t longest_message = 8192;
+
 void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {
   while (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) < 0 && errno == EINTR) {
   }
 }
 
-/// Bytes of one message, of which the rest is lost if it is longer; 0 at the end of file, -1 when there is none yet.
+/// Bytes of one message; 0 at the end of file, and for a message longer than any that we send; -1 when there is none
+/// yet.
 ssize_t receive_bytes(int fd, std::span<char> into) {
   ssize_t count = 0;
   do {
-    count = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
+    count = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT | MSG_TRUNC);
     // The other side has left without reading all: told before what it has said last, which is still to come.
   } while (count < 0 && errno == ECONNRESET);
-  if (count < 0 && errno != EAGAIN && errno != EINTR)
+  if ((count < 0 && errno != EAGAIN && errno != EINTR) || count > static_cast<ssize_t>(into.size()))
     return 0;
   return count;
 }
@@ -55,7 +59,7 @@ void Line::send(const News& news) const { send_bytes(fd(), {reinterpret_cast<con
 void Line::insist(const News& news) const { send_bytes(fd(), {reinterpret_cast<const char*>(&news), sizeof news}, 0); }
 
 Line::Status Line::receive(Order& order, std::string& environment) const {
-  std::array<char, 65536> buffer;
+  std::array<char, longest_message> buffer;
   const ssize_t count = receive_bytes(fd(), buffer);
   const Status status = status_of(count, sizeof order);
   if (status != Status::message)

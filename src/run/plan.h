@@ -25,7 +25,6 @@ struct Plan {
   lock::Patience patience;
   OnLost on_lost = OnLost::kill;
   ExitCode conflict = ExitCode::conflict;
-  std::string held_around;  // RLOCK_HELD of the enclosing runs, where they lock on the same server
 };
 
 }  // namespace rlock::run

@@ -6,21 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
 
 #include "base/json.h"
+#include "base/number.h"
 
 namespace rlock::run {
 namespace {
-
-struct FreeMemory {
-  void operator()(char* memory) const { std::free(memory); }
-};
 
 WallTime wall_now() { return std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now()); }
 
@@ -28,10 +24,18 @@ std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::completed:
       return "completed";
+    case Outcome::done:
+      return "done";
     case Outcome::conflict:
       return "conflict";
+    case Outcome::superseded:
+      return "superseded";
     case Outcome::lost:
       return "lost";
+    case Outcome::evicted:
+      return "evicted";
+    case Outcome::replaced:
+      return "replaced";
     case Outcome::timeout:
       return "timeout";
     case Outcome::error:
@@ -68,9 +72,50 @@ std::string format(const Result& result, const ReportOptions& options, Milliseco
          "\n";
 }
 
-std::string follow_links(const std::string& file) {
-  const std::unique_ptr<char, FreeMemory> real{::realpath(file.c_str(), nullptr)};
-  return real ? std::string{real.get()} : file;
+/// A file that is one of our descriptors by another name: 1 for /dev/stdout.
+std::optional<int> descriptor_of(std::string_view file) {
+  if (file == "/dev/stdout")
+    return STDOUT_FILENO;
+  if (file == "/dev/stderr")
+    return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (file.starts_with(folder))
+      return parse_number<int>(file.substr(folder.size()), 0);
+  }
+  return std::nullopt;
+}
+
+std::string folder_of(const std::string& file) {
+  const auto slash = file.rfind('/');
+  return slash == std::string::npos ? "" : file.substr(0, slash + 1);
+}
+
+/// In a directory where everybody may write, such as /tmp, a link of somebody else's may lead anywhere: not followed,
+/// as fs.protected_symlinks has it.
+bool is_planted(const struct stat& link, const std::string& folder) {
+  struct stat around {};
+  if (link.st_uid == ::geteuid() || ::stat(folder.empty() ? "." : folder.c_str(), &around) < 0)
+    return false;
+  return (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0 && link.st_uid != around.st_uid;
+}
+
+/// Where the report goes: symbolic links stay, what they lead to is replaced. Empty, and errno, where none is followed.
+std::string follow_links(std::string file) {
+  constexpr int most_links = 40;  // as the kernel follows
+  for (int links = 0; links < most_links; ++links) {
+    struct stat link {};
+    if (descriptor_of(file) || ::lstat(file.c_str(), &link) < 0 || !S_ISLNK(link.st_mode))
+      return file;
+    std::array<char, PATH_MAX> target;
+    const ssize_t length = ::readlink(file.c_str(), target.data(), target.size());
+    errno = EACCES;
+    if (length <= 0 || is_planted(link, folder_of(file)))
+      return "";
+    const std::string next{target.data(), static_cast<std::size_t>(length)};
+    file = next.front() == '/' ? next : folder_of(file) + next;
+  }
+  errno = ELOOP;
+  return "";
 }
 
 Fd create(const std::string& file) { return Fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)}; }
@@ -92,21 +137,26 @@ Report::Report(ReportOptions options, const Log& log)
   const auto refuse = [this] {
     throw Error{ExitCode::config, fmt::format("--report {}: {}", options_.file, ::strerror(errno))};
   };
-  errno = ENOENT;
+  if (options_.file.empty())
+    errno = ENOENT;
   if (file_.empty())
     refuse();
   struct stat info {};
-  if (::stat(file_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+  if (const auto descriptor = descriptor_of(file_)) {
+    // What it leads to is shared with others, who write behind what is there.
+    device_ = Fd{::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0)};
+  } else if (::stat(file_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     // Not waiting for somebody to read a pipe: nobody may come.
     device_ = Fd{::open(file_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)};
-    if (!device_)
+  } else {
+    const std::string trial = temporary();
+    if (!create(trial))
       refuse();
+    ::unlink(trial.c_str());
     return;
   }
-  const std::string trial = temporary();
-  if (!create(trial))
+  if (!device_)
     refuse();
-  ::unlink(trial.c_str());
 }
 
 /// Beside the file, since only there can it be renamed. Nobody else has this name: not in another container either.
@@ -133,12 +183,23 @@ void Report::write(const Error& error) const {
   write(result);
 }
 
+/// Of the file that is replaced, if there is one. Only root can give a file away.
+void Report::keep_owner_and_mode(const Fd& fd) const {
+  constexpr mode_t permissions = 0777;
+  struct stat old {};
+  if (::stat(file_.c_str(), &old) < 0)
+    return;
+  [[maybe_unused]] const int unchanged = ::fchown(fd.get(), old.st_uid, old.st_gid);
+  ::fchmod(fd.get(), old.st_mode & permissions);
+}
+
 void Report::replace_file(const std::string& text) const {
   const std::string name = temporary();
   try {
     const Fd fd = create(name);
     if (!fd)
       throw os_error(name, errno);
+    keep_owner_and_mode(fd);
     write_all(fd, text);
     if (::rename(name.c_str(), file_.c_str()) < 0)
       throw os_error("rename", errno);

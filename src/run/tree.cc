@@ -77,7 +77,8 @@ void Tree::kill() noexcept {
     for (const Member& member : members_) signal(member, SIGKILL);
     forget();
   } catch (const std::bad_alloc&) {
-    kill_children();
+    if (spared_.empty())
+      kill_children();
   }
 }
 
@@ -87,7 +88,7 @@ Survivors Tree::survivors(bool any_left) {
   Survivors survivors;
   look();
   for (const Member& member : members_) {
-    if (processes_.is_dead(member.pid))
+    if (member.pid == uncounted_ || processes_.is_dead(member.pid))
       continue;
     const auto place = static_cast<std::size_t>(survivors.count++);
     if (place < survivors.some.size())

@@ -43,6 +43,9 @@ class Tree {
   /// Children that are older than this one, which is not reaped yet, and all of theirs are not of the tree.
   void spare_elders_of(pid_t child);
 
+  /// It is killed too, but nobody waits for it.
+  void do_not_count(pid_t child) { uncounted_ = child; }
+
   /// Who there is. Called for the pages that it brings in, which a later call would have to wait for.
   void look();
 
@@ -75,6 +78,7 @@ class Tree {
 
   ProcessTable processes_;
   std::vector<pid_t> spared_;
+  pid_t uncounted_ = -1;
   std::vector<Member> members_;
   std::unordered_set<pid_t> known_;  // their numbers
 };

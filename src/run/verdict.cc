@@ -26,8 +26,8 @@ Verdict judge_ended(const Ending& ending, int wait_status) {
     verdict.command_signal = WTERMSIG(wait_status);
   verdict.command_status = verdict.command_signal ? 128 + *verdict.command_signal : WEXITSTATUS(wait_status);
   verdict.exit_status = *verdict.command_status;
-  if (ending.lost || ending.news->cause == Cause::lease) {
-    verdict.outcome = Outcome::lost;
+  if (ending.loss || ending.news->cause == Cause::lease) {
+    verdict.outcome = ending.loss.value_or(Outcome::lost);
     if (ending.stop_when_lost)
       verdict.exit_status = static_cast<int>(ExitCode::lost);
   } else if (ending.news->cause == Cause::runtime) {
@@ -45,9 +45,9 @@ Verdict judge_ended(const Ending& ending, int wait_status) {
 }  // namespace
 
 Verdict judge(const Ending& ending) {
-  constexpr Verdict lost{.outcome = Outcome::lost, .exit_status = static_cast<int>(ExitCode::lost)};
+  const Verdict lost{.outcome = ending.loss.value_or(Outcome::lost), .exit_status = static_cast<int>(ExitCode::lost)};
   if (!ending.news)
-    return ending.lost ? lost : Verdict{};
+    return ending.loss ? lost : Verdict{};
   switch (ending.news->kind) {
     case News::Kind::too_late:
       return lost;

@@ -7,12 +7,23 @@
 
 namespace rlock::run {
 
-enum class Outcome { completed, conflict, lost, timeout, error, interrupted };
+enum class Outcome {
+  completed,
+  done,  // --once: somebody had done it
+  conflict,
+  superseded,  // --latest: a newer one has the place
+  lost,
+  evicted,   // released by force
+  replaced,  // --replace
+  timeout,
+  error,
+  interrupted,
+};
 
 /// How a run ended that had started: the facts.
 struct Ending {
-  std::optional<News> news;  // not_started, failed or ended; nothing when the guard was killed
-  bool lost = false;         // the lock was not ours any more while the command ran
+  std::optional<News> news;     // not_started, failed or ended; nothing when the guard was killed
+  std::optional<Outcome> loss;  // lost, evicted or replaced, while the command ran
   bool stop_when_lost = true;
   bool interrupted = false;   // rlock was told to stop, and passed it on
   bool typed = false;         // a signal that rlock got from the terminal itself, and passed on

@@ -181,3 +181,28 @@ run_reported() {
   query --arg key "$key" '.key == $key'
   [[ $(<"$T/report.json") != *[$'\t\e']* ]] || fail "$(<"$T/report.json")"
 }
+
+@test "/dev/stdout is what the caller's standard output is: a file that it leads to is not replaced" {
+  rlock run --key job --report /dev/stdout -- echo first >"$T/out"
+  same "$(head -n 1 "$T/out")" first
+  same "$(sed -n 2p "$T/out" | jq -r .outcome)" completed
+}
+
+@test "a report keeps the mode of the file that it replaces" {
+  : >"$T/report"
+  chmod 640 "$T/report"
+  try run --key job --report "$T/report" -- true
+  exits 0
+  same "$(stat -c %a "$T/report")" 640
+}
+
+@test "a link that somebody else has laid out where everybody may write is not followed" {
+  ((EUID == 0)) || skip "needs two users"
+  mkdir -m 1777 "$T/open"
+  echo precious >"$T/precious"
+  ln -s "$T/precious" "$T/open/report"
+  chown -h 12345 "$T/open/report"
+  try run --key job --report "$T/open/report" -- true
+  exits 78
+  same "$(<"$T/precious")" precious
+}

@@ -181,3 +181,15 @@ END_OF_SCRIPT
   user bash "$T/script" @ 'type words' 'expect got-words'
   exits 0
 }
+
+@test "a command whose input or output is a pipe or a file reads from /dev/tty: it gets the terminal then" {
+  local line n=0
+  for line in 'echo y | rlock run --key job -- sh -c "$ASK"' 'rlock run --key job -- sh -c "$ASK" </dev/null' \
+    'rlock run --key job -- sh -c "$ASK" | cat' 'x=$(rlock run --key job -- sh -c "$ASK"); echo $x'; do
+    export ASK='read b </dev/tty; echo got-$b'
+    user "${SHELL_THERE[@]}" @ 'expect prompt>' "type $line" \
+      "until $REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job | grep -q 1" 'type words' 'expect got-words' \
+      'expect prompt>' "type exit $((++n))"
+    exits "$n"
+  done
+}

@@ -40,7 +40,7 @@ keeper_killed() {
 }
 
 @test "keeper killed while the command is being stopped: nothing survives" {
-  run_witness --max-runtime 4 --kill-after 5 -- "${ALL[@]}"
+  run_witness --max-runtime 8 --kill-after 5 -- "${ALL[@]}"
   wait_for_text 'stopping the command' "$T/job.err"
   kill -KILL "$PID"
   wait_until 2 no_witnesses
@@ -385,7 +385,7 @@ worker_was_waited_for() { # STATUS
   touch "$T/end"
   finish "$PID"
   exits 6
-  same "$(<"$T/job.err")" ''
+  same "$(<"$T/job.err")" 'rlock: job: the command has ended; waiting for what it left running'
   absent rlock:job
 }
 

@@ -54,7 +54,7 @@ void test_verdicts() {
   test_codes();
   test_signals();
   Ending warned = ended(exited(3));
-  warned.lost = true;
+  warned.loss = Outcome::lost;
   warned.stop_when_lost = false;
   expect(judge(warned).outcome == Outcome::lost && judge(warned).exit_status == 3, "--on-lost warn keeps the status");
   Ending failed;

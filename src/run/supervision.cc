@@ -1,0 +1,226 @@
+#include "run/supervision.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+#include "run/tree.h"
+#include "run/wording.h"
+
+namespace rlock::run {
+namespace {
+
+/// What the guard needs for an answer on a machine that has much else to do.
+constexpr std::chrono::seconds usual_answer{1};
+
+}  // namespace
+
+Supervision::Supervision(Loop& loop, const Log& log, const Plan& plan, Complaints& complaints)
+    : loop_(&loop),
+      log_(&log),
+      plan_(&plan),
+      complaints_(&complaints),
+      guard_(fork_guard(plan.command)),
+      jobs_(guard_.line) {
+  adopt_orphans();
+  loop_->watch(guard_.line.fd(), [this] { on_news(); });
+}
+
+void Supervision::start(Order order, const std::string& environment) {
+  state_ = State::guarded;
+  order.kind = Order::Kind::start;
+  order.foreground = Terminal::is_ours();
+  if (plan_->command.max_runtime)
+    expect_within(*plan_->command.max_runtime + usual_answer);
+  guard_.line.send(order, environment);
+}
+
+void Supervision::stop(Deadline kill_at) {
+  guard_.line.send({.kind = Order::Kind::stop, .kill_at = kill_at});
+  answer_due_ = std::min(answer_due_, kill_at + plan_->lease.margin / 4);
+}
+
+void Supervision::pass_on(Signal signal) {
+  const int number = signal.number;
+  const auto now = BootClock::now();
+  const bool stop = number == SIGTERM || number == SIGINT;
+  if (stop && first_stop_signal_ && now >= *first_stop_signal_ + plan_->lease.kill_after) {
+    guard_.line.send({.kind = Order::Kind::kill});
+    expect_within(usual_answer);
+    complaints_->add(fmt::format("{} again: killing the command", signal_name(number)));
+    return;
+  }
+  if (stop && !first_stop_signal_)
+    first_stop_signal_ = now;
+  ending_.interrupted = first_stop_signal_.has_value();
+  ending_.typed = ending_.typed || signal.typed;
+  guard_.line.send({.kind = Order::Kind::signal, .signal = number});
+}
+
+/// With whom KILL does not end the guard can do nothing.
+Deadline Supervision::due(Deadline overdue) const { return left_ ? never : std::min(answer_due_, overdue); }
+
+Deadline Supervision::next(Deadline overdue) const {
+  if (state_ == State::killing)
+    return take_over_->next();
+  return state_ == State::guarded ? due(overdue) : never;
+}
+
+void Supervision::look(Deadline overdue) {
+  const auto now = BootClock::now();
+  if (state_ == State::killing && now >= take_over_->next()) {
+    kill_round();
+  } else if (state_ == State::guarded && now >= due(overdue)) {
+    on_news();  // perhaps it was we who were late
+    if (state_ == State::guarded && now >= due(overdue))
+      take_over(now >= overdue);
+  }
+}
+
+void Supervision::on_news() {
+  News news;
+  while (state_ == State::waiting || state_ == State::guarded) {
+    switch (guard_.line.receive(news)) {
+      case Line::Status::message:
+        on_news(news);
+        break;
+      case Line::Status::nothing:
+        return;
+      case Line::Status::closed:
+        on_guard_gone();
+        return;
+    }
+  }
+}
+
+void Supervision::on_news(const News& news) {
+  switch (news.kind) {
+    case News::Kind::lent:
+      jobs_.command_got_terminal(news.value);
+      break;
+    case News::Kind::stopped:
+      jobs_.command_stopped(news.value);
+      break;
+    case News::Kind::lingering:
+      on_lingering();
+      break;
+    case News::Kind::stopping:
+      on_stopping(news.cause);
+      break;
+    case News::Kind::killing:
+      on_killing(news.cause);
+      break;
+    case News::Kind::surviving:
+      left_ = news.survivors;
+      ending_.news = news;  // until there is better: perhaps they are never waited for
+      ending_.news->kind = News::Kind::ended;
+      break;
+    case News::Kind::blind:
+    case News::Kind::failed:
+    case News::Kind::not_started:
+    case News::Kind::too_late:
+    case News::Kind::ended:
+      on_end(news);
+      break;
+  }
+}
+
+/// --at-end wait: a Ctrl-C is for us now.
+void Supervision::on_lingering() {
+  jobs_.take_back_terminal();
+  log_->notice(fmt::format("{}: the command has ended; waiting for what it left running", plan_->name.text()));
+}
+
+void Supervision::on_stopping(Cause cause) {
+  told_why_ = true;
+  expect_within(plan_->lease.kill_after + usual_answer);
+  const std::string& name = plan_->name.text();
+  if (cause == Cause::lease) {
+    complaints_->add(fmt::format("lost {}: it could not be renewed in time; stopping the command", name));
+  } else if (cause == Cause::runtime) {
+    complaints_->add(
+        fmt::format("--max-runtime {} is over; stopping the command", format_duration(*plan_->command.max_runtime)));
+  } else if (cause == Cause::signalled || cause == Cause::at_end) {
+    log_->step(fmt::format("{}: the command has ended; stopping what it left running", name));
+  }
+}
+
+void Supervision::on_killing(Cause cause) {
+  expect_within(Sweep::usual + usual_answer);
+  if (cause == Cause::signalled || cause == Cause::at_end)
+    complaints_->add(fmt::format("{}: what the command left running did not end within {}; killing it",
+                                 plan_->name.text(),
+                                 format_duration(plan_->lease.kill_after)));
+}
+
+void Supervision::on_end(const News& news) {
+  if (state_ == State::waiting)
+    throw Error{ExitCode::os, describe_failure(news, *plan_)};
+  if (!told_why_)  // KILL came first
+    on_stopping(news.cause);
+  ending_.news = news;
+  left_.reset();
+  if (news.survivors.count > 0)
+    left_ = news.survivors;
+  state_ = State::over;
+  loop_->unwatch(guard_.line.fd());
+}
+
+/// Nobody watches the command any more. The kernel has sent it KILL; what it had started is ours now.
+void Supervision::on_guard_gone() {
+  if (state_ == State::waiting)
+    throw Error{ExitCode::internal, "the guard process was killed"};
+  complaints_->add("the guard process was killed; stopping the command");
+  begin_killing();
+}
+
+/// The guard is stopped, frozen, or hangs in the start of the command.
+void Supervision::take_over(bool for_the_lease) {
+  const std::string& name = plan_->name.text();
+  if (for_the_lease) {
+    ending_.loss = Outcome::lost;
+    complaints_->add(fmt::format("lost {}; the guard process did not stop the command, so it is killed", name));
+  } else {
+    const bool is_runtime = plan_->command.max_runtime && !first_stop_signal_;
+    ending_.news =
+        News{.kind = News::Kind::ended, .value = SIGKILL, .cause = is_runtime ? Cause::runtime : Cause::ordered};
+    complaints_->add(fmt::format("{}: the guard process does not answer; the command is killed without it", name));
+  }
+  begin_killing();
+}
+
+void Supervision::begin_killing() {
+  ::kill(guard_.pid, SIGKILL);  // at once: its death is the command's
+  loop_->unwatch(guard_.line.fd());
+  state_ = State::killing;
+  try {
+    take_over_.emplace(guard_.pid);
+    kill_round();
+  } catch (const Error& error) {
+    left_ = Survivors{.count = 1};
+    complaints_->add(fmt::format("cannot find what the command started: {}", error.what()));
+    state_ = State::over;
+  }
+}
+
+void Supervision::kill_round() {
+  if (take_over_->go_on()) {
+    left_.reset();
+    state_ = State::over;
+  } else if (const auto left = take_over_->report()) {
+    left_ = left;
+  }
+}
+
+/// One that hangs, or that goes on with whom KILL does not end, ends when it can.
+void Supervision::reap_guard() const {
+  const int options = take_over_ || left_ ? WNOHANG : 0;
+  while (::waitpid(guard_.pid, nullptr, options) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace rlock::run

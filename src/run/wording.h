@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "run/messages.h"
+#include "run/plan.h"
+
+namespace rlock::run {
+
+/// Why the command did not start, as the guard has told it.
+std::string describe_failure(const News& news, const Plan& plan);
+
+/// "3 processes (pid 812, 813, 815)".
+std::string describe(const Survivors& survivors);
+
+}  // namespace rlock::run
