@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "run/child.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
-#include "run/terminal.h"
 
 namespace rlock::run {
 namespace {
@@ -68,17 +66,9 @@ void Guard::watch() {
 
 /// Something failed that should not, such as memory. What the command is doing nobody can watch any more.
 void Guard::kill_without_memory() {
-  const auto begin = BootClock::now();
-  Reaped reaped{.leader_status = std::nullopt, .any_left = leader_ > 0};
-  while (reaped.any_left && BootClock::now() < begin + longest_kill) {
-    tree_.kill_children();
-    reaped = reap(leader_);
-    if (reaped.leader_status)
-      leader_status_ = reaped.leader_status;
-    ::poll(nullptr, 0, 1);
-  }
-  if (leader_ > 0) {
-    finish(Survivors{.count = reaped.any_left ? 1 : 0});
+  if (group_.was_started()) {
+    const bool over = Sweep::sweep_without_memory(tree_, group_, longest_kill);
+    finish(Survivors{.count = over ? 0 : 1});
   } else {
     finish(News{.kind = News::Kind::failed, .value = ENOMEM});
   }
@@ -179,14 +169,13 @@ void Guard::start(const Order& order, const std::string& environment) {
                                  : News{.kind = News::Kind::failed, .value = child.fork_error});
     return;
   }
-  leader_ = child.pid;
+  group_.started(child.pid, order.foreground);
   state_ = State::running;
   become_punctual();
   prepare_at_ = now + preparation_after;
   timer_.set(next_deadline());
-  has_terminal_ = order.foreground;
-  if (has_terminal_)
-    keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
+  if (order.foreground)
+    keeper_->send(News{.kind = News::Kind::lent, .value = child.pid});
 }
 
 void Guard::extend(const Order& order) {
@@ -206,7 +195,7 @@ void Guard::prepare() {
 }
 
 void Guard::pass_on(int number) {
-  signal_group(number);
+  group_.signal(number);
   if (!stops(number))
     return;
   told_to_stop_ = true;
@@ -215,40 +204,29 @@ void Guard::pass_on(int number) {
 }
 
 void Guard::resume(bool foreground) {
-  if (foreground && is_leader_there() && Terminal::give_to(leader_)) {
-    has_terminal_ = true;
-    keeper_->send(News{.kind = News::Kind::lent, .value = leader_});
-  }
-  signal_group(SIGCONT);
+  if (foreground && group_.take_terminal())
+    keeper_->send(News{.kind = News::Kind::lent, .value = group_.number()});
+  group_.signal(SIGCONT);
 }
 
 void Guard::look_at_children() {
   signals_.next();  // SIGCHLD: there is no more than one at a time
-  if (state_ == State::gone)
+  if (state_ == State::gone || state_ == State::waiting)
     return;
-  const Reaped reaped = reap(leader_);
-  if (reaped.leader_status)
-    leader_status_ = reaped.leader_status;
-  report_stopped_child();
-  if (leader_ > 0 && !reaped.any_left) {
+  if (!group_.reap_children()) {
     finish();
-  } else if (state_ == State::running && leader_status_) {
+  } else if (state_ == State::running && group_.has_ended()) {
     settle_the_rest();
+  } else if (state_ != State::killing) {  // which stops them too
+    if (const auto number = group_.stopped_by())
+      keeper_->send(News{.kind = News::Kind::stopped, .value = *number});
   }
-}
-
-void Guard::report_stopped_child() {
-  siginfo_t info{};
-  if (!is_leader_there() || ::waitid(P_PID, static_cast<id_t>(leader_), &info, WSTOPPED | WNOHANG) < 0 ||
-      info.si_pid == 0)
-    return;
-  keeper_->send(News{.kind = News::Kind::stopped, .value = info.si_status});
 }
 
 /// The command has ended, and has left processes. Where it exited by itself, that is on purpose.
 void Guard::settle_the_rest() {
   const Deadline kill_at = BootClock::now() + command_.kill_after;
-  if (WIFSIGNALED(*leader_status_) || told_to_stop_) {
+  if (group_.died_of_signal() || told_to_stop_) {
     begin_stop(Cause::signalled, kill_at);
   } else if (command_.at_end == AtEnd::leave) {
     finish();
@@ -260,14 +238,6 @@ void Guard::settle_the_rest() {
   }
 }
 
-/// What stopped the command has reached its whole group: a second signal would only hurry those that tidy up.
-bool Guard::was_told_already() const {
-  if (told_to_stop_ || !leader_status_ || !WIFSIGNALED(*leader_status_))
-    return told_to_stop_;
-  const int number = WTERMSIG(*leader_status_);
-  return has_terminal_ && (number == SIGINT || number == SIGQUIT);
-}
-
 void Guard::begin_stop(Cause cause, Deadline kill_at) {
   if (!has_command() && state_ != State::stopping)
     return;
@@ -275,42 +245,47 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
   if (state_ != State::stopping) {
     state_ = State::stopping;
     cause_ = cause;
-    if (cause == Cause::at_end) {
-      tree_.signal(command_.first_signal);
-    } else if (cause != Cause::signalled || !was_told_already()) {
-      signal_group(command_.first_signal);
-      signal_group(SIGCONT);  // a stopped process acts on the first signal only when it continues
-    }
+    send_first_signal();
     keeper_->send(News{.kind = News::Kind::stopping, .cause = cause});
   }
   timer_.set(next_deadline());
 }
 
+void Guard::send_first_signal() {
+  if (cause_ == Cause::at_end) {
+    tree_.signal(command_.first_signal);
+    return;
+  }
+  // What ended the command has reached its whole group: a second signal would only hurry those that tidy up.
+  if (cause_ == Cause::signalled && (told_to_stop_ || group_.died_of_terminal()))
+    return;
+  group_.signal(command_.first_signal);
+  group_.signal(SIGCONT);  // a stopped process acts on the first signal only when it continues
+}
+
 void Guard::begin_kill() {
   if (state_ == State::killing || state_ == State::gone)
     return;
-  if (leader_ < 0) {
+  if (!group_.was_started()) {
     finish();
     return;
   }
   state_ = State::killing;
   keeper_->send(News{.kind = News::Kind::killing, .cause = cause_});
-  if (is_leader_there())
-    ::kill(-leader_, SIGSTOP);  // reaches most of them at once
+  if (!group_.has_ended())
+    group_.signal(SIGSTOP);  // reaches most of them at once
   kill_round();
 }
 
 void Guard::kill_round() {
-  const bool over = sweep_.go_on(leader_, leader_status_);
+  const bool over = sweep_.go_on(group_);
   if (over || (keeper_is_gone_ && sweep_.lasts() > longest_kill)) {
     finish(sweep_.survivors());
     return;
   }
   if (const auto survivors = sweep_.report())
-    keeper_->send(News{.kind = News::Kind::surviving,
-                       .value = leader_status_.value_or(SIGKILL),
-                       .cause = cause_,
-                       .survivors = *survivors});
+    keeper_->send(
+        News{.kind = News::Kind::surviving, .value = group_.status(), .cause = cause_, .survivors = *survivors});
   timer_.set(next_deadline());
 }
 
@@ -320,17 +295,7 @@ void Guard::finish(const News& last_word) {
 }
 
 void Guard::finish(const Survivors& survivors) {
-  finish(News{
-      .kind = News::Kind::ended, .value = leader_status_.value_or(SIGKILL), .cause = cause_, .survivors = survivors});
-}
-
-/// By number only while the leader is not reaped: afterwards it may be another's, but for the group's own members.
-void Guard::signal_group(int number) {
-  if (is_leader_there()) {
-    ::kill(-leader_, number);
-  } else if (leader_ > 0) {
-    tree_.signal(number, leader_);
-  }
+  finish(News{.kind = News::Kind::ended, .value = group_.status(), .cause = cause_, .survivors = survivors});
 }
 
 }  // namespace rlock::run

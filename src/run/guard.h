@@ -1,14 +1,12 @@
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
 #include <string>
 
 #include "base/boot_timer.h"
 #include "base/clock.h"
 #include "base/signals.h"
 #include "run/command.h"
+#include "run/command_group.h"
 #include "run/messages.h"
 #include "run/sweep.h"
 #include "run/tree.h"
@@ -49,19 +47,16 @@ class Guard {
   void resume(bool foreground);
 
   void look_at_children();
-  void report_stopped_child();
   void settle_the_rest();
-  bool was_told_already() const;
 
   void begin_stop(Cause cause, Deadline kill_at);
+  void send_first_signal();
   void begin_kill();
   void kill_round();
   void finish(const News& last_word);
   void finish(const Survivors& survivors = {});
 
-  bool is_leader_there() const { return leader_ > 0 && !leader_status_; }
   bool has_command() const { return state_ == State::running || state_ == State::lingering; }
-  void signal_group(int number);
   Deadline next_deadline() const;
 
   Command command_;
@@ -70,12 +65,10 @@ class Guard {
   Signals signals_;
   BootTimer timer_;
   Tree tree_;
+  CommandGroup group_{tree_};
   Sweep sweep_{tree_};
   State state_ = State::waiting;
-  pid_t leader_ = -1;                 // of the command's process group
-  std::optional<int> leader_status_;  // set when it was reaped: its group may not be signalled by number any more
-  bool has_terminal_ = false;         // the command's group was given it
-  bool told_to_stop_ = false;         // a signal that stops was passed on
+  bool told_to_stop_ = false;  // a signal that stops was passed on
   Cause cause_ = Cause::none;
   Deadline term_at_ = never;  // of the lease
   Deadline kill_at_ = never;

@@ -106,10 +106,10 @@ void Keeper::hold_on() {
   const Deadline command_due = command_.next(overdue());
   if (now >= command_due) {
     command_.look(overdue());
-  } else if (command_.left() && (!has_told_ || now >= tell_at_)) {
+  } else if (now >= survivors_due()) {
     look_at_survivors();
   } else if (now < next_renewal()) {
-    loop_.wait(std::min({next_renewal(), command_due, tell_at_}));
+    loop_.wait(std::min({next_renewal(), command_due, survivors_due()}));
   } else {
     renew();
   }
@@ -169,20 +169,25 @@ void Keeper::suspend() {
   command_.jobs().resume();
 }
 
+/// At once, when there is something to say of them.
+Deadline Keeper::survivors_due() const {
+  if (!command_.left())
+    return never;
+  const bool is_kept = renewer_->state() == Renewer::State::held;
+  return is_kept ? std::min(tell_at_, renewer_->lease().end()) : Deadline::min();
+}
+
 /// They work under our lock: it is held until they have ended, or as long as it can be.
 void Keeper::look_at_survivors() {
   constexpr std::chrono::minutes often{1};
-  const Deadline end = renewer_->lease().end();
-  if (renewer_->state() != Renewer::State::held || BootClock::now() >= end) {
+  const auto now = BootClock::now();
+  if (renewer_->state() != Renewer::State::held || now >= renewer_->lease().end()) {
     leave_survivors("it cannot be renewed");
     return;
   }
-  const auto now = BootClock::now();
-  if (!has_told_ || now >= tell_at_)
-    complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until they have ended",
-                                describe(*command_.left()),
-                                plan_.name.text()));
-  has_told_ = true;
+  complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until they have ended",
+                              describe(*command_.left()),
+                              plan_.name.text()));
   tell_at_ = now + often;
 }
 

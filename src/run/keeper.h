@@ -59,6 +59,7 @@ class Keeper {
   void lose(Outcome how);
   void suspend();
 
+  Deadline survivors_due() const;
   void look_at_survivors();
   void leave_survivors(const std::string& why);
 
@@ -80,11 +81,10 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<Renewer> renewer_;  // while we hold
-  std::optional<Outcome> loss_;     // how the lock was lost
-  Deadline tell_at_ = never;        // of survivors, again
-  bool has_told_ = false;           // of them
-  bool interrupted_ = false;        // while taking the lock
+  std::optional<Renewer> renewer_;      // while we hold
+  std::optional<Outcome> loss_;         // how the lock was lost
+  Deadline tell_at_ = Deadline::min();  // of survivors, again
+  bool interrupted_ = false;            // while taking the lock
 };
 
 }  // namespace rlock::run

@@ -1,5 +1,7 @@
 #include "run/sweep.h"
 
+#include <poll.h>
+
 #include <utility>
 
 namespace rlock::run {
@@ -18,23 +20,32 @@ milliseconds pause_after(BootClock::duration killing) {
 
 }  // namespace
 
-bool Sweep::go_on(pid_t leader, std::optional<int>& leader_status) {
+bool Sweep::go_on(CommandGroup& command) {
   if (!has_begun())
     begun_ = BootClock::now();
   tree_->kill();
-  const Reaped reaped = reap(leader);
-  if (reaped.leader_status)
-    leader_status = reaped.leader_status;
+  const bool any_left = command.reap_children();
   survivors_ = {};
-  if (!reaped.any_left)
+  if (!any_left)
     return true;
   const auto killing = lasts();
   next_ = BootClock::now() + pause_after(killing);
   survivors_.count = 1;  // or more: not worth a count yet
   if (killing < moment)
     return false;
-  survivors_ = tree_->survivors(reaped.any_left);
+  survivors_ = tree_->survivors(any_left);
   return survivors_.count == 0;
+}
+
+bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest) {
+  const auto begin = BootClock::now();
+  do {
+    tree.kill_children();
+    if (!command.reap_children())
+      return true;
+    ::poll(nullptr, 0, 1);
+  } while (BootClock::now() < begin + longest);
+  return false;
 }
 
 std::optional<Survivors> Sweep::report() {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 
 #include "base/clock.h"
+#include "run/command_group.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -19,8 +18,11 @@ class Sweep {
   /// The tree stays the caller's.
   explicit Sweep(Tree& tree) : tree_(&tree) {}
 
-  /// Begins at the first call. True when nobody is left; who has ended is reaped.
-  bool go_on(pid_t leader, std::optional<int>& leader_status);
+  /// Begins at the first call. True when nobody is left; who has ended is reaped, the command among them.
+  bool go_on(CommandGroup& command);
+
+  /// All of it at once, by a slower way that takes no memory and waits. True when nobody is left after that time.
+  static bool sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest);
 
   bool has_begun() const { return begun_ != never; }
   BootClock::duration lasts() const { return BootClock::now() - begun_; }

@@ -7,9 +7,6 @@ TakeOver::TakeOver(pid_t guard) {
   tree_.do_not_count(guard);
 }
 
-bool TakeOver::go_on() {
-  std::optional<int> unused;  // who led the command is the guard's knowledge
-  return sweep_.go_on(-1, unused);
-}
+bool TakeOver::go_on() { return sweep_.go_on(unknown_); }
 
 }  // namespace rlock::run

@@ -25,6 +25,7 @@ class TakeOver {
 
  private:
   Tree tree_;
+  CommandGroup unknown_{tree_};  // who led the command was the guard's knowledge
   Sweep sweep_{tree_};
 };
 
