@@ -41,6 +41,14 @@ std::string describe(const Foreign& foreign) {
   return fmt::format("held by another program ({}{}), {}", foreign.type, value, end);
 }
 
+std::string describe(const Full& full) {
+  return full.waiting == 1 ? "1 is waiting already" : fmt::format("{} are waiting already", full.waiting);
+}
+
+std::string describe(const Done& done) {
+  return fmt::format("done {} ago by {}", format_duration(done.ended_ago), describe(done.by));
+}
+
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{ExitCode::usage,
               fmt::format("{}: already held {} by this run; {} would wait for itself",

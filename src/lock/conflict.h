@@ -11,6 +11,10 @@ namespace rlock::lock {
 /// `held by another program (string "value"), never expires`. What is held otherwise than wanted is told so.
 std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
+/// `3 are waiting already`.
+std::string describe(const Full& full);
+/// `done 5m ago by deploy@web3 pid 812 "migrate.sh"`.
+std::string describe(const Done& done);
 
 /// Of a refusal that waiting does not mend; each is an Error{usage}.
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);

@@ -34,9 +34,12 @@ void check_fit(const LeaseTerms& terms) {
 
 }  // namespace
 
-LeaseTerms unconfirmed_terms(milliseconds ttl) {
-  return {
-      .ttl = ttl, .renew_every = ttl / 10, .attempt = ttl / 3, .kill_after = milliseconds{0}, .margin = margin_of(ttl)};
+LeaseTerms unconfirmed_terms(const LeaseTerms& terms, milliseconds ttl) {
+  return {.ttl = ttl,
+          .renew_every = ttl / 10,
+          .attempt = ttl / 5,
+          .kill_after = std::min(terms.kill_after, ttl / 4),
+          .margin = margin_of(ttl)};
 }
 
 LeaseTerms plan_lease(const LeaseOptions& options) {

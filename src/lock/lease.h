@@ -30,9 +30,9 @@ struct LeaseOptions {
   Milliseconds timeout{2'000};              // for one answer of the server
 };
 
-/// The terms of a lock that was handed over, until the first renewal confirms it: that is due early, but not at once,
-/// since a short command is over by then; and there is no room for a notice before KILL.
-LeaseTerms unconfirmed_terms(Milliseconds ttl);
+/// The terms of a lock that was granted for a moment, until the first renewal makes it whole: that is due early, but
+/// not at once, since a short command is over by then.
+LeaseTerms unconfirmed_terms(const LeaseTerms& terms, Milliseconds ttl);
 
 /// Throws Error{usage} that shows the sum where a renewal, two attempts, kill_after and margin do not fit.
 LeaseTerms plan_lease(const LeaseOptions& options);
@@ -40,10 +40,10 @@ LeaseTerms plan_lease(const LeaseOptions& options);
 /// How long we may believe that we hold, from the moment at which the request was sent that the server granted.
 class Lease {
  public:
-  /// `unconfirmed`: the length of the lease until it is extended, of a lock that was handed over.
+  /// `unconfirmed`: the length of the lease until it is extended for the first time, where that is shorter.
   Lease(const LeaseTerms& terms, BootClock::time_point sent, std::optional<Milliseconds> unconfirmed = {})
       : full_terms_(terms),
-        terms_(unconfirmed ? unconfirmed_terms(std::min(*unconfirmed, terms.ttl)) : terms),
+        terms_(unconfirmed ? unconfirmed_terms(terms, std::min(*unconfirmed, terms.ttl)) : terms),
         sent_(sent),
         confirmed_(!unconfirmed) {}
 

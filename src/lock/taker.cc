@@ -34,12 +34,12 @@ Taker::Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTer
       terms_(terms),
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
-      takes_hand_overs_(patience.renews && claim_.min_hold == Milliseconds{0} && !claim_.replicas) {
+      takes_hand_overs_(!claim_.replicas) {
   if (!lock.can_queue())
     claim_.waiter = Token::random();
 }
 
-std::variant<Granted, Conflict> Taker::take(const std::optional<Token>& inherited) {
+Taken Taker::take(const std::optional<Token>& inherited) {
   try {
     const auto taken = take_or_enter(inherited);
     if (const auto* granted = std::get_if<Granted>(&taken))
@@ -51,81 +51,97 @@ std::variant<Granted, Conflict> Taker::take(const std::optional<Token>& inherite
   }
 }
 
-std::variant<Granted, Conflict> Taker::take_or_enter(const std::optional<Token>& inherited) {
-  if (inherited) {
-    if (const auto granted = reenter(*inherited))
-      return *granted;
-  }
-  const auto taken = compete();
-  const auto* granted = std::get_if<Granted>(&taken);
-  return granted != nullptr && claim_.replicas ? replicate(*granted) : taken;
+Taken Taker::take_or_enter(const std::optional<Token>& inherited) {
+  const auto entered = inherited ? reenter(*inherited) : std::nullopt;
+  return entered ? *entered : compete();
 }
 
 /// The token is used only while it holds: were we to take the lock anew with it, the enclosing run would go on renewing
 /// what it had lost.
-std::optional<Granted> Taker::reenter(const Token& token) {
+std::optional<Taken> Taker::reenter(const Token& token) {
   const Token own = std::exchange(claim_.token, token);
   is_nested_ = true;
   for (;;) {
     const Answer answer = ask(Place::How::reenter);
     if (std::holds_alternative<Lost>(answer) || std::holds_alternative<Evicted>(answer))
       break;
-    if (const auto granted = examine(answer))
-      return granted;
+    if (auto taken = examine(answer))
+      return taken;
   }
   is_nested_ = false;
   claim_.token = own;
   return std::nullopt;
 }
 
-std::variant<Granted, Conflict> Taker::compete() {
-  if (auto granted = examine(ask(Place::How::once)))
-    return *granted;
-  if (BootClock::now() >= give_up_)
-    return Conflict{obstacle_};
-  log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
-  return wait_for_turn();
-}
-
-/// A grant that too few replicas know of would not outlive the master: it is given back.
-std::variant<Granted, Conflict> Taker::replicate(const Granted& granted) {
-  const auto [wanted, limit] = *claim_.replicas;
-  const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
-  if (have >= wanted && is_in_time(granted))
-    return granted;
-  withdraw();
-  return Conflict{fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
-}
-
-std::variant<Granted, Conflict> Taker::wait_for_turn() {
+Taken Taker::compete() {
+  const bool waits = patience_.wait != Milliseconds{0};
   for (;;) {
-    if (auto granted = accept_hand_over())
-      return *granted;
-    if (auto granted = examine(ask(Place::How::queue)))
-      return *granted;
-    if (BootClock::now() >= give_up_) {
-      withdraw();
-      return Conflict{obstacle_};
+    if (const auto granted = accept_hand_over())
+      return settle(*granted);
+    if (const auto taken = examine(ask(waits ? Place::How::queue : Place::How::once))) {
+      const auto* granted = std::get_if<Granted>(&*taken);
+      return granted != nullptr ? settle(*granted) : *taken;
     }
-    if (!lock_->can_queue())
-      told_sleep_ = jitter(told_sleep_ / 2, told_sleep_);
-    else if (!lock_->listens())
-      told_sleep_ = jitter(shortest_poll, longest_poll);
+    if (BootClock::now() >= give_up_) {
+      if (waits)
+        withdraw();
+      return Conflict{.message = obstacle_};
+    }
+    tell_of_waiting();
     sleep(std::min(give_up_, std::max(BootClock::now() + told_sleep_, throttle_.next())));
   }
 }
 
-/// One question, repeated through failures while there is time; a waiter listens from its answer on.
+void Taker::tell_of_waiting() {
+  if (!obstacle_.empty() && !std::exchange(told_of_waiting_, true))
+    log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
+}
+
+/// A lock that is ours becomes one that stays ours.
+Taken Taker::settle(const Granted& granted) {
+  if (claim_.replicas) {
+    if (const auto conflict = replicate(granted))
+      return *conflict;
+  }
+  if (!granted.unconfirmed || patience_.renews)
+    return granted;
+  if (const auto confirmed = confirm(granted))
+    return *confirmed;
+  withdraw();
+  return Conflict{.message = "released by force at once"};
+}
+
+std::optional<Granted> Taker::confirm(const Granted& granted) {
+  const Deadline until = Lease{terms_, granted.sent, granted.unconfirmed}.end();
+  return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) -> std::optional<Granted> {
+    const auto sent = BootClock::now();
+    if (!std::holds_alternative<Extended>(lock_->renew(*loop_, claim_, granted.fence, deadline)))
+      return std::nullopt;
+    return Granted{.fence = granted.fence, .slot = granted.slot, .sent = sent};
+  });
+}
+
+/// A grant that too few replicas know of would not outlive the master: it is given back.
+std::optional<Conflict> Taker::replicate(const Granted& granted) {
+  const auto [wanted, limit] = *claim_.replicas;
+  const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
+  if (have >= wanted && is_in_time(granted))
+    return std::nullopt;
+  withdraw();
+  return Conflict{.message = fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
+}
+
+/// One question, repeated through failures while there is time.
 Answer Taker::ask(Place::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
     try {
       if (!lock_->can_queue())
         claim_anew();  // a round of a quorum that fails ends with a withdrawal
-      if (how == Place::How::queue && may_listen())
-        lock_->listen(claim_.level);
-      const Place place{.how = how, .ticket = ticket_, .waited = waited()};
+      listen(how);
+      asked_as_poller_ = claim_.polls || !lock_->can_queue();
       throttle_.note_question();
+      const Place place{.how = how, .ticket = ticket_, .waited = waited()};
       auto answer = lock_->acquire(*loop_, claim_, place, deadline);
       note_refusal_to_listen();
       return answer;
@@ -134,6 +150,12 @@ Answer Taker::ask(Place::How how) {
       throw;
     }
   });
+}
+
+/// From the answer on, who waits; and whoever is to give the lock up when it is told to.
+void Taker::listen(Place::How how) {
+  if (lock_->can_queue() && !claim_.polls && (how == Place::How::queue || claim_.kept))
+    lock_->listen(claim_.level);
 }
 
 void Taker::note_refusal_to_listen() {
@@ -149,37 +171,62 @@ void Taker::note_failure(const Error& error) {
     log_->notice(fmt::format("{}: {}; trying again", lock_->name().text(), error.what()));
 }
 
-/// The grant, if it is one that can be used.
-std::optional<Granted> Taker::examine(const Answer& answer) {
-  if (const auto* granted = std::get_if<Granted>(&answer)) {
-    if (is_in_time(*granted))
-      return *granted;
-    if (BootClock::now() >= give_up_) {
-      throw Error{ExitCode::unavailable,
-                  fmt::format("{}: was granted, but too late to be used: the lease is too short "
-                              "for this server",
-                              lock_->name().text())};
-    }
-    give_back_late_grant();
-  } else if (const auto* busy = std::get_if<Busy>(&answer)) {
-    ticket_ = busy->ticket;
-    asked_ = busy->asked;
-    told_sleep_ = busy->sleep;
-    obstacle_ = describe(*busy, claim_.capacity);
-  } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
-    ticket_ = foreign->ticket;
-    asked_ = foreign->asked;
-    told_sleep_ = std::max(foreign->sleep, jitter(shortest_poll, longest_poll));
-    obstacle_ = describe(*foreign);
-  } else if (const auto* upgrade = std::get_if<Upgrade>(&answer)) {
+/// How it ends, if it does.
+std::optional<Taken> Taker::examine(const Answer& answer) {
+  if (const auto* granted = std::get_if<Granted>(&answer))
+    return examine_grant(*granted);
+  if (const auto* full = std::get_if<Full>(&answer))
+    return Conflict{.kind = Conflict::Kind::full, .message = describe(*full)};
+  if (const auto* superseded = std::get_if<Superseded>(&answer))
+    return Conflict{.kind = Conflict::Kind::superseded, .message = "superseded by " + describe(superseded->by)};
+  if (const auto* done = std::get_if<Done>(&answer))
+    return Conflict{.kind = Conflict::Kind::done, .message = describe(*done)};
+  if (const auto* upgrade = std::get_if<Upgrade>(&answer))
     refuse(lock_->name(), claim_.capacity, *upgrade);
-  } else if (const auto* other = std::get_if<OtherOnce>(&answer)) {
+  if (const auto* other = std::get_if<OtherOnce>(&answer))
     refuse(lock_->name(), *other);
-  } else {
+  if (const auto* busy = std::get_if<Busy>(&answer)) {
+    note_obstacle(*busy);
+  } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
+    note_obstacle(*foreign);
+  } else {  // the level has ended
     claim_anew();
     ticket_.clear();
+    told_sleep_ = Milliseconds{0};
   }
   return std::nullopt;
+}
+
+std::optional<Granted> Taker::examine_grant(const Granted& granted) {
+  if (is_in_time(granted))
+    return granted;
+  if (BootClock::now() >= give_up_) {
+    throw Error{ExitCode::unavailable,
+                fmt::format("{}: was granted, but too late to be used: the lease is too short for this server",
+                            lock_->name().text())};
+  }
+  give_back_late_grant();
+  return std::nullopt;
+}
+
+/// Who does not listen asks more often; soon, where the server does not know that yet.
+void Taker::note_obstacle(const Busy& busy) {
+  ticket_ = busy.ticket;
+  asked_ = busy.asked;
+  told_sleep_ = busy.sleep;
+  obstacle_ = describe(busy, claim_.capacity);
+  if (lock_->listens())
+    return;
+  if (!asked_as_poller_)
+    told_sleep_ = std::min(told_sleep_, longest_poll);
+  told_sleep_ = jitter(told_sleep_ / 2, told_sleep_);
+}
+
+void Taker::note_obstacle(const Foreign& foreign) {
+  ticket_ = foreign.ticket;
+  asked_ = foreign.asked;
+  told_sleep_ = std::max(foreign.sleep, jitter(shortest_poll, longest_poll));
+  obstacle_ = describe(foreign);
 }
 
 bool Taker::is_in_time(const Granted& granted) const {

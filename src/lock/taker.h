@@ -13,15 +13,23 @@
 
 namespace rlock::lock {
 
-/// The lock was not to be had: who held it when we gave up.
+/// The lock was not to be had, or is not needed: why, as it follows the lock's name in a message.
 struct Conflict {
+  enum class Kind {
+    held,        // or the wait ran out
+    full,        // as many wait as may
+    superseded,  // by a newer one
+    done,        // what was to be done once has been done
+  };
+  Kind kind = Kind::held;
   std::string message;
 };
+using Taken = std::variant<Granted, Conflict>;
 
 struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
-  bool renews = false;  // the taker does, so that a lock will do that is handed over for a moment
+  bool renews = false;               // the taker does, so that a lock will do that is handed over for a moment
 };
 
 /// Takes a lock, first come, first served. Asks once; if the lock is held, joins the queue, listens, and sleeps until
@@ -44,26 +52,31 @@ class Taker {
   /// `inherited`: the token of an enclosing run. While that holds, one more level of its lock is taken. Throws
   /// Error{unavailable} when the server cannot be reached (also when the wait ran out because of that), Error{usage}
   /// for a refusal that no waiting mends.
-  std::variant<Granted, Conflict> take(const std::optional<Token>& inherited = {});
+  Taken take(const std::optional<Token>& inherited = {});
 
  private:
-  std::variant<Granted, Conflict> take_or_enter(const std::optional<Token>& inherited);
-  std::optional<Granted> reenter(const Token& token);
-  std::variant<Granted, Conflict> compete();
-  std::variant<Granted, Conflict> wait_for_turn();
-  std::variant<Granted, Conflict> replicate(const Granted& granted);
-  std::optional<Granted> examine(const Answer& answer);
+  Taken take_or_enter(const std::optional<Token>& inherited);
+  std::optional<Taken> reenter(const Token& token);
+  Taken compete();
+  Taken settle(const Granted& granted);
+  std::optional<Granted> confirm(const Granted& granted);
+  std::optional<Conflict> replicate(const Granted& granted);
+  std::optional<Taken> examine(const Answer& answer);
+  std::optional<Granted> examine_grant(const Granted& granted);
+  void note_obstacle(const Busy& busy);
+  void note_obstacle(const Foreign& foreign);
   bool is_in_time(const Granted& granted) const;
   std::optional<Granted> accept_hand_over();
   Milliseconds waited() const { return std::chrono::duration_cast<Milliseconds>(BootClock::now() - start_); }
   void give_back_late_grant();
   void claim_anew();
   Answer ask(Place::How how);
-  bool may_listen() const { return lock_->can_queue() && !claim_.polls; }
+  void listen(Place::How how);
   void note_refusal_to_listen();
   void note_failure(const Error& error);
   void sleep(Deadline until);
   void heed(std::string_view message, Deadline& until);
+  void tell_of_waiting();
   void withdraw() noexcept;
   void tell(const Granted& grant) const;
 
@@ -78,6 +91,8 @@ class Taker {
   Deadline give_up_;
   bool takes_hand_overs_;
   bool complained_ = false;
+  bool told_of_waiting_ = false;
+  bool asked_as_poller_ = false;  // the last time
   std::string ticket_;
   Asked asked_;  // last, and told to wait
   std::optional<Granted> handed_over_;

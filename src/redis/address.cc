@@ -152,8 +152,6 @@ class Parser {
     parse_hosts(authority);
     if (address_.kind == Address::Kind::sentinel)
       parse_master_name(path);
-    if (address_.kind == Address::Kind::cluster && !path.empty())
-      fail("a cluster has only database 0");
     if (!path.empty())
       parse_database(path);
   }

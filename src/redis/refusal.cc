@@ -24,11 +24,12 @@ bool refuses_us(const Reply& reply) {
          says(reply.text, {"unauthenticated", "invalid password"}) || wants_no_password(reply);
 }
 
-/// States of a server that end. Memory that has run out is not one that we wait for: a waiter would only use more.
+/// States of a server that end.
 bool may_pass(const Reply& reply) {
   return has_code(reply,
                   {"LOADING",
                    "BUSY",
+                   "OOM",
                    "TRYAGAIN",
                    "CLUSTERDOWN",
                    "MASTERDOWN",

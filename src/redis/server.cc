@@ -191,6 +191,10 @@ bool Server::look_at_answers() {
   for (const Reply& reply : replies_) {
     if (address_.kind == Address::Kind::cluster && follow(reply))
       return false;
+    if (address_.kind != Address::Kind::cluster && reply.is_error("MOVED"))
+      throw Error{ExitCode::unavailable,
+                  address_.url + ": " + reply.text + "; this is a node of a Redis Cluster: write redis-cluster://",
+                  true};
     if (reply.is_error("READONLY") || reply.is_error("CLUSTERDOWN")) {
       forget_node();
       return true;

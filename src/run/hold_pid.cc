@@ -81,12 +81,13 @@ PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Ser
 
 void PidKeeper::keep(const lock::Granted& grant) {
   Renewer renewer{loop_, log_, lock_, plan_.claim, grant, plan_.lease};
+  renewer.attempt(renewer.lease().term_at());  // so that it listens from now on
   hold(renewer);
   if (renewer.state() == Renewer::State::released)
     return;
   if (!ended_)
     stop(renewer);
-  if (ended_ && renewer.state() == Renewer::State::held)
+  if (ended_ && renewer.state() != Renewer::State::lost)
     release();
 }
 
@@ -100,7 +101,8 @@ void PidKeeper::hold(Renewer& renewer) {
       alarm_.set(limit);
       renewer.attempt(limit);
     } else {
-      wait_until(std::min(renewer.next(), limit));
+      set_alarm(alarm_, std::min(renewer.next(), limit));
+      renewer.sleep(std::min(renewer.next(), limit));
     }
   }
 }
@@ -113,7 +115,7 @@ void PidKeeper::stop(const Renewer& renewer) {
                              held ? "the lease could not be renewed in time" : "the lock is lost",
                              signal_name(plan_.signal)));
   process_->signal(plan_.signal);
-  const Deadline end = renewer.state() == Renewer::State::held ? renewer.lease().end() : BootClock::now();
+  const Deadline end = renewer.state() == Renewer::State::lost ? BootClock::now() : renewer.lease().end();
   while (!ended_ && BootClock::now() < end) wait_until(end);
 }
 

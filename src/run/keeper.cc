@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "lock/retry.h"
-#include "lock/taker.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
 #include "run/wording.h"
@@ -63,14 +63,24 @@ bool Keeper::take_lock() {
   plan_.claim = taker.claim();
   result_.waited = since(start);
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
-    result_.verdict = {.outcome = Outcome::conflict, .exit_status = static_cast<int>(plan_.conflict)};
-    result_.message = fmt::format("{} not acquired: {}", plan_.name.text(), conflict->message);
-    log_->notice(result_.message);
+    note_conflict(*conflict);
     return false;
   }
   result_.grant = std::get<lock::Granted>(taken);
   renewer_.emplace(loop_, *log_, lock_, plan_.claim, *result_.grant, plan_.lease);
   return true;
+}
+
+void Keeper::note_conflict(const lock::Conflict& conflict) {
+  const bool is_done = conflict.kind == lock::Conflict::Kind::done;
+  const bool is_superseded = conflict.kind == lock::Conflict::Kind::superseded;
+  result_.verdict = {.outcome = is_done         ? Outcome::done
+                                : is_superseded ? Outcome::superseded
+                                                : Outcome::conflict,
+                     .exit_status = is_done ? 0 : static_cast<int>(plan_.conflict)};
+  result_.message =
+      fmt::format("{} {}{}", plan_.name.text(), is_done ? "is not needed: " : "not acquired: ", conflict.message);
+  log_->notice(result_.message);
 }
 
 void Keeper::start_command() {
@@ -109,7 +119,7 @@ void Keeper::hold_on() {
   } else if (now >= survivors_due()) {
     look_at_survivors();
   } else if (now < next_renewal()) {
-    loop_.wait(std::min({next_renewal(), command_due, survivors_due()}));
+    renewer_->sleep(std::min({next_renewal(), command_due, survivors_due()}));
   } else {
     renew();
   }
@@ -132,9 +142,13 @@ Deadline Keeper::overdue() const {
 }
 
 void Keeper::renew() {
+  if (renewer_->state() != Renewer::State::held)
+    return;
   const bool extended = renewer_->attempt(give_up());
   if (renewer_->state() == Renewer::State::lost)
-    lose(Outcome::lost);
+    lose(Outcome::lost, fmt::format("lost {}: it was released by force, deleted or taken over", plan_.name.text()));
+  if (renewer_->state() == Renewer::State::evicted)
+    give_up_to(renewer_->eviction());
   if (!stops_when_lost())
     return;
   Order lease{.kind = Order::Kind::lease};
@@ -147,13 +161,17 @@ void Keeper::renew() {
   }
 }
 
-void Keeper::lose(Outcome how) {
+void Keeper::give_up_to(const lock::Eviction& eviction) {
+  const bool is_replaced = eviction.kind == "replaced";
+  lose(is_replaced ? Outcome::replaced : Outcome::evicted,
+       fmt::format("{} is {} by {}", plan_.name.text(), is_replaced ? "replaced" : "released by force", eviction.by));
+}
+
+void Keeper::lose(Outcome how, std::string_view why) {
   loss_ = how;
   if (stops_when_lost())
     command_.stop(std::min(BootClock::now() + plan_.lease.kill_after, renewer_->lease().kill_at()));
-  complaints_.add(fmt::format("lost {}: it was released by force, deleted or taken over{}",
-                              plan_.name.text(),
-                              stops_when_lost() ? "; stopping the command" : "; the command goes on"));
+  complaints_.add(fmt::format("{}{}", why, stops_when_lost() ? "; stopping the command" : "; the command goes on"));
 }
 
 /// If job control stopped the command, the shell wants its prompt: we stop too, and nobody renews until we are
@@ -250,15 +268,31 @@ void Keeper::settle() {
     complaints_.add(describe_failure(*ending.news, plan_));
 }
 
+/// As it is remembered.
+lock::End Keeper::end() const {
+  const Verdict& verdict = result_.verdict;
+  if (verdict.outcome == Outcome::evicted || verdict.outcome == Outcome::replaced)
+    return {.word = fmt::format("{},{}",
+                                verdict.outcome == Outcome::evicted ? "evicted" : "replaced",
+                                percent_encode(renewer_->eviction().by))};
+  if (verdict.outcome == Outcome::timeout)
+    return {.status = verdict.command_status, .word = "timeout"};
+  if (verdict.outcome == Outcome::lost)
+    return {.status = verdict.command_status, .word = "lost"};
+  const auto signal = verdict.command_signal;
+  return {.status = verdict.command_status, .word = signal ? fmt::format("signal:{}", *signal) : ""};
+}
+
 void Keeper::release() {
-  if (renewer_->state() != Renewer::State::held || command_.left())
+  const bool is_evicted = renewer_->state() == Renewer::State::evicted;
+  if ((renewer_->state() != Renewer::State::held && !is_evicted) || command_.left())
     return;
   const Milliseconds timeout = plan_.patience.timeout;
   try {
     const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
-      return lock_.release(loop_, plan_.claim, {.status = result_.verdict.command_status}, d);
+      return lock_.release(loop_, plan_.claim, end(), d);
     });
-    if (outcome != lock::Release::lost || result_.verdict.outcome == Outcome::lost)
+    if (outcome != lock::Release::lost || is_evicted || result_.verdict.outcome == Outcome::lost)
       return;
     if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))
       return;

@@ -2,11 +2,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/signals.h"
 #include "lock/lock.h"
+#include "lock/taker.h"
 #include "run/complaints.h"
 #include "run/plan.h"
 #include "run/renewer.h"
@@ -48,6 +50,7 @@ class Keeper {
   };
 
   bool take_lock();
+  void note_conflict(const lock::Conflict& conflict);
   void start_command();
 
   void hold();
@@ -56,7 +59,8 @@ class Keeper {
   Deadline next_renewal() const;
   Deadline overdue() const;
   void renew();
-  void lose(Outcome how);
+  void give_up_to(const lock::Eviction& eviction);
+  void lose(Outcome how, std::string_view why);
   void suspend();
 
   Deadline survivors_due() const;
@@ -68,6 +72,7 @@ class Keeper {
   void pass_on(Signal signal);
 
   void settle();
+  lock::End end() const;
   void release();
 
   bool stops_when_lost() const { return plan_.on_lost == OnLost::kill; }

@@ -22,10 +22,21 @@ Renewer::Renewer(Loop& loop,
       claim_(&claim),
       fence_(grant.fence),
       lease_(terms, grant.sent, grant.unconfirmed),
-      next_(lease_.renew_at()) {}
+      next_(lease_.renew_at()) {
+  lock_->listen(claim_->level);
+}
+
+/// Whatever a message says, anybody may have sent it: what is true the server tells.
+void Renewer::sleep(Deadline until) {
+  if (lock_->take_messages().empty())
+    lock_->sleep(*loop_, until);
+  else
+    next_ = std::min(next_, throttle_.next());
+}
 
 bool Renewer::attempt(Deadline give_up) {
   const auto sent = BootClock::now();
+  throttle_.note_question();
   try {
     ask(std::min(give_up, sent + lease_.terms().attempt), sent);
   } catch (const Error& error) {
@@ -37,8 +48,12 @@ bool Renewer::attempt(Deadline give_up) {
 }
 
 void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
-  if (std::holds_alternative<lock::Extended>(lock_->renew(*loop_, *claim_, fence_, deadline))) {
+  const lock::Renewal renewal = lock_->renew(*loop_, *claim_, fence_, deadline);
+  if (std::holds_alternative<lock::Extended>(renewal)) {
     credit(sent);
+  } else if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
+    state_ = State::evicted;
+    eviction_ = evicted->eviction;
   } else if (lock_->recall(*loop_, *claim_, BootClock::now() + lease_.terms().attempt)) {
     state_ = State::released;
     log_->notice(fmt::format("{} was released by its command", lock_->name().text()));

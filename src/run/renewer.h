@@ -10,13 +10,14 @@
 
 namespace rlock::run {
 
-/// Keeps a lease alive: knows when to try and how long we may believe that we hold. It waits only for answers; when to
-/// call it, and what is to happen to the command, is its caller's business.
+/// Keeps a lease alive: knows when to try and how long we may believe that we hold, and listens, so that it hears at
+/// once when somebody wants the lock. What is to happen to the command is its caller's business.
 class Renewer {
  public:
   enum class State {
     held,
     released,  // by a script inside the command: nothing to renew, and no harm done
+    evicted,   // somebody wants it: it is ours until the lease ends, or we release it, and no longer
     lost,      // another may hold it this very moment
   };
 
@@ -34,6 +35,12 @@ class Renewer {
   /// When to call attempt(); never, once the lock is not held.
   Deadline next() const { return state_ == State::held ? next_ : never; }
 
+  /// Who evicted us, in the state of that name.
+  const lock::Eviction& eviction() const { return eviction_; }
+
+  /// Sleeps until `until` or a handler of the loop has run. What is told meanwhile ends it, and brings next() forward.
+  void sleep(Deadline until);
+
   /// Asks once, and not beyond `give_up`. True when the lease has been extended. Never throws: a failure is logged when
   /// it is the first of a row, and tried again after a pause.
   bool attempt(Deadline give_up);
@@ -50,7 +57,9 @@ class Renewer {
   lock::Fence fence_;
   lock::Lease lease_;
   lock::Backoff backoff_;
+  lock::Throttle throttle_;
   State state_ = State::held;
+  lock::Eviction eviction_;
   Deadline next_;
   int renewals_ = 0;
   std::optional<BootClock::time_point> failing_since_;

@@ -143,15 +143,31 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   matches "$OUT" "ok    eviction     127.0.0.1:(${NODES[0]}, 127.0.0.1:${NODES[2]}|${NODES[2]}, 127.0.0.1:${NODES[0]}): noeviction"
 }
 
+@test "redis:// at a node of a Cluster is told to write redis-cluster://" {
+  start_fake moved
+  try run --key job -- true
+  exits 69
+  contains "$ERR" 'this is a node of a Redis Cluster: write redis-cluster://'
+  ((TOOK < 5000)) || fail "took $TOOK ms"
+}
+
 @test "a user with the rights that check names, at every node, can do everything" {
   start_cluster
   become_least "${NODES[@]}"
   live
 }
 
-@test "a cluster has database 0 alone" {
-  RLOCK_REDIS=redis-cluster://127.0.0.1/1 try run --key job -- true
-  exits 64
+@test "a database that the cluster has not is refused in its own words" {
+  local version
+  start_cluster
+  version=$(cli_at "${NODES[0]}" INFO server | sed -n 's/^valkey_version:\([0-9]*\).*/\1/p')
+  RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[0]}/1 try run --key job -- true
+  if ((${version:-0} >= 9)); then # its clusters have several
+    exits 0
+  else
+    exits 69
+    contains "$ERR" 'SELECT refused'
+  fi
 }
 
 @test "a node that sends from itself to itself is not followed for ever" {

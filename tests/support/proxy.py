@@ -12,6 +12,7 @@ FIFO, each acknowledged by printing it:
     deaf          likewise, but the requests do not arrive
     dark          neither arrives
     cut           the next reply is lost with its connection; then as pass
+    split SECONDS a request and the SUBSCRIBE behind it arrive so far apart
     strand        nothing more arrives on the connections that exist; new ones work
     inject BYTES  arrives on the connections that exist, as if the server had sent it (written as in Python)
     forge OLD NEW from here on NEW stands in replies where the server wrote OLD (both written as in Python)
@@ -27,7 +28,7 @@ WITHHELD = {"drop": {True}, "deaf": {False}, "dark": {True, False}}  # of replie
 class Network:
     def __init__(self, port):
         self.port = port
-        self.mode, self.delay = "pass", 0.0
+        self.mode, self.delay, self.pause = "pass", 0.0, 0.0
         self.forgery = (b"", b"")
         self.stranded, self.detained = set(), set()
         self.open = set()
@@ -48,11 +49,20 @@ class Network:
             while data := await source.read(65536):
                 if self.arrives(ends, is_reply):
                     await self.journey(ends, is_reply)
-                    target.write(data.replace(*self.forgery) if is_reply and self.forgery[0] else data)
+                    data = data.replace(*self.forgery) if is_reply and self.forgery[0] else data
+                    await self.deliver(data, target, is_reply)
         except OSError:
             pass
         for end in ends if ends not in self.stranded else ():
             end.close()
+
+    async def deliver(self, data, target, is_reply):
+        request, subscribe, channel = data.partition(b"*2\r\n$9\r\nSUBSCRIBE\r\n")
+        if self.mode == "split" and not is_reply and request and subscribe:
+            target.write(request)
+            await asyncio.sleep(self.pause)
+            data = subscribe + channel
+        target.write(data)
 
     def arrives(self, ends, is_reply):
         if is_reply and self.mode == "cut":
@@ -68,6 +78,7 @@ class Network:
     def obey(self, line):
         self.mode, *rest = line.split()
         self.delay = float(*rest) if self.mode == "delay" else 0.0
+        self.pause = float(*rest) if self.mode == "split" else 0.0
         if self.mode == "inject":
             for client, _ in self.open:
                 client.write(unescape(rest[0]))

@@ -35,6 +35,7 @@ void test_others() {
   expect(sentinel.master_name == "main" && sentinel.database == 1, "the master's name, then the database");
   const Address cluster = parse_address("rediss-cluster://a:1,b:2");
   expect(cluster.kind == Address::Kind::cluster && cluster.tls && cluster.endpoints.size() == 2, "a cluster has seeds");
+  expect(parse_address("redis-cluster://a/1").database == 1, "and databases, since Valkey 9");
 }
 
 }  // namespace
@@ -70,7 +71,6 @@ void test_addresses() {
                           "unix:///s?db=",
                           "redis-sentinel://a",
                           "redis-sentinel:///main",
-                          "redis-cluster://a/1",
                           "redis-cluster://a,,b"})
     refuses(url);
   const auto failure = failure_of([] { return parse_address("redis://me:s3cret@a:x"); });

@@ -46,6 +46,7 @@ void expect_failure(Action action, ExitCode code, std::string_view sentence, std
 
 // One for each file beside this one.
 void test_durations();
+void test_dialogues();
 void test_escapes();
 void test_columns();
 void test_json();

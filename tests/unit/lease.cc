@@ -45,13 +45,14 @@ void test_order() {
   }
 }
 
-/// Handed over for a second: KILL without notice a margin before that is over, until a renewal.
+/// Granted for a moment: TERM and KILL come inside it, until a renewal.
 void test_unconfirmed() {
   const BootClock::time_point sent{std::chrono::hours{1}};
   Lease lease{plan(30'000), sent, Milliseconds{1'000}};
   expect_same(ms_after(sent, lease.renew_at()), 100LL, "it is due for renewal soon");
   expect_same(ms_after(sent, lease.kill_at()), 888LL, "KILL comes inside the second");
-  expect(lease.term_at() == lease.kill_at(), "there is no room for a notice");
+  expect_same(ms_after(sent, lease.term_at()), 638LL, "and TERM before it");
+  expect_same(ms_after(sent, lease.usable_until()), 500LL, "half of it is for confirming it");
   lease.extended(sent);
   expect_same(ms_after(sent, lease.kill_at()), 28'198LL, "a renewal makes it a full one");
   expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()), 493LL, "never longer than asked for");

@@ -3,6 +3,7 @@
 int main() {
   using namespace rlock::unit;
   test_durations();
+  test_dialogues();
   test_escapes();
   test_columns();
   test_json();

@@ -1,0 +1,270 @@
+# One connection that asks and listens: who waits and who holds hears at once, and nobody's messages are believed.
+
+# shellcheck disable=SC2016 # the commands' own shells expand them
+
+load ../support/helpers
+load ../support/servers
+load ../support/supervision
+
+QUEUE='{rlock:job}:queue'
+
+script_calls() { cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum + 0}'; }
+connections() { cli CLIENT LIST | grep -c 'addr=127.0.0.1'; } # ours come by TCP
+waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
+channels() { cli PUBSUB CHANNELS '{rlock:job}:wake:*'; }
+
+# line_up NAME [OPTION...]: a run that waits behind all before it and writes its NAME when it has the lock
+line_up() {
+  local name=$1 before
+  shift
+  before=$(cli ZCARD "$QUEUE")
+  start "$name" rlock run --key job "$@" -- sh -c "echo $name >>$T/log"
+  wait_until "$PATIENCE" waiting $((before + 1))
+}
+
+# ---- what it costs
+
+@test "a waiter has one connection" {
+  local i
+  hold job
+  for i in {1..5}; do line_up "$i"; done
+  same "$(connections)" 6
+}
+
+@test "a section that waited: two scripts" {
+  local calls
+  try acquire job
+  exits 0
+  calls=$(script_calls)
+  start second rlock run --key job -- true
+  wait_until "$PATIENCE" waiting 1
+  RLOCK_TOKEN=$OUT try release job # one more of each
+  exits 0
+  finish "$PID"
+  exits 0
+  same $(($(script_calls) - calls)) 3
+}
+
+# ---- a holder hears
+
+@test "a holder hears at once that it is evicted, names by whom, and is dead before the next starts" {
+  start holder rlock run --key job --ttl 60s --report "$T/report" -- \
+    sh -c 'trap "date +%s%N >$0/term; sleep .3; echo dead >>$0/log; exit 0" TERM; echo >$0/up; while :; do sleep .01; done' "$T"
+  HOLDER=$PID
+  wait_until "$PATIENCE" test -e "$T/up"
+  line_up next
+  local begin
+  begin=$(date +%s%N)
+  try release job --force --holder root@db1
+  exits 0
+  finish "$HOLDER"
+  exits 76
+  begin=$((($(<"$T/term") - begin) / 1000000))
+  ((begin < 2000)) || fail "TERM came after $begin ms" # a third of the lease are 20 s
+  finish "$PID"
+  exits 0
+  same "$(xargs <"$T/log")" 'dead next'
+  matches "$(<"$T/holder.err")" 'job is released by force by .*; stopping the command'
+  same "$(jq -r .outcome "$T/report")" evicted
+}
+
+@test "in a quorum too" {
+  stop_redis
+  start_quorum 3
+  start holder rlock run --key job --ttl 30s -v -- sleep 600
+  HOLDER=$PID
+  wait_for_text 'renewed job' "$T/holder.err" # from then on it listens
+  local begin
+  begin=$(now_ms)
+  try release job --force
+  exits 0
+  finish "$HOLDER"
+  exits 76
+  (($(now_ms) - begin < 5000)) || fail "took $(($(now_ms) - begin)) ms"
+}
+
+@test "--hold-pid hears it" {
+  sleep 600 &
+  local pid=$!
+  RUNNING+=("$pid")
+  try acquire job --ttl 60s --hold-pid "$pid"
+  exits 0
+  wait_until "$PATIENCE" has_channel
+  try release job --force
+  exits 0
+  wait_until 5 gone "$pid"
+  wait_until 5 absent rlock:job
+}
+
+has_channel() { [[ -n $(channels) ]]; }
+
+# ---- manners
+
+@test "--latest: the one before leaves with 75 and is told by whom; who has not the option stays" {
+  hold job
+  line_up plain
+  PLAIN=$PID
+  start early rlock run --key job --latest --holder early -- touch "$T/early-ran"
+  EARLY=$PID
+  wait_until "$PATIENCE" waiting 2
+  start late rlock run --key job --latest --holder late --report "$T/report" -- sh -c "echo late >>$T/log"
+  LATE=$PID
+  finish "$EARLY"
+  exits 75
+  matches "$(<"$T/early.err")" "job not acquired: superseded by late pid $LATE"
+  waiting 2
+  kill -TERM "$HOLDER"
+  finish "$PLAIN"
+  exits 0
+  finish "$LATE"
+  exits 0
+  same "$(xargs <"$T/log")" 'plain late'
+  [[ ! -e $T/early-ran ]]
+}
+
+@test "--replace: the holder's command is dead before the next starts; of twenty the last one runs" {
+  local i pids=()
+  start first rlock run --key job --replace --report "$T/report" -- \
+    sh -c 'trap "sleep .2; echo dead >>$0/log; exit" TERM; echo >$0/up; while :; do sleep .01; done' "$T"
+  HOLDER=$PID
+  wait_until "$PATIENCE" test -e "$T/up"
+  for i in {1..19}; do
+    start "r$i" rlock run --key job --replace --holder "r$i" -- sh -c "echo r$i >>$T/log; exec sleep 600"
+    pids[i]=$PID
+  done
+  finish "$HOLDER"
+  exits 76
+  same "$(jq -r .outcome "$T/report")" replaced
+  matches "$(<"$T/first.err")" 'job is replaced by r[0-9]+ pid'
+  wait_until "$PATIENCE" only_one_left "${pids[@]}"
+  same "$(sed -n 1p "$T/log")" dead
+  for i in {1..19}; do
+    gone "${pids[i]}" || continue
+    finish "${pids[i]}"
+    [[ $STATUS == 75 || $STATUS == 76 ]] || fail "r$i: status $STATUS"
+    matches "$(<"$T/r$i.err")" 'superseded by r[0-9]+ pid|replaced by r[0-9]+ pid'
+  done
+}
+
+only_one_left() { # PID...
+  local pid left=0
+  for pid; do gone "$pid" || left=$((left + 1)); done
+  ((left == 1)) && exists rlock:job
+}
+
+@test "--max-waiting: one too many leaves at once" {
+  hold job
+  line_up first
+  line_up second
+  try run --key job --max-waiting 2 -- touch "$T/ran"
+  exits 75
+  contains "$ERR" 'job not acquired: 2 are waiting already'
+  ((TOOK < 3000)) || fail "took $TOOK ms"
+  [[ ! -e $T/ran ]]
+}
+
+@test "--slots that differ: nobody fails, the line says what is in force, and newcomers do not pass" {
+  start old rlock run --key job --slots 3 -- sleep 600
+  OLD=$PID
+  wait_held job
+  line_up changed --slots 2
+  CHANGED=$PID
+  contains "$(<"$T/changed.err")" 'held with --slots 3 by'
+  line_up newcomer --slots 3
+  kill -TERM "$OLD"
+  finish "$CHANGED"
+  exits 0
+  finish "$PID"
+  exits 0
+  same "$(xargs <"$T/log")" 'changed newcomer'
+}
+
+# ---- messages of anybody
+
+@test "forged messages change nothing for a waiter, and cost few questions" {
+  local calls text channel
+  hold job
+  line_up waiter
+  channel=$(channels | while read -r c; do cli PUBSUB NUMSUB "$c" >/dev/null && echo "$c"; done)
+  calls=$(script_calls)
+  for text in 'granted 4503599627370496 0 5000 0 0 da39a3ee5e6b4b0d3255bfef95601890afd80709' evicted superseded done \
+    released cancelled 0 -1 999999999999999999999 'granted' '' "$(printf '%070000d' 0)"; do
+    for c in $channel; do for _ in {1..20}; do echo "PUBLISH $c \"$text\""; done; done
+  done | cli >/dev/null
+  sleep 0.5
+  gone "$PID" && fail "the waiter has gone: $(<"$T/waiter.err")"
+  gone "$HOLDER" && fail "the holder has gone: $(<"$T/holder.err")"
+  wait_until "$PATIENCE" waiting 1
+  [[ ! -s $T/log ]]
+  calls=$(($(script_calls) - calls))
+  ((calls < 250)) || fail "$calls questions" # of 480 messages
+  waiter_has_its_turn
+}
+
+@test "a flood of messages delays neither TERM nor -w nor an eviction" {
+  local begin
+  hold job --ttl 60s
+  start waiter rlock run --key job -w 2s -- true
+  WAITER=$PID
+  start other rlock run --key job -- true
+  OTHER=$PID
+  wait_until "$PATIENCE" waiting 2
+  start flood python3 "${BATS_TEST_DIRNAME}/../support/flood.py" "$REDIS_PORT" '{rlock:job}:wake:*' 20
+  FLOOD=$PID
+  finish "$WAITER"
+  exits 75
+  begin=$(now_ms)
+  kill -TERM "$OTHER"
+  finish "$OTHER"
+  exits 143
+  (($(now_ms) - begin < 2000)) || fail "TERM took $(($(now_ms) - begin)) ms"
+  begin=$(now_ms)
+  try release job --force
+  exits 0
+  finish "$HOLDER"
+  exits 76
+  (($(now_ms) - begin < 2000)) || fail "an eviction took $(($(now_ms) - begin)) ms" # the next renewal is 20 s away
+  kill -TERM "$FLOOD"
+}
+
+@test "between the script and SUBSCRIBE: who is found not to listen has its place again" {
+  local near=$RLOCK_REDIS
+  hold job
+  HELD=$HOLDER
+  start_proxy
+  network split 1
+  start far rlock run --key job -- sh -c "echo far >>$T/log"
+  FAR=$PID
+  wait_until "$PATIENCE" waiting 1
+  RLOCK_REDIS=$near
+  start near rlock run --key job -- sh -c "echo near >>$T/log" # its question finds that the first does not listen
+  NEAR=$PID
+  wait_until "$PATIENCE" listens_near
+  wait_until "$PATIENCE" waiting 2
+  kill -TERM "$HELD"
+  finish "$FAR"
+  exits 0
+  finish "$NEAR"
+  exits 0
+  same "$(xargs <"$T/log")" 'far near'
+}
+
+listens_near() { (($(channels | wc -l) >= 2)); }
+
+@test "who may not subscribe keeps its place against newcomers" {
+  cli ACL WHOAMI || skip "this server has no ACL"
+  hold job
+  cli ACL SETUSER poller on '>secret' '~*' +@all -subscribe allchannels
+  start poller env RLOCK_USERNAME=poller RLOCK_PASSWORD=secret rlock run --key job -- sh -c "echo poller >>$T/log"
+  POLLER=$PID
+  wait_until "$PATIENCE" polls
+  line_up newcomer
+  kill -TERM "$HOLDER"
+  finish "$POLLER"
+  exits 0
+  finish "$PID"
+  exits 0
+  same "$(xargs <"$T/log")" 'poller newcomer'
+}
+
+polls() { cli HVALS '{rlock:job}:waiters' | grep -q ' poll=1'; }

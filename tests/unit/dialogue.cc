@@ -1,0 +1,123 @@
+#include "redis/dialogue.h"
+
+#include "expect.h"
+
+namespace rlock::unit {
+namespace {
+
+using redis::Dialogue;
+
+constexpr std::string_view subscribed = "*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n";
+constexpr std::string_view unsubscribed = "*3\r\n$11\r\nunsubscribe\r\n$2\r\nch\r\n:0\r\n";
+
+std::string message(std::string_view text) {
+  return "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$" + std::to_string(text.size()) + "\r\n" + std::string{text} + "\r\n";
+}
+
+std::string concat(std::initializer_list<std::string_view> parts) {
+  std::string all;
+  for (const auto part : parts) all += part;
+  return all;
+}
+
+void make_it_listen(Dialogue& dialogue) {
+  dialogue.listen_on("ch");
+  std::string out;
+  dialogue.ask({{"GET", "a"}}, out);
+  dialogue.feed(concat({"$1\r\nA\r\n", subscribed}));
+}
+
+void test_a_question() {
+  Dialogue dialogue{{}};
+  dialogue.listen_on("ch");
+  std::string out;
+  dialogue.ask({{"GET", "a"}}, out);
+  expect(out == "*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$2\r\nch\r\n", "asks, then listens", out);
+  dialogue.feed("$1\r\nA\r\n");
+  expect(!dialogue.is_answered(), "not answered before it listens");
+  dialogue.feed(concat({subscribed, message("early")}));
+  expect(dialogue.is_answered() && dialogue.listens(), "listens");
+  expect(dialogue.take_answers().at(0).text == "A", "the answer");
+  expect(dialogue.take_messages() == std::vector<std::string>{"early"}, "what came with the answer is not lost");
+}
+
+void test_the_next_question() {
+  Dialogue dialogue{{}};
+  make_it_listen(dialogue);
+  dialogue.feed(message("old"));
+  std::string out;
+  dialogue.listen_on({});
+  dialogue.ask({{"GET", "b"}}, out);
+  expect(out.starts_with("*2\r\n$11\r\nUNSUBSCRIBE\r\n$2\r\nch\r\n*2\r\n$3\r\nGET"), "stops listening first", out);
+  expect(out.find("\r\nSUBSCRIBE") == std::string::npos, "does not listen after the last", out);
+  dialogue.feed(concat({message("late"), unsubscribed, "$1\r\nB\r\n"}));
+  expect(dialogue.is_answered() && !dialogue.listens(), "answered");
+  expect(dialogue.take_answers().at(0).text == "B", "a message is not taken for the answer");
+  expect(dialogue.take_messages().empty(), "what was said before the answer is older than that");
+}
+
+void test_dropped_answers() {
+  Dialogue dialogue{{}};
+  std::string out;
+  dialogue.ask({{"GET", "a"}}, out);
+  dialogue.drop_answers();
+  dialogue.ask({{"GET", "b"}}, out);
+  dialogue.feed("$1\r\nA\r\n");
+  expect(!dialogue.is_answered(), "the late answer is not the one");
+  dialogue.feed("$1\r\nB\r\n");
+  expect(dialogue.is_answered() && dialogue.take_answers().at(0).text == "B", "the right answer");
+}
+
+void test_refusals() {
+  Dialogue dialogue{{}};
+  dialogue.listen_on("ch");
+  std::string out;
+  dialogue.ask({{"GET", "a"}}, out);
+  dialogue.feed("$1\r\nA\r\n-NOPERM no\r\n");
+  expect(dialogue.is_answered() && !dialogue.listens(), "may not listen");
+  expect(dialogue.refusal_to_listen() && dialogue.refusal_to_listen()->code() == ExitCode::no_permission, "and why");
+  Dialogue captive{{}};
+  make_it_listen(captive);
+  captive.ask({{"GET", "a"}}, out);
+  captive.feed("-NOPERM no\r\n-ERR Can't execute 'get'\r\n");
+  expect(captive.listens() && captive.refusal_to_listen().has_value(), "may not stop listening");
+}
+
+void test_intruders() {
+  for (const std::string_view text : {"+OK\r\n", "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\nx\r\n"}) {
+    Dialogue dialogue{{}};
+    expect_failure(
+        [&] {
+          dialogue.feed(text);
+          return 0;
+        },
+        ExitCode::unavailable,
+        "what nobody asked for is refused");
+  }
+  Dialogue dialogue{{}};
+  make_it_listen(dialogue);
+  for (int i = 0; i < 3000; ++i) {
+    dialogue.feed(message(std::string(100, 'x')));
+    if (i % 1000 == 0)
+      (void)dialogue.take_messages();
+  }
+  expect(dialogue.take_messages().size() == 1999, "messages count one by one against the limits");
+  try {
+    dialogue.feed(std::string(70'000, 'x'));
+    expect(false, "a message that is too large is refused");
+  } catch (const Error& error) {
+    expect(error.may_pass(), "anybody can send a large one: that is no reason to give up");
+  }
+}
+
+}  // namespace
+
+void test_dialogues() {
+  test_a_question();
+  test_the_next_question();
+  test_dropped_answers();
+  test_refusals();
+  test_intruders();
+}
+
+}  // namespace rlock::unit
