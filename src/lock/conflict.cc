@@ -45,8 +45,8 @@ std::string describe(const Full& full) {
   return full.waiting == 1 ? "1 is waiting already" : fmt::format("{} are waiting already", full.waiting);
 }
 
-std::string describe(const Done& done) {
-  return fmt::format("done {} ago by {}", format_duration(done.ended_ago), describe(done.by));
+std::string describe(const Done& done, const std::optional<std::string>& id) {
+  return fmt::format("{}done by {} {} ago", id ? *id + " " : "", done.by.holder, format_duration(done.ended_ago));
 }
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {

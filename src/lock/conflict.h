@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "lock/lock.h"
@@ -14,7 +15,8 @@ std::string describe(const Foreign& foreign);
 /// `3 are waiting already`.
 std::string describe(const Full& full);
 /// `done 5m ago by deploy@web3 pid 812 "migrate.sh"`.
-std::string describe(const Done& done);
+/// "v42 done by root@db1 2s ago", for who asked by that ID.
+std::string describe(const Done& done, const std::optional<std::string>& id);
 
 /// Of a refusal that waiting does not mend; each is an Error{usage}.
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);

@@ -239,13 +239,13 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   const auto sent = BootClock::now();
   Ballot ballot = ask(loop, acquire_request(claim, place), deadline, outcome_is("granted"));
   check_distinct(answers_);
-  std::optional<Answer> refusal;
-  if (ballot.passed()) {
+  std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
+  if (!refusal && ballot.passed()) {
     const Granted held = sum_up_grants(answers_, sent, claim.ttl);
     if (held.fence.value > 0 && settle(loop, claim, held.fence, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
-  } else if (ballot.rejected() || (ballot.is_quorate() && place.how != Place::How::reenter)) {
+  } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && place.how != Place::How::reenter))) {
     refusal = sum_up_refusals(answers_, sent, claim.ttl);
   }
   if (!all_refused(answers_)) {

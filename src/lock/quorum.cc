@@ -46,6 +46,15 @@ Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point 
   return most->front();
 }
 
+std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+  for (const Answered& answer : answers) {
+    const Fields* fields = vote_of(answer);
+    if (fields != nullptr && fields->outcome() == "done")
+      return read_answer(*fields, sent, ttl);
+  }
+  return std::nullopt;
+}
+
 Renewal sum_up_losses(std::span<const Answered> answers) {
   for (const Answered& answer : answers) {
     const Fields* vote = vote_of(answer);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "lock/answer.h"
@@ -19,6 +20,9 @@ Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point s
 /// Of an acquire that was not granted by most: what most of the others say, since one alone may know of a holder that
 /// the others have forgotten.
 Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
+
+/// The answer of one that remembers what an acquire asks for only once: it has happened, whatever the others say.
+std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
 
 /// Of a renewal that most have refused: one server that tells why is enough.
 Renewal sum_up_losses(std::span<const Answered> answers);

@@ -180,7 +180,7 @@ std::optional<Taken> Taker::examine(const Answer& answer) {
   if (const auto* superseded = std::get_if<Superseded>(&answer))
     return Conflict{.kind = Conflict::Kind::superseded, .message = "superseded by " + describe(superseded->by)};
   if (const auto* done = std::get_if<Done>(&answer))
-    return Conflict{.kind = Conflict::Kind::done, .message = describe(*done)};
+    return Conflict{.kind = Conflict::Kind::done, .message = describe(*done, claim_.once)};
   if (const auto* upgrade = std::get_if<Upgrade>(&answer))
     refuse(lock_->name(), claim_.capacity, *upgrade);
   if (const auto* other = std::get_if<OtherOnce>(&answer))

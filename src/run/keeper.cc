@@ -78,8 +78,7 @@ void Keeper::note_conflict(const lock::Conflict& conflict) {
                                 : is_superseded ? Outcome::superseded
                                                 : Outcome::conflict,
                      .exit_status = is_done ? 0 : static_cast<int>(plan_.conflict)};
-  result_.message =
-      fmt::format("{} {}{}", plan_.name.text(), is_done ? "is not needed: " : "not acquired: ", conflict.message);
+  result_.message = fmt::format("{}{}: {}", plan_.name.text(), is_done ? "" : " not acquired", conflict.message);
   log_->notice(result_.message);
 }
 

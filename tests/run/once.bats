@@ -1,0 +1,157 @@
+# rlock run --once and --once-per: what a fleet does once, however many machines try and whichever of them fail.
+
+# shellcheck disable=SC2016,SC2030,SC2031 # sh expands them; each test is a shell of its own
+
+load ../support/helpers
+load ../support/servers
+
+runs() { wc -l <"$T/runs"; }
+
+# Fails until it has been tried as often as its argument says.
+make_migration() {
+  cat >"$T/bin/migrate.sh" <<'E2'
+#!/bin/sh
+echo "$RLOCK_FENCE" >>"$T/runs"
+[ "$(wc -l <"$T/runs")" -ge "$1" ]
+E2
+  chmod +x "$T/bin/migrate.sh"
+  export T
+  : >"$T/runs"
+}
+
+@test "what is done is not done again: 0, one line, and none with -q" {
+  make_migration
+  try run --key schema --once v42 -- migrate.sh 1
+  exits 0
+  try run --key schema --once v42 -- migrate.sh 1
+  exits 0
+  same "$OUT" ''
+  matches "$ERR" "^rlock: schema: v42 done by $(id -un)@$(uname -n) [0-9.]+m?s ago$"
+  try run --key schema --once v42 -q --report "$T/report" -- migrate.sh 1
+  exits 0
+  same "$ERR" ''
+  same "$(jq -c '[.outcome, .exit_status, .fence, .key]' "$T/report")" '["done",0,null,"schema"]'
+  same "$(runs)" 1
+  try run --key schema --once v43 -- migrate.sh 1
+  exits 0
+  same "$(runs)" 2
+  try run --key schema --once-per 1h -- migrate.sh 1
+  exits 0
+  matches "$ERR" "^rlock: schema: done by $(id -un)@$(uname -n) [0-9.]+m?s ago$"
+  same "$(runs)" 2
+}
+
+@test "what failed is not done" {
+  make_migration
+  try run --key schema --once v42 -- migrate.sh 2
+  exits 1
+  try run --key schema --once v42 -- migrate.sh 2
+  exits 0
+  same "$(runs)" 2
+}
+
+@test "ten replicas start together, the first fails, the second succeeds: eight never run it" {
+  local i pids=() failed=0 waited
+  make_migration
+  for i in {0..9}; do
+    start "replica$i" rlock run --key schema --once v42 -- migrate.sh 2
+    pids+=("$PID")
+  done
+  for i in "${pids[@]}"; do
+    finish "$i"
+    ((STATUS == 0)) || ((++failed))
+  done
+  same "$failed" 1
+  same "$(runs)" 2
+  waited=$(cat "$T"/replica*.err | grep -cE '^rlock: schema: v42 done by .* ago$')
+  same "$waited" 8
+}
+
+@test "who waits leaves as soon as it is done, not when its turn comes" {
+  local i pids=()
+  start first rlock run --key schema --once v42 -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$T/go"
+  wait_held schema
+  for i in {0..4}; do
+    start "waiter$i" rlock run --key schema --once v42 -- sh -c 'echo never'
+    pids+=("$PID")
+  done
+  wait_until "$PATIENCE" five_wait
+  start other rlock run --key schema --once v43 -- true # of another ID: it keeps its place
+  pids+=("$PID")
+  touch "$T/go"
+  for i in "${pids[@]}"; do
+    finish "$i"
+    exits 0
+  done
+  same "$(cat "$T"/waiter*.out)" ''
+  same "$(grep -c 'v42 done by' "$T"/waiter*.err | grep -c ':1$')" 5
+}
+five_wait() { (($(cli ZCARD '{rlock:schema}:queue') == 5)); }
+
+@test "a machine that dies in the middle is taken over" {
+  start dying rlock run --key schema --once v42 --ttl 1 -- sleep 600
+  wait_held schema
+  kill -KILL "$PID"
+  try run --key schema --once v42 -- echo ran
+  exits 0
+  same "$OUT" ran
+}
+
+# pass MILLISECONDS: what is remembered was so much earlier
+pass() {
+  cli EVAL "local granted, ended, rest = redis.call('HGET', KEYS[1], 'success'):match('^(%d+) (%d+) (.*)\$')
+    redis.call('HSET', KEYS[1], 'success', string.format('%.0f %.0f %s', granted - ARGV[1], ended - ARGV[1], rest))" \
+    1 '{rlock:nightly}:meta' "$1" >/dev/null
+}
+
+@test "cron on three machines, whose clocks are 0, 20 s and 3 min late, for thirty days: one run a day" {
+  local day machine late=(0 20000 160000)
+  : >"$T/runs"
+  for day in {1..30}; do
+    for machine in 0 1 2; do
+      ((day == 1 && machine == 0)) || pass "${late[machine]}"
+      ((machine == 0 && day > 10 && day < 18)) && continue # it is dead for a week
+      rlock run --key nightly --once-per 20h -q -- sh -c "echo $day >>$T/runs"
+    done
+    pass $((86400000 - 180000))
+  done
+  same "$(cat "$T/runs")" "$(seq 30)"
+}
+
+@test "a run inside its own lock heeds neither, but is not for another ID" {
+  try run --key schema --once v42 -- rlock run --key schema --once v42 -- echo inner
+  exits 0
+  same "$OUT" inner
+  try run --key schema --once v43 -- rlock run --key schema -- echo inner
+  exits 0
+  same "$OUT" inner
+  try run --key schema --once v44 -- rlock run --key schema --once v45 -- echo inner
+  exits 64
+  same "$OUT" ''
+}
+
+@test "for one holder alone, and an ID of up to 128 bytes" {
+  refuses 64 --shared run --key a --shared --once v1 -- true
+  refuses 64 --slots run --key a --slots 2 --once-per 1h -- true
+  refuses 64 --once run --key a --once '' -- true
+  refuses 64 --once run --key a --once "$(printf '%129s' x)" -- true
+  refuses 64 --once-per run --key a --once-per 31d -- true
+  try run --key a --once "$(printf '%128s' '% =,')" -- true
+  exits 0
+  try run --key a --once "$(printf '%128s' '% =,')" -- echo again
+  exits 0
+  same "$OUT" ''
+}
+
+@test "of a quorum one server that knows is enough" {
+  local port
+  start_quorum 3
+  try run --ttl 1s --key schema --once v42 -- echo ran
+  exits 0
+  same "$OUT" ran
+  for port in "${QUORUM_PORTS[@]:1}"; do "$REDIS_CLI" -p "$port" FLUSHALL >/dev/null; done
+  try run --ttl 1s --key schema --once v42 -- echo ran
+  exits 0
+  same "$OUT" ''
+  contains "$ERR" 'schema: v42 done by '
+}
