@@ -1,5 +1,5 @@
--- The scripts run inside Redis, each put behind the parts that its WITH line names: it may use whatever those declare at
--- their top level.
+-- The scripts run inside Redis, with the parts in place of the WITH lines that name them: each may use whatever those declare
+-- at their top level.
 std = 'lua51'
 max_line_length = 120
 read_globals = {'redis', 'KEYS', 'ARGV'}
@@ -13,7 +13,7 @@ local function declared_by(part)
   return found
 end
 
-local parts, shared = {'lock', 'memory', 'history', 'queue'}, {}
+local parts, shared = {'lock', 'memory', 'history', 'grant', 'queue'}, {}
 for _, part in ipairs(parts) do
   for _, name in ipairs(declared_by(part)) do shared[#shared + 1] = name end
 end

@@ -1,5 +1,5 @@
 -- acquire: take the lock, join its queue, or learn who holds it. Repeatable: the same level is counted once.
--- WITH  lock memory history queue
+-- WITH  lock memory history grant
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level capacity ttl_ms how ticket('' the first time) waited_ms owner max_lease_ms(0: not in a quorum),
 --       then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS max-waiting=N
@@ -47,6 +47,20 @@ local tail, max_waiting = read_options()
 local polls = extra(tail, 'poll') ~= nil
 local newest_only = extra(tail, 'latest') or extra(tail, 'replace')
 
+local ours = load_lock()
+read_meta()
+local past, mine = fate(level), holders[token]
+
+-- Most often nobody is there, and nothing of what follows is needed.
+local is_plain = not (past or mine or newest_only or in_quorum) and how ~= 'reenter' and not is_done(tail)
+if is_plain and fits(cap) and call('ZCARD', QUEUE) == 0 then
+  local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
+  write_meta() -- first, since memory that has run out refuses it
+  write_all()
+  return {'granted', r.fence, num(r.slot), num(lease)}
+end
+
+-- WITH  queue
 local function reenter(r)
   local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
   if kind then return {'evicted', kind, by} end
@@ -121,7 +135,8 @@ local function replace_holders()
     if may and since and since < born then
       r.tail = with_extra(r.tail, 'evict', 'replaced,' .. by)
       touched[its_token] = true
-      tell_holder(r, 'evicted')
+      count('forced')
+      tell_levels(r.levels, 'evicted')
     end
   end
 end
@@ -201,21 +216,14 @@ local function take(queued)
   if queued then leave_queue(me) end
   if newest_only then supersede() end
   local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
-  write_meta() -- first, since memory that has run out refuses it
+  write_meta() -- first, as above
   if queued then serve_next() end
   commit()
   return {'granted', r.fence, num(r.slot), num(lease)}
 end
 
--- Who we are, and for how long at least we have been up: what INFO says is the difference of two clock readings cut to
--- seconds, up to one too many.
-local function describe_server()
-  local info = call('INFO', 'server')
-  local seconds = math.max(0, tonumber(info:match('uptime_in_seconds:(%d+)')) - 1)
-  return info:match('run_id:(%x+)') or '', seconds * 1000
-end
-
-local function wait_for_turn(ours)
+local function wait_for_turn()
+  if fits(cap) and call('ZCARD', QUEUE) == 0 then return take(false) end
   local waiting = crowd()
   if waiting and (waiting > 0 or not fits(cap)) then
     commit()
@@ -233,18 +241,22 @@ local function wait_for_turn(ours)
   return reply
 end
 
+-- Who we are, and for how long at least we have been up: what INFO says is the difference of two clock readings cut to
+-- seconds, up to one too many.
+local function describe_server()
+  local info = call('INFO', 'server')
+  local seconds = math.max(0, tonumber(info:match('uptime_in_seconds:(%d+)')) - 1)
+  return info:match('run_id:(%x+)') or '', seconds * 1000
+end
+
 local function answer()
-  local ours = load_lock()
-  read_meta()
-  local past, mine = fate(level), holders[token]
   if past then return past == 's' and superseded() or {'cancelled'} end
   if is_live(mine) then return reenter(mine) end
   if how == 'reenter' then return {'lost'} end
   if how == 'restore' and fits(cap) then return take(false) end
   if is_done(tail) then return done() end
   if is_outdated() then return superseded() end
-  if fits(cap) and call('ZCARD', QUEUE) == 0 then return take(false) end
-  return wait_for_turn(ours)
+  return wait_for_turn()
 end
 
 if not in_quorum then return answer() end

@@ -1,6 +1,6 @@
 -- cancel: as if it had never asked: leave the queue, give back a grant that was not used, and let the next one have
 -- it. What was not used does not cool. A request of this level that comes later takes nothing.
--- WITH  lock memory history queue
+-- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level waiter('': it goes on waiting, with another token; by default the token itself)
 -- ->    cancelled

@@ -1,17 +1,24 @@
 # cmake -DSOURCE_DIR=... -DOUTPUT=... -P embed.cmake
-# Writes scripts.cc: every verb's Lua behind the parts that its second line names, with the digest by which Redis will
-# know it.
+# Writes scripts.cc: every verb's Lua, with the parts that it names in place of each line "-- WITH part...", and the
+# digest by which Redis will know it.
+function(expand text result)
+  while(text MATCHES "\n-- WITH +([^\n]*)")
+    set(line "${CMAKE_MATCH_0}")
+    string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")
+    set(sources "\n")
+    foreach(part ${parts})
+      file(READ ${SOURCE_DIR}/${part}.lua source)
+      string(APPEND sources "${source}")
+    endforeach()
+    string(REPLACE "${line}" "${sources}" text "${text}")
+  endwhile()
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
 set(out "// Made by embed.cmake from the .lua files.\n#include \"lock/scripts.h\"\n\nnamespace rlock::lock::scripts {\n")
 foreach(verb acquire cancel force log recall release renew settle status)
   file(READ ${SOURCE_DIR}/${verb}.lua body)
-  string(REGEX MATCH "\n-- WITH +([^\n]*)" ignored "${body}")
-  string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")
-  set(source "")
-  foreach(part ${parts})
-    file(READ ${SOURCE_DIR}/${part}.lua text)
-    string(APPEND source "${text}")
-  endforeach()
-  string(APPEND source "${body}")
+  expand("${body}" source)
   string(SHA1 digest "${source}")
   string(APPEND out "\nconst Script ${verb}{\"${verb}\", \"${digest}\", R\"lua(${source})lua\"};\n")
 endforeach()

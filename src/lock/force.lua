@@ -1,6 +1,6 @@
 -- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that
 -- a repetition does no harm to who comes next; without fences it tells who is there.
--- WITH  lock memory history queue
+-- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
 -- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: another program's key, which is deleted)
 --       evict: who has a keeper is marked and told, and holds on until that has given the lock up; others are removed.
@@ -39,7 +39,7 @@ end
 local function mark(token, r)
   r.tail, touched[token] = with_extra(r.tail, 'evict', 'forced,' .. by), true
   count('forced')
-  tell_holder(r, 'evicted')
+  tell_levels(r.levels, 'evicted')
   return 'marked'
 end
 
@@ -50,7 +50,7 @@ local function take_away(token, r)
     add_entry(run, now, 'evicted,' .. by)
     note_last(run, now, 'evicted,' .. by)
   end
-  if is_live(r) then tell_holder(r, 'evicted') end
+  if is_live(r) then tell_levels(r.levels, 'evicted') end
   remove(token)
   seats_changed = true
   return 'removed'

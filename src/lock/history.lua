@@ -3,6 +3,7 @@
 --             nobody renews, else 0. What is in it and holds no more has died.
 --   HISTORY   list of "fence acquired ended waited mode end owner", newest last, words of the owner cut
 local ENTRIES = 100
+local TRIM_EVERY = 4           -- so many more are there at most
 local ENTRY_SIZE = 180
 local END_SIZE = 40
 local RUNNING = 16             -- lines at most
@@ -29,7 +30,8 @@ end
 
 local function format_entry(run, ended, how)
   local waited = math.max(0, run.acquired - run.born)
-  local head = string.format('%s %s %.0f %.0f %s %s ', run.fence, run.acquired, ended, waited, run.mode, cut(how, END_SIZE))
+  local head = string.format('%s %s %.0f %.0f %s %s ', run.fence, run.acquired, ended, waited, run.mode,
+    cut(how, END_SIZE))
   return head .. cut_owner(run.owner, ENTRY_SIZE - #head)
 end
 
@@ -48,7 +50,8 @@ end
 local function start_line(token, r, mode)
   local run = run_of(r, mode)
   local lasts = extra(r.tail, 'kept') and 0 or r.acquired + (tonumber(extra(r.tail, 'ttl')) or 0)
-  local lines = {string.format('%s %s %s %.0f %s %.0f %s', token, r.fence, r.acquired, run.born, mode, lasts, run.owner)}
+  local lines = {string.format('%s %s %s %.0f %s %.0f %s',
+    token, r.fence, r.acquired, run.born, mode, lasts, run.owner)}
   for line in (meta.running or ''):gmatch('[^\n]+') do
     if #lines < RUNNING then lines[#lines + 1] = line end
   end
@@ -70,7 +73,8 @@ local function add_entry(run, ended, how) entries[#entries + 1] = format_entry(r
 
 -- `status`: of `last`, which is about how the command ended where that is known.
 local function note_last(run, ended, status)
-  note('last', string.format('%s %.0f %.0f %s %s', run.acquired, ended, math.max(0, ended - run.acquired), status, run.owner))
+  local held = math.max(0, ended - run.acquired)
+  note('last', string.format('%s %.0f %.0f %s %s', run.acquired, ended, held, status, run.owner))
 end
 
 -- "evicted,BY" or "replaced,BY" of a record that was marked so.
@@ -105,7 +109,15 @@ end
 
 local function write_history()
   if #entries == 0 then return end
-  if call('RPUSH', HISTORY, unpack(entries)) > ENTRIES then call('LTRIM', HISTORY, -ENTRIES, -1) end
+  local length = call('RPUSH', HISTORY, unpack(entries))
+  if length >= ENTRIES + TRIM_EVERY then call('LTRIM', HISTORY, -ENTRIES, -1) end
   call('PEXPIRE', HISTORY, LIFE)
   entries = {}
+end
+
+-- The lock first: what leaves it passes where memory has run out, and then the rest does.
+local function write_all()
+  write_lock()
+  write_meta()
+  write_history()
 end

@@ -35,7 +35,10 @@ local seats = 0                -- taken by holders and cooling records
 local next_free                -- when the first of them falls free
 
 -- Of an owner's text and its extras: a word of the owner has no '='.
-local function extra(tail, name) return tail:match(' ' .. name .. '=(%S*)') end
+local function extra(tail, name)
+  local _, at = tail:find(' ' .. name .. '=', 1, true) -- a pattern would be tried at every letter
+  return at and tail:match('^%S*', at + 1)
+end
 
 local function with_extra(tail, name, value)
   local word = ' ' .. name .. '=' .. value
@@ -66,7 +69,8 @@ end
 -- What we cannot read is somebody's, for as long as its key lives.
 local function unreadable_record()
   local left = math.max(call('PTTL', LOCK), FOREIGN)
-  return {expires = now + left, cools = 0, fence = '0', slot = 0, acquired = num(now), levels = '?', tail = '? ? ? 0 ? ?'}
+  return {expires = now + left, cools = 0, fence = '0', slot = 0, acquired = num(now), levels = '?',
+          tail = '? ? ? 0 ? ?'}
 end
 
 local function parse_record(text)

@@ -1,8 +1,8 @@
 -- Part of the verbs that change who waits: the queue, and those who are given the lock.
 --   queue     token -> ticket: since when it waits
 --   waiters   token -> "capacity asked alive ticket level channel owner extras"
--- A level listens on a channel of its own. 0.1.0 reads its name from the waiter's text; we make it from the level, since
--- the name of a lock may have spaces.
+-- A level listens on a channel of its own. 0.1.0 reads its name from the waiter's text; we make it from the level,
+-- since the name of a lock may have spaces.
 local UNCONFIRMED = 1000       -- for so long a waiter of 0.1.0 is handed the lock
 local GRACE = 1000             -- a waiter is alive for so long after its sleep
 local LOOK = 2000              -- the head of the queue looks at least so often, rank r every (r + 1) times that
@@ -17,8 +17,8 @@ local function channel(level) return QUEUE:sub(1, -#'queue' - 1) .. 'wake:' .. l
 
 local function tell(level, text) redis.pcall('PUBLISH', channel(level), text) end
 
-local function tell_holder(r, text)
-  for level in r.levels:gmatch('[^,]+') do tell(level, text) end
+local function tell_levels(levels, text)
+  for level in levels:gmatch('[^,]+') do tell(level, text) end
 end
 
 local function parse_waiter(text)
@@ -48,35 +48,6 @@ local function is_alive(w)
   if extra(w.tail, 'poll') then return w.alive <= now + LONGEST + GRACE end
   local reply = redis.pcall('PUBSUB', 'NUMSUB', channel(w.level))
   return reply[2] ~= 0
-end
-
-local function lowest_free_slot()
-  local used, slot = {}, 0
-  for _, r in pairs(holders) do used[r.slot] = true end
-  while used[slot] do slot = slot + 1 end
-  return slot
-end
-
--- What is known of a success is kept for as long as anybody has ever asked back.
-local function lengthen_memory(tail)
-  local longest = math.max(extra(tail, 'once') and 34560000000 or 0, tonumber(extra(tail, 'per')) or 0) -- 400 days
-  if longest > math.max(LIFE, meta_number('memory')) then note('memory', num(longest)) end
-end
-
--- A new acquisition, for `lease` until it is renewed: returns its record.
-local function grant(token, cap, lease, level, tail, counter)
-  strike(token) -- it had it before, and did not know
-  bury_dead()
-  local hold = tonumber(extra(tail, 'hold'))
-  local r = {expires = now + lease, cools = hold and now + hold or 0, acquired = num(now), levels = level, tail = tail,
-             fence = num(math.max(meta_number('floor') + 1, now_us)), slot = cap > 1 and lowest_free_slot() or 0}
-  holders[token], touched[token] = r, true
-  take_seat(cap, until_when(r))
-  note('floor', r.fence)
-  count(counter)
-  lengthen_memory(tail)
-  start_line(token, r, cap)
-  return r
 end
 
 -- Gives a waiter the lock before it asks again, and tells it how long after its last question that happened: from the
@@ -155,8 +126,6 @@ end
 
 -- Redis writes last what was published first: nobody else's message comes before the new holders'.
 local function commit()
-  write_lock()
-  write_meta()
-  write_history()
+  write_all()
   for _, message in ipairs(outbox) do tell(message[1], message[2]) end
 end

@@ -1,5 +1,5 @@
 -- release: give up one level, or all of a token's. Who repeats it is answered the same.
--- WITH  lock memory history queue
+-- WITH  lock memory history
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
 --       end('': as the status says, else signal:N, evicted,BY, replaced,BY, lost, timeout or released)
@@ -22,31 +22,10 @@ local function report_loss()
   add_entry(run, now, how)
   note_last(run, now, how)
   if how == 'lost' then count('lost') end
-  commit()
+  write_all()
 end
 
-local function give_up_levels(r)
-  for l in r.levels:gmatch('[^,]+') do
-    if all or l == level then remember(l, 'r') end
-    if all then tell(l, 'released') end
-  end
-  if request ~= '' then remember(request, 'r') end
-  touched[token] = true
-end
-
--- All who wait for just this to be done need wait no more.
-local function dismiss_done()
-  local texts = call('HGETALL', WAITERS)
-  for i = 1, #texts, 2 do
-    local w = parse_waiter(texts[i + 1])
-    if w and is_done(w.tail) then
-      leave_queue(texts[i])
-      tell(w.level, 'done')
-    end
-  end
-end
-
-local function note_end(r)
+local function end_run(r)
   strike(token)
   local run = run_of(r, num(capacity))
   local word = how ~= '' and how or status ~= '-' and status or 'released'
@@ -55,7 +34,13 @@ local function note_end(r)
   if word == 'lost' then count('lost') end
   if word == '0' then
     note('success', string.format('%s %.0f %s %s', r.acquired, now, run.owner, extra(r.tail, 'once') or ''))
-    if extra(r.tail, 'once') or extra(r.tail, 'per') then dismiss_done() end
+  end
+  if all then mark_released(token, r.expires) end
+  if r.cools > now then
+    r.expires = now
+    count_seats(capacity)
+  else
+    remove(token)
   end
 end
 
@@ -68,22 +53,38 @@ if not is_live(r) then
   return {'lost'}
 end
 
-local left = all and '' or levels_without(r.levels, level)
-local till, reply = r.expires, ended(r)
-give_up_levels(r)
-if left ~= '' then
+local reply, before, left = ended(r), r.levels, all and '' or levels_without(r.levels, level)
+if all then
+  for l in before:gmatch('[^,]+') do remember(l, 'r') end
+end
+if request ~= '' then remember(request, 'r') end
+touched[token] = true
+if left == '' then
+  end_run(r)
+else
   r.levels = left
   reply = {'kept', num(count_levels(left))}
-else
-  note_end(r)
-  if all then mark_released(token, till) end
-  if r.cools > now then
-    r.expires = now
-    count_seats(capacity)
-  else
-    remove(token)
-  end
-  serve_next()
 end
+if not all and call('ZCARD', QUEUE) == 0 then
+  write_all()
+  return reply
+end
+
+-- WITH  grant queue
+-- All who wait for just this to be done need wait no more.
+local function dismiss_done()
+  local texts = call('HGETALL', WAITERS)
+  for i = 1, #texts, 2 do
+    local w = parse_waiter(texts[i + 1])
+    if w and is_done(w.tail) then
+      leave_queue(texts[i])
+      tell(w.level, 'done')
+    end
+  end
+end
+
+if all then tell_levels(before, 'released') end
+if news.success and (extra(r.tail, 'once') or extra(r.tail, 'per')) then dismiss_done() end
+if left == '' then serve_next() end
 commit()
 return reply

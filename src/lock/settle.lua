@@ -1,7 +1,7 @@
 -- settle: in a quorum, where the token still holds, give it the largest fence that a majority granted, and raise the
 -- floor to that. Two majorities share a server, so the next holder's fence is larger than this. A fence that is settled
 -- is never lowered.
--- WITH  lock memory history queue
+-- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
 -- ARGV  token fence waiter('' where none: it waits no more, here neither where it was not granted the lock)
 -- ->    settled | lost

@@ -1,5 +1,5 @@
 -- status: every fact known of one lock. Reads only.
--- WITH  lock memory history queue
+-- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
 -- ARGV  -
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:

@@ -4,11 +4,12 @@ releases an exclusive lock, and waits in the same queue as rlock.
 
     client.py SOCKET SCRIPTS KEY COMMAND [ARG...]    runs the command under the lock, with FENCE in its environment
 
-SCRIPTS is the folder of the .lua files, of which each verb names its parts in its second line.
+SCRIPTS is the folder of the .lua files, in which lines "-- WITH part..." name what belongs there.
 """
 
 import os
 import pathlib
+import re
 import secrets
 import socket
 import subprocess
@@ -33,9 +34,11 @@ class Lock:
 
     def call(self, verb, keys, *arguments):
         body = (self.scripts / f"{verb}.lua").read_text()
-        parts = next(line for line in body.splitlines() if line.startswith("-- WITH")).split()[2:]
-        text = "".join((self.scripts / f"{part}.lua").read_text() for part in parts) + body
+        text = re.sub(r"^-- WITH +(.*)$", lambda line: self.parts(line.group(1)), body, flags=re.MULTILINE)
         return self.server.eval(text, len(keys), *keys, *arguments)
+
+    def parts(self, names):
+        return "".join((self.scripts / f"{name}.lua").read_text() for name in names.split())
 
     def ask(self, ticket):
         waited = int((time.monotonic() - self.started) * 1000)

@@ -6,8 +6,7 @@ HISTORY='{rlock:job}:history'
 
 # source_of VERB: with the parts that it names, as embed.cmake puts them; SHIFT sets its clock forward by so many seconds
 source_of() {
-  local part parts
-  read -ra parts < <(sed -n 's/^-- WITH *//p' "$SOURCE/$1.lua")
+  local line part parts
   if [[ -n ${SHIFT:-} ]]; then
     cat <<END
 local real = redis
@@ -17,7 +16,14 @@ local redis = setmetatable({call = function(name, ...)
 end}, {__index = real})
 END
   fi
-  for part in "${parts[@]}" "$1"; do cat "$SOURCE/$part.lua"; done
+  while IFS= read -r line; do
+    if [[ $line == '-- WITH '* ]]; then
+      read -ra parts <<<"${line#-- WITH }"
+      for part in "${parts[@]}"; do cat "$SOURCE/$part.lua"; done
+    else
+      printf '%s\n' "$line"
+    fi
+  done <"$SOURCE/$1.lua"
 }
 
 # call VERB ARG...: sets REPLY; its first word is an outcome that the script's contract names

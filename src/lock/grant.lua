@@ -1,0 +1,29 @@
+-- Part of the verbs that give somebody the lock.
+local function lowest_free_slot()
+  local used, slot = {}, 0
+  for _, r in pairs(holders) do used[r.slot] = true end
+  while used[slot] do slot = slot + 1 end
+  return slot
+end
+
+-- What is known of a success is kept for as long as anybody has ever asked back.
+local function lengthen_memory(tail)
+  local longest = math.max(extra(tail, 'once') and 34560000000 or 0, tonumber(extra(tail, 'per')) or 0) -- 400 days
+  if longest > math.max(LIFE, meta_number('memory')) then note('memory', num(longest)) end
+end
+
+-- A new acquisition, for `lease` until it is renewed: returns its record.
+local function grant(token, cap, lease, level, tail, counter)
+  strike(token) -- it had it before, and did not know
+  bury_dead()
+  local hold = tonumber(extra(tail, 'hold'))
+  local r = {expires = now + lease, cools = hold and now + hold or 0, acquired = num(now), levels = level, tail = tail,
+             fence = num(math.max(meta_number('floor') + 1, now_us)), slot = cap > 1 and lowest_free_slot() or 0}
+  holders[token], touched[token] = r, true
+  take_seat(cap, until_when(r))
+  note('floor', r.fence)
+  count(counter)
+  lengthen_memory(tail)
+  start_line(token, r, cap)
+  return r
+end
