@@ -37,6 +37,8 @@ std::size_t width(const CodePoint& c) {
 }  // namespace
 
 std::size_t count_columns(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
+    return text.size();
   std::size_t columns = 0;
   while (!text.empty()) {
     const CodePoint c = decode_utf8(text);

@@ -33,6 +33,12 @@ bool is_unsafe(char32_t c) {
   return std::any_of(std::begin(unsafe), std::end(unsafe), [c](Range r) { return c >= r.first && c <= r.last; });
 }
 
+/// How much of the text's beginning is plain: printable ASCII, most of what there is, which nothing has to be done to.
+std::size_t count_plain(std::string_view text) {
+  const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+  return static_cast<std::size_t>(end - text.begin());
+}
+
 std::string printable_escape(CodePoint c) {
   const auto value = static_cast<std::uint32_t>(c.value);
   if (!c.valid || value < 0x80) {
@@ -79,7 +85,12 @@ int hex_digit(char c) {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
+  for (;;) {
+    const std::size_t plain = count_plain(text);
+    out.append(text, 0, plain);
+    text.remove_prefix(plain);
+    if (text.empty())
+      return out;
     const CodePoint c = decode_utf8(text);
     if (c.valid && !is_unsafe(c.value)) {
       out += text.substr(0, c.length);
@@ -88,12 +99,18 @@ std::string printable(std::string_view text) {
     }
     text.remove_prefix(c.length);
   }
-  return out;
 }
 
 std::string json_string(std::string_view text) {
-  std::string out = "\"";
+  std::string out;
+  out.reserve(text.size() + 2);
+  out += '"';
   while (!text.empty()) {
+    const std::size_t plain = std::min(count_plain(text), text.find_first_of("\"\\"));
+    out.append(text, 0, plain);
+    text.remove_prefix(plain);
+    if (text.empty())
+      break;
     const CodePoint c = decode_utf8(text);
     if (!c.valid) {
       out += "\xEF\xBF\xBD";

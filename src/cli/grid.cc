@@ -1,7 +1,5 @@
 #include "cli/grid.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -21,19 +19,16 @@ class Grid {
  public:
   Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
       : columns_(columns), rows_(std::move(rows)), screen_(screen), widths_(columns.size()) {
-    Row headings;
-    for (const Column& column : columns) headings.push_back({std::string{column.heading}, colour::bold});
-    rows_.insert(rows_.begin(), std::move(headings));
+    for (const Column& column : columns) headings_.push_back({std::string{column.heading}, colour::bold});
+    measure(headings_);
     for (Row& row : rows_) measure(row);
     screen_.columns == 0 ? let_long_texts_stick_out() : fit();
   }
 
   std::string text() const {
     std::string out;
-    for (const Row& row : rows_) {
-      for (std::size_t i = 0; i < widths_.size(); ++i) add_cell(row[i], i, out);
-      out += '\n';
-    }
+    add_row(headings_, out);
+    for (const Row& row : rows_) add_row(row, out);
     return out;
   }
 
@@ -81,17 +76,31 @@ class Grid {
     }
   }
 
+  void add_row(const Row& row, std::string& out) const {
+    for (std::size_t i = 0; i < widths_.size(); ++i) add_cell(row[i], i, out);
+    out += '\n';
+  }
+
   void add_cell(const Cell& cell, std::size_t column, std::string& out) const {
-    const bool last = column + 1 == widths_.size();
-    const std::string text = screen_.columns == 0 ? cell.text : cut_to_columns(cell.text, widths_[column]);
-    const std::size_t width = count_columns(text);
     const bool coloured = screen_.colour && !cell.colour.empty();
-    out += coloured ? fmt::format("{}{}{}", cell.colour, text, colour::plain) : text;
-    if (!last)
+    std::size_t width = count_columns(cell.text);
+    if (coloured)
+      out += cell.colour;
+    if (screen_.columns == 0 || width <= widths_[column]) {
+      out += cell.text;
+    } else {
+      const std::string cut = cut_to_columns(cell.text, widths_[column]);
+      width = count_columns(cut);  // one less where a wide character did not fit
+      out += cut;
+    }
+    if (coloured)
+      out += colour::plain;
+    if (column + 1 < widths_.size())
       out.append(std::max(widths_[column], width) - width + gap_, ' ');
   }
 
   std::span<const Column> columns_;
+  Row headings_;
   std::vector<Row> rows_;
   const Screen& screen_;
   Widths widths_;  // of the columns that are shown

@@ -15,7 +15,10 @@ bool is_elsewhere(const redis::Reply& reply) {
 }
 
 /// The script met what it cannot read; anything else that fails is the server's.
-bool is_about_the_value(std::string_view failure) { return failure.find("user_script:") != std::string_view::npos; }
+bool is_about_the_value(const Error& failure) {
+  return failure.code() != ExitCode::no_permission &&
+         std::string_view{failure.what()}.find("user_script:") != std::string_view::npos;
+}
 
 /// The inquiry about one lock after another.
 class Inquirer {
@@ -27,7 +30,7 @@ class Inquirer {
     try {
       inquiry_.take(name, lock::call_script(loop_, whole, inquiry_.ask(name), BootClock::now() + timeout_));
     } catch (const Error& error) {
-      if (!is_about_the_value(error.what()))
+      if (!is_about_the_value(error))
         throw;
       inquiry_.pass_over(name, error);
     }
@@ -52,7 +55,7 @@ class Inquirer {
     try {
       lock::check_reply(server.address(), reply);
     } catch (const Error& error) {
-      if (!is_about_the_value(error.what()))
+      if (!is_about_the_value(error))
         throw;
       inquiry_.pass_over(name, error);
     }
