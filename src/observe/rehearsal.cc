@@ -73,7 +73,7 @@ class Rehearsal {
   }
 
   void settle() {
-    const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {holder_.token.text(), "1"}};
+    const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {holder_.token.text(), "1", ""}};
     (void)lock::call_script(loop_, server_, lock::script_request(lock::scripts::settle, arguments), deadline());
   }
 
