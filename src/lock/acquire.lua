@@ -150,7 +150,7 @@ local function new_ticket()
 end
 
 local function join_queue()
-  local has_none = ticket == ''
+  local has_none = in_quorum or ticket == '' -- one of another server is by another clock
   if has_none then ticket = new_ticket() end
   local is_there = call('ZADD', QUEUE, 'NX', ticket, me) == 0
   if has_none and is_there then -- the reply with its ticket was lost

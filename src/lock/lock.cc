@@ -313,7 +313,7 @@ void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline dead
       continue;
     try {
       settled_[i] = false;
-      if (missing && call_one(loop, i, acquire_request(claim, {.how = *missing}), deadline) != "granted")
+      if (missing && call_one(loop, i, acquire_request(claim, {.how = *missing, .ticket = {}}), deadline) != "granted")
         continue;
       settled_[i] = call_one(loop, i, settle_request(claim, fence), deadline) == "settled";
     } catch (const Error&) {
