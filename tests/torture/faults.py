@@ -155,6 +155,33 @@ OF_THE_NETWORK = {
 }  # fmt: skip
 
 
+# ---- of people and scripts, whose requests and answers are lost and late as those of all others
+
+
+def evict(population, rng):
+    """Whoever holds it must give it up: its command is dead before another begins."""
+    population.visit(rng, f"rlock release -k {rng.choice(list(KEYS))} --force -w 3")
+    yield 0.1
+
+
+def hold_by_script(population, rng):
+    """Without a keeper, through every verb."""
+    population.visit(
+        rng,
+        "T=$(rlock acquire -k report --ttl 2 -w 3) && rlock renew -k report --ttl 2 --token $T;"
+        " rlock release -k report --token ${T:-00000000000000000000000000000000}",
+    )
+    yield 0.1
+
+
+def look_about(population, rng):
+    population.visit(rng, f"rlock status; rlock log -n 3 {rng.choice(list(KEYS))}")
+    yield 0.1
+
+
+OF_VISITORS = {evict: 2, hold_by_script: 2, look_about: 1}
+
+
 # ---- of the wire between the remote clients and all servers
 
 
@@ -225,8 +252,13 @@ def lanes(lab, topology, population, options):
 
         return begin
 
+    def visitor(rng):
+        deed = rng.choices(list(OF_VISITORS), OF_VISITORS.values())[0]
+        return deed.__name__, deed(population, rng)
+
     for number in range(3):
         yield Lane(lab, "process", f"{options.seed} {number}", 1, process)
+    yield Lane(lab, "visitor", options.seed, 2, visitor)
     yield Lane(lab, "server", options.seed, 1.5, one_of(topology.safe | (topology.lossy if options.lossy else {})))
     if topology.links:
         yield Lane(lab, "network", options.seed, 1.5, one_of(OF_THE_NETWORK))

@@ -28,6 +28,15 @@ def restart_in_turn(topology, rng):
         yield LEARNING + rng.uniform(0, 1)
 
 
+def set_clock_back(topology, rng):
+    """Of one server, and not so far that it would disagree with the others by more than the longest lease."""
+    server = topology.servers[-1]
+    if server.clock_error < -2:
+        return
+    server.set_clock(server.clock_error - rng.uniform(0.1, 0.5))
+    yield 0.1
+
+
 def freeze_majority(topology, rng):
     frozen = rng.sample(topology.servers, 2)
     for server in frozen:
@@ -38,8 +47,8 @@ def freeze_majority(topology, rng):
 
 
 class Quorum(Topology):
-    safe = faults.OF_A_SERVER | {restart_empty: 2, restart_in_turn: 1, freeze_majority: 1}
-    lossy = {faults.delete_lock: 3}
+    safe = faults.OF_A_SERVER | {restart_empty: 2, restart_in_turn: 1, freeze_majority: 1, set_clock_back: 1}
+    lossy = {faults.delete_lock: 3, faults.step_clock: 1}
     variables = {"RLOCK_MAX_LEASE": "4s"}
     clock_errors = [0, 1, -1]  # seconds: less apart than the longest lease
     queues = has_slots = False

@@ -70,7 +70,7 @@ def passed_waiters(history):
 def felt(history, attempt, at):
     """Whether a fault explains what happened to it then."""
     since = at - attempt["lease"] - GRACE
-    lanes = {"server", {"far": "network", "remote": "wire"}.get(attempt["site"])}
+    lanes = {"server", "visitor", {"far": "network", "remote": "wire"}.get(attempt["site"])}
     if attempt["fault"]:
         return True
     for fault in history.faults:

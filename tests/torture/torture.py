@@ -92,7 +92,7 @@ class Run:
         for pid in left:
             send(pid, signal.SIGKILL)
         refused = [key for key in KEYS if not self.population.lock_once(key)]
-        keys = [key for key in self.topology.keys() if not key.endswith(":meta")]
+        keys = [key for key in self.topology.keys() if not key.endswith((":meta", ":history"))]
         clock = time.time() - boottime()
         self.lab.note({"orphans": left, "refused": refused, "leaked": keys})
         self.lab.note({"clocks": {server.name: clock + server.clock_error for server in self.topology.servers}})

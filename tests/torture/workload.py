@@ -82,6 +82,13 @@ class Population:
         self.alive[attempt.pid] = attempt
         self.count += 1 + attempt.layers
 
+    def visit(self, rng, script):
+        """From anywhere, by nobody who is judged."""
+        site = rng.choice(self.topology.sites())
+        way = self.lab.wire.enter if site == "remote" else []
+        environment = self.environment | {"RLOCK_REDIS": self.topology.url_at(site)}
+        spawn([*way, "sh", "-c", script], environment, self.lab.folder / "visitors")
+
     def invent(self):
         rng = self.rng
         key = rng.choice(list(KEYS))
