@@ -425,7 +425,7 @@ uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).
       wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
       restart_server "$n"
     done
-    wait_until "$PATIENCE" says_uptime "${QUORUM_PORTS[0]}" 1
+    wait_until "$PATIENCE" says_uptime "${QUORUM_PORTS[2]}" 1
     try run --key job --ttl 1s -n --timeout 300ms -- true
     [[ $(uptime_at "${QUORUM_PORTS[0]}") == 1 && $(uptime_at "${QUORUM_PORTS[2]}") == 1 ]] && break # asked in time
   done
@@ -433,7 +433,7 @@ uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).
   contains "$ERR" "0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for 0ms; "
 }
 
-says_uptime() { [[ $(uptime_at "$1") == "$2" ]]; } # PORT SECONDS
+says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 
 @test "status: what a minority has lost is still held" {
   local port
