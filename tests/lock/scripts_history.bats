@@ -132,15 +132,17 @@ setup() { start_scripts; }
 }
 
 @test "once: who waits for the same leaves with the success, others get the lock" {
-  listen b c d
+  listen b c d e f
   hold a once=v42
   enqueue b once=v42
   enqueue c once=v43
   enqueue d once=v42
+  enqueue e once=v43
+  enqueue f once=v42 # behind one that goes on waiting
   call release a level-a 0 ''
   wait_until "$PATIENCE" grep -q ^granted "$T/ear-c.out"
-  same "$(told b | awk '{print $NF}') $(told d)" 'done done'
-  same "$(order)" ''
+  same "$(told b | awk '{print $NF}') $(told d) $(told f)" 'done done done'
+  same "$(order)" e
   HOW=queue TICKET=${TICKETS[b]} acquire b once=v42
   outcome "done"
 }

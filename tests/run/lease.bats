@@ -232,11 +232,11 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   [[ $(cli INFO commandstats) != *cmdstat_hset:* ]]
 }
 
-@test "a release whose reply is lost is asked for again" {
+@test "a release whose reply is lost, twice, is asked for again" {
   start_proxy
   run_until_end -v
   wait_until "$PATIENCE" renewed 1 # which confirms the first, short lease
-  network cut
+  network cut 2
   touch "$T/end"
   finish "$PID"
   exits 0

@@ -11,7 +11,7 @@ FIFO, each acknowledged by printing it:
     drop          requests arrive, replies do not, until it says pass: then they arrive late
     deaf          likewise, but the requests do not arrive
     dark          neither arrives
-    cut           the next reply is lost with its connection; then as pass
+    cut [COUNT]   the next reply, or so many, are lost with their connections; then as pass
     split SECONDS a request and the SUBSCRIBE behind it arrive so far apart
     strand        nothing more arrives on the connections that exist; new ones work
     inject BYTES  arrives on the connections that exist, as if the server had sent it (written as in Python)
@@ -28,7 +28,7 @@ WITHHELD = {"drop": {True}, "deaf": {False}, "dark": {True, False}}  # of replie
 class Network:
     def __init__(self, port):
         self.port = port
-        self.mode, self.delay, self.pause = "pass", 0.0, 0.0
+        self.mode, self.delay, self.pause, self.cuts = "pass", 0.0, 0.0, 0
         self.forgery = (b"", b"")
         self.stranded, self.detained = set(), set()
         self.open = set()
@@ -65,8 +65,8 @@ class Network:
         target.write(data)
 
     def arrives(self, ends, is_reply):
-        if is_reply and self.mode == "cut":
-            self.mode = "pass"
+        if is_reply and self.cuts > 0:
+            self.cuts -= 1
             raise ConnectionResetError
         return ends not in self.stranded
 
