@@ -101,7 +101,7 @@ void PidKeeper::hold(Renewer& renewer) {
       alarm_.set(limit);
       renewer.attempt(limit);
     } else {
-      set_alarm(alarm_, std::min(renewer.next(), limit));
+      alarm_.set(std::min(renewer.next(), limit));
       renewer.sleep(std::min(renewer.next(), limit));
     }
   }

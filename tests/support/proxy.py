@@ -79,7 +79,9 @@ class Network:
         self.mode, *rest = line.split()
         self.delay = float(*rest) if self.mode == "delay" else 0.0
         self.pause = float(*rest) if self.mode == "split" else 0.0
-        if self.mode == "inject":
+        if self.mode == "cut":
+            self.cuts = int(*(rest or [1]))
+        elif self.mode == "inject":
             for client, _ in self.open:
                 client.write(unescape(rest[0]))
         elif self.mode == "forge":
