@@ -26,7 +26,7 @@ function __rlock_complete
             case :processes
                 __fish_complete_pids
             case '*'
-                echo $prefix$line
+                echo "$prefix$line"
         end
     end
 end

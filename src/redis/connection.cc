@@ -227,11 +227,22 @@ bool Connection::flush() {
   return true;
 }
 
+/// A server that closes the connection behind a refusal (of a long command before AUTH, for one) has said why.
+std::size_t Connection::read_from_link(std::span<char> into) {
+  try {
+    return link_->read(into);
+  } catch (const Error&) {
+    if (const auto why = dialogue_->last_refusal())
+      throw Error{*why};
+    throw;
+  }
+}
+
 /// What has come, or as much of it as leaves the caller time to look at the clock: there are floods of messages.
 void Connection::read() {
   std::array<char, 16384> buffer;
   for (int part = 0; part < 4; ++part) {
-    const std::size_t count = link_->read(buffer);
+    const std::size_t count = read_from_link(buffer);
     if (count == 0)
       return;
     dialogue_->feed({buffer.data(), count});

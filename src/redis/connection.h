@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,7 @@ class Connection {
   bool exchange();
   bool flush();
   void read();
+  std::size_t read_from_link(std::span<char> into);
   void check_introduction(const Reply& reply) const;
 
   Address address_;

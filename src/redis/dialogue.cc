@@ -36,6 +36,10 @@ void Dialogue::drop_answers() {
   std::replace(due_.begin(), due_.end(), Due::answer, Due::dropped);
 }
 
+std::optional<Error> Dialogue::last_refusal() const {
+  return !answers_.empty() && answers_.back().is_error() ? std::optional{refusal(answers_.back())} : std::nullopt;
+}
+
 void Dialogue::feed(std::string_view bytes) {
   try {
     reader_.feed(bytes);

@@ -37,6 +37,8 @@ class Dialogue {
   /// Those since the last answer.
   std::vector<std::string> take_messages() { return std::move(messages_); }
   bool listens() const { return listens_; }
+  /// What the last answer was, if the server refused; for one that closes the connection behind it.
+  std::optional<Error> last_refusal() const;
   /// Why it may not begin or, worse, end to listen, if the server has said so: it can then ask nothing any more.
   const std::optional<Error>& refusal_to_listen() const { return refusal_; }
 

@@ -107,7 +107,7 @@ knows_the_options_of_help() {
   local subcommand
   for subcommand in $(rlock --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
     offers "$1" "rlock $subcommand --"
-    same "$(grep -oE -- '^--[a-z-]+' <<<"$OFFERED")" \
+    same "$(grep -oE -- '^--[a-z-]+' <<<"$OFFERED" | sort)" \
       "$(rlock "$subcommand" --help | grep -oE '^ {2}[- ][a-zA-Z ][, ]{2}--[a-z-]+' | grep -o -- '--.*' | sort)"
   done
 }

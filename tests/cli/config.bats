@@ -261,5 +261,5 @@ END
   printf 'redis = %s\nprefix = file:\n' "$HERE" | configure
   try run --config "$T/rlock.conf" --key job -- rlock status "job"
   exits 0
-  contains "$OUT" held
+  matches "$OUT" $'\njob +x '
 }
