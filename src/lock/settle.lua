@@ -6,7 +6,7 @@
 -- ARGV  token fence waiter('' where none: it waits no more, here neither where it was not granted the lock)
 -- ->    settled | lost
 local token, fence = ARGV[1], tonumber(ARGV[2])
-if ARGV[3] ~= '' then leave_queue(ARGV[3]) end
+if (ARGV[3] or '') ~= '' then leave_queue(ARGV[3]) end
 load_lock()
 read_meta()
 local r = holders[token]

@@ -176,6 +176,8 @@ void Keeper::lose(Outcome how, std::string_view why) {
 /// If job control stopped the command, the shell wants its prompt: we stop too, and nobody renews until we are
 /// continued; the guard watches the deadline meanwhile.
 void Keeper::suspend() {
+  if (BootClock::now() < give_up())
+    renew();  // so that the user has a whole lease to come back in
   const auto left = std::chrono::duration_cast<Milliseconds>(renewer_->lease().term_at() - BootClock::now());
   log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                            plan_.name.text(),

@@ -78,7 +78,7 @@ load ../support/helpers
   cli EVAL "for i = 1, 100 do redis.call('RPUSH', KEYS[1], i .. ' 1 2 0 1 0 ' .. string.rep('x', 40) .. ' h u 1 c n') end" \
     1 '{rlock:job}:history'
   try run --key job --note "$(printf '%400s' x)" --holder "$(printf '%200s' x)" -- true "$(printf '%300s' x)"
-  same "$(cli LLEN '{rlock:job}:history')" 100
+  (($(cli LLEN '{rlock:job}:history') < 116))
   for i in {1..4}; do
     cli EVAL "for i, e in ipairs(redis.call('LRANGE', KEYS[1], -1, -1)) do for j = 1, 100 do
       redis.call('RPUSH', KEYS[1], e) end end; redis.call('LTRIM', KEYS[1], -100, -1)" 1 '{rlock:job}:history'

@@ -136,6 +136,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   RLOCK_REDIS=redis://poor:pw@127.0.0.1:$REDIS_PORT
   refused "rlock needs: ~rlock:* ~{rlock:*}:* &rlock:*:wake:* &{rlock:*}:wake:* +eval"
   rules=${ERR##*rlock needs: }
+  rules=${rules%%;*}
   # shellcheck disable=SC2086 # one word each
   cli ACL SETUSER good on '>pw' $rules
   RLOCK_REDIS=redis://good:pw@127.0.0.1:$REDIS_PORT

@@ -182,7 +182,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
     ERR=$(<"$T/err")
     exits 69
     same "$(wc -l <"$T/err")" 1
-    contains "$ERR" "rlock: redis://127.0.0.1:$FAKE_PORT: "
+    contains "$ERR" "redis://127.0.0.1:$FAKE_PORT: "
     is_sanitized || (($(tail -n 1 "$T/memory") < 65536)) || fail "$mode: $(<"$T/memory") kB"
   done
 }

@@ -4,7 +4,8 @@ load ../support/helpers
 load ../support/servers
 
 held_on() { # [RUN-OPTION...]: a lock whose renewals are counted
-  hold job -v --ttl 3s --renew-every 200ms "$@"
+  [[ "$*" == *--ttl* ]] || set -- --ttl 3s "$@"
+  hold job -v --renew-every 200ms "$@"
   wait_until "$PATIENCE" renewed_more_than 1
 }
 

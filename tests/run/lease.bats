@@ -18,7 +18,7 @@ lost() { # ends the wait for `run_witness`: it must have stopped its command bec
   finish "$PID"
   ERR=$(<"$T/job.err")
   exits 76
-  contains "$ERR" 'rlock: lost job'
+  matches "$ERR" 'rlock: (lost job|job is released by force)'
 }
 
 # ---- the server and the network
@@ -264,7 +264,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   (($(now_ms) - begin < 9000)) || fail "it took $(($(now_ms) - begin)) ms"
 }
 
-renewed() { (($(grep -c '^rlock: renewed job' "$T/job.err") >= $1)); }
+renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
 
 @test "--signal and --kill-after: which signal comes first, and how long it has" {
   script heeds 'trap "echo int; sleep .2; echo end; exit 3" INT; echo ready; while :; do sleep .02; done'

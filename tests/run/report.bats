@@ -43,14 +43,14 @@ run_reported() {
   query '[.command_status, .signal, .fence, .slot, .held_ms, .renewals] | all(. == null)'
 }
 
-@test "lost: the lock was taken away" {
+@test "evicted: the lock was taken away" {
   start run rlock run --report "$T/report.json" --key job --ttl 1 -- sleep 600
   wait_held job
   try release --force job
   finish "$PID"
   exits 76
   OUT=$(<"$T/report.json")
-  query '.outcome == "lost" and .exit_status == 76 and .signal == 15 and (.message | startswith("lost job"))'
+  query '.outcome == "evicted" and .exit_status == 76 and .signal == 15 and (.message | startswith("job is released by force"))'
 }
 
 @test "timeout: --max-runtime" {

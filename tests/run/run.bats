@@ -127,7 +127,7 @@ script() {
   try run --key job -n -- touch "$T/ran"
   exits 75
   same "$OUT" ''
-  matches "$ERR" "^rlock: .*job.*held by deploy@web3 pid $HOLDER \"sleep 600\" for [0-9ms.]+, lease [0-9]+s left\$"
+  matches "$ERR" "^rlock: .*job.*held by deploy@web3 pid $HOLDER \"sleep 600\" for [0-9ms.]+, lease [0-9.]+s left\$"
   try run --key job -n -E 9 -- touch "$T/ran"
   exits 9
   try run --key job -n -E 0 -q -- touch "$T/ran"
@@ -155,7 +155,7 @@ script() {
   exits 0
   same "$(<"$T/waiter.out")" mine
   matches "$(<"$T/waiter.err")" \
-    "^rlock: waiting for job, held by $(id -un)@$(uname -n) pid $HOLDER \"sleep 600\" for [0-9ms.]+, lease [0-9]+s left\$"
+    "^rlock: waiting for job, held by $(id -un)@$(uname -n) pid $HOLDER \"sleep 600\" for [0-9ms.]+, lease [0-9.]+s left\$"
 }
 
 @test "INT or TERM while waiting: 128+n, the command is not started, the holder is left alone" {

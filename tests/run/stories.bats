@@ -68,7 +68,7 @@ rlock status deploy
 rlock renew --ttl 20m
 END
   sh "$T/deploy" >"$T/deploy.out"
-  grep -q '^deploy  *held' "$T/deploy.out"
+  grep -q '^deploy  *x ' "$T/deploy.out"
   same "$(cli EXISTS rlock:deploy)" 0
 }
 

@@ -41,7 +41,7 @@ live() {
   wait_for_text "waiting for job" "$T/waiter.err"
   try status
   exits 0
-  matches "$OUT" "job +held .* 1\$"
+  matches "$OUT" $'\njob +x +.* 1 +- +- +[0-9]+$'
   try release job --force
   exits 0
   finish "$HOLDER"
