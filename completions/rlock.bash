@@ -26,7 +26,7 @@ _rlock_offer() {
       ;;
   esac
   while IFS= read -r line; do
-    [[ $line == "$typed"* ]] || continue
+    [[ -n $line && $line == "$typed"* ]] || continue
     [[ $line != *[=/] ]] || compopt -o nospace 2>/dev/null
     [[ -n $quoted || $line == *= ]] || printf -v line %q "$line"
     COMPREPLY+=("${line#"$prefix"}")

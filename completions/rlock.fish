@@ -17,9 +17,11 @@ end
 # What rlock itself offers: a candidate and its meaning on each line.
 function __rlock_complete
     set -l words (commandline -opc)
+    set -l program $words[1]
+    set -e words[1] # a range that begins behind the end would count backwards
     set -l current (commandline -ct)
     set -l prefix (string match -r -- '^--[^=]*=' $current)
-    for line in ($words[1] __complete $words[2..-1] $current 2>/dev/null </dev/null)
+    for line in ($program __complete $words "$current" 2>/dev/null </dev/null)
         switch $line
             case :files
                 __fish_complete_path (string replace -r -- '^--[^=]*=' '' $current) | string replace -r '^' -- "$prefix"

@@ -11,6 +11,8 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -83,8 +85,8 @@ int know_no_passphrase(char* /*buffer*/, int /*size*/, int /*for_writing*/, void
 
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
   const unsigned long error = ::ERR_peek_last_error();
-  const unsigned long first = ::ERR_peek_error();
-  const bool encrypted = ERR_GET_LIB(first) == ERR_LIB_PEM && ERR_GET_REASON(first) == PEM_R_BAD_PASSWORD_READ;
+  std::ifstream text{file};  // what OpenSSL says of a passphrase differs from version to version
+  const bool encrypted = std::string{std::istreambuf_iterator<char>{text}, {}}.find("ENCRYPTED") != std::string::npos;
   const char* reason = encrypted ? "it is encrypted; `openssl pkey -in FILE -out PLAIN` makes a key that can be used"
                                  : ::ERR_reason_error_string(error);
   throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};

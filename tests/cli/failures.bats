@@ -67,7 +67,9 @@ says() {
   wait_until "$PATIENCE" is_replica
   try run -k job -w 1 -- true
   exits 69
-  says 'job: ' 'this is a replica' 'redis-sentinel://'
+  contains "$ERR" 'this is a replica'
+  contains "$ERR" 'redis-sentinel://'
+  contains "$ERR" 'the command was not started'
   [[ $ERR != *READONLY* && $ERR != *user_script* ]]
 }
 

@@ -145,7 +145,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   wait_for_text "waiting for job" "$T/waiter.err"
   try status
   exits 0
-  contains "$OUT" held
+  matches "$OUT" $'\njob +x '
   kill -TERM "$HOLDER"
   finish "$HOLDER"
   finish "$PID"
