@@ -1,3 +1,5 @@
+#include <sys/prctl.h>
+
 #include <exception>
 #include <new>
 #include <string_view>
@@ -49,6 +51,7 @@ int main(int argc, char** argv) {
     }
     cli::Invocation invocation = cli::parse_arguments(argc, argv);
     cli::blot_passwords(argc, argv);
+    ::prctl(PR_SET_DUMPABLE, 0);  // neither the command nor a core file may read the password in our environment
     if (!invocation.text)
       return dispatch(std::move(invocation));
     if (invocation.fault)

@@ -75,7 +75,7 @@ line_up() {
 @test "in a quorum too" {
   stop_redis
   start_quorum 3
-  start holder rlock run --key job --ttl 30s -v -- sleep 600
+  start holder rlock run --key job --ttl 1s -v -- sleep 600
   HOLDER=$PID
   wait_for_text 'renewed job' "$T/holder.err" # from then on it listens
   local begin

@@ -146,6 +146,7 @@ reopen() {
   wait_for_text PONG "$T/only.out"
   echo CONFIG SET maxclients 1 >&8
   echo CLIENT KILL TYPE normal SKIPME yes >&8
+  echo CLIENT KILL TYPE pubsub >&8 # a holder listens
   wait_for_text "max number of clients" "$T/holder.err"
   refused "max number of clients" --wait 300ms
   echo CONFIG SET maxclients 100 >&8

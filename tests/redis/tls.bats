@@ -105,7 +105,7 @@ refused() {
 }
 
 @test "files that cannot be used are configuration errors that name the option" {
-  echo rubbish >"$T/rubbish"
+  (umask 77 && echo rubbish >"$T/rubbish")
   for option in --cacert --cert --tls-key; do
     for file in "$T/rubbish" "$T/missing"; do
       refuses 78 "$option $file: " run --key job "$option" "$file" -- true

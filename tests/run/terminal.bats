@@ -147,7 +147,7 @@ if os.fork() == 0:
 os.wait()
 time.sleep(600)
 END_OF_SCRIPT
-  user python3 "$T/orphan.py" @ "until [ \"\$($REDIS_CLI -s $REDIS_SOCK KEYS '*')\" = '{rlock:job}:meta' ]" 'key C'
+  user python3 "$T/orphan.py" @ "until $REDIS_CLI -s $REDIS_SOCK EXISTS '{rlock:job}:history' | grep -q 1" 'key C'
   (($(grep -c 'not renewed' <<<"$SHOWN") <= 1)) || fail "$(grep -c 'not renewed' <<<"$SHOWN") times"
 }
 
