@@ -131,8 +131,10 @@ setup() { start_scripts; }
 
 @test "acquire: slots are numbered from 0, the lowest free one first" {
   local token
-  for token in a b c; do CAPACITY=3 acquire $token; done
+  for token in a b; do CAPACITY=3 hold $token; done
+  CAPACITY=3 acquire c
   same "${REPLY[2]}" 2
+  call renew c 30000 level-c
   CAPACITY=3 acquire d
   outcome busy
   call release b level-b 0 ''
@@ -142,7 +144,7 @@ setup() { start_scripts; }
 
 @test "acquire: the seat of a holder whose lease ended is free while others hold on" {
   CAPACITY=2 TTL=1000 acquire a
-  CAPACITY=2 acquire b
+  CAPACITY=2 hold b
   sleep 1.1
   call renew a 30000 ''
   replies lost
