@@ -21,8 +21,8 @@ class Backoff {
   Milliseconds step_{0};
 };
 
-/// Keeps messages and answers, which may be anybody's, from making us ask without a pause: a few questions at once, then
-/// one every 40 ms.
+/// Keeps messages and answers, which may be anybody's, from making us ask without a pause: a few questions at once,
+/// then one every 40 ms.
 class Throttle {
  public:
   /// When the next question may be put.

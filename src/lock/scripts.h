@@ -4,8 +4,8 @@
 
 namespace rlock::lock {
 
-/// A Lua script with the parts before it that it needs, and its SHA1 as SCRIPT LOAD answers it. The contract of each is in the
-/// first lines of its file. scripts.cc is made from the files by embed.cmake.
+/// A Lua script with the parts before it that it needs, and its SHA1 as SCRIPT LOAD answers it. The contract of each is
+/// in the first lines of its file. scripts.cc is made from the files by embed.cmake.
 struct Script {
   std::string_view name;
   std::string_view sha1;

@@ -27,8 +27,20 @@ void test_lock_names() {
               "rlock:x{tag}y rlock:x{tag}y:queue rlock:x{tag}y:waiters rlock:x{tag}y:meta rlock:x{tag}y:history",
               "a name's own tag is kept");
   expect_same(keys_of("", "job"), "job {job}:queue {job}:waiters {job}:meta {job}:history", "the prefix may be empty");
-  for (const char* name :
-       {"", "a\nb", "{", "}", "{}", "a{", "a}b", "}{", "{a}{b}", "{{a}}", "{a}:queue", "x{a}:waiters", "{a}:meta", "{a}:history"})
+  for (const char* name : {"",
+                           "a\nb",
+                           "{",
+                           "}",
+                           "{}",
+                           "a{",
+                           "a}b",
+                           "}{",
+                           "{a}{b}",
+                           "{{a}}",
+                           "{a}:queue",
+                           "x{a}:waiters",
+                           "{a}:meta",
+                           "{a}:history"})
     refuses(name);
   refuses(std::string(513, 'x'));
   expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "512 bytes are a name");
