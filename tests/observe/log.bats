@@ -139,6 +139,7 @@ a_day() {
     OUT=$(LC_ALL=C.UTF-8 TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c \
       "stty cols $columns rows 50; rlock log --timeline" </dev/null)
     contains "$OUT" $'\e[31m'
+  # shellcheck disable=SC2001 # the pattern is an expression
     same "$(sed 's/\x1b\[[0-9]*m//g' <<<"$OUT" | tr -d '\r' | LC_ALL=C.UTF-8 wc -L)" "$columns"
   done
 }
@@ -180,6 +181,7 @@ a_day() {
 @test "metrics: one of each kind for each lock, the free ones that are remembered included" {
   try run --key good -- true
   try run --key bad -- sh -c 'exit 3'
+  # shellcheck disable=SC1003 # the name ends with a backslash
   hold 'few"\' --slots 3
   try status --prometheus
   exits 0
