@@ -21,7 +21,7 @@ namespace rlock::cli {
 namespace {
 
 /// With the start of a process, and what the shell does with the answer, less than 150 ms.
-constexpr Milliseconds patience{100};
+constexpr Milliseconds patience{80};
 
 constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
                                                          "rediss://",

@@ -119,7 +119,7 @@ knows_values() {
   same "$OFFERED" $'kill\nwarn'
   offers "$1" 'rlock run --key job --at-end '
   same "$OFFERED" $'kill\nleave\nwait'
-  offers "$1" 'rlock run --at-end='
+  offers "$1" 'rlock run --at-end '
   includes kill leave wait
   offers "$1" 'rlock help l'
   same "$OFFERED" log

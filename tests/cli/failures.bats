@@ -82,7 +82,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
 
 @test "a nested rlock that lacks the password says what is handed on and what is not" {
   cli CONFIG SET requirepass s3cret >/dev/null
-  RLOCK_PASSWORD=s3cret try run -k outer -- rlock run -k inner -- true
+  RLOCK_PASSWORD=s3cret try run -k outer -- rlock status inner
   exits 77
   contains "$ERR" '--password-file'
   contains "$ERR" RLOCK_PASSWORD
