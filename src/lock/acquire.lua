@@ -52,7 +52,7 @@ read_meta()
 local past, mine = fate(level), holders[token]
 
 -- Most often nobody is there, and nothing of what follows is needed.
-local is_plain = not (past or mine or newest_only or in_quorum) and how ~= 'reenter' and not is_done(tail)
+local is_plain = not (past or mine or newest_only or in_quorum) and how ~= 'reenter' and not success_for(tail)
 if is_plain and fits(cap) and call('ZCARD', QUEUE) == 0 then
   local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
   write_meta() -- first, since memory that has run out refuses it
@@ -87,8 +87,8 @@ local function turn_away(reply)
   return reply
 end
 
-local function done()
-  local granted, ended, by, id = meta.success:match('^(%d+) (%d+) (.*) (%S*)$')
+local function done(success)
+  local granted, ended, by, id = success:match('^(%d+) (%d+) (.*) (%S*)$')
   return turn_away({'done', granted, ended, num(now), by, id})
 end
 
@@ -254,7 +254,8 @@ local function answer()
   if is_live(mine) then return reenter(mine) end
   if how == 'reenter' then return {'lost'} end
   if how == 'restore' and fits(cap) then return take(false) end
-  if is_done(tail) then return done() end
+  local success = success_for(tail)
+  if success then return done(success) end
   if is_outdated() then return superseded() end
   return wait_for_turn()
 end

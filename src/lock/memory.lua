@@ -2,7 +2,7 @@
 --   floor ticket    the last fence and ticket given
 --   acquired waited forced lost    counters
 --   last            "acquired ended held_ms end owner" of the run before
---   success         "granted ended owner id" of the last that ended with 0
+--   success         "granted ended owner id" of those that ended with 0, newest first, a line for each ID
 --   newest          "born level token owner" of the last that asked with --latest or --replace
 --   gone            "level letter until ", newest first: levels that have ended or were given up
 --   released        "token:until token:until", newest first: ended from elsewhere than by their keepers
@@ -11,6 +11,7 @@
 local FIELDS = {'floor', 'ticket', 'acquired', 'waited', 'forced', 'lost', 'success', 'newest', 'gone', 'released',
                 'running', 'memory'}
 local LIFE = 2592000000        -- META is kept 30 days
+local SUCCESSES = 8            -- so many are kept
 local GONE = 64                -- so many ended levels are remembered
 local GONE_FOR = 60000         -- for so long
 local GONE_SIZE = 33           -- one of them, with its space
@@ -77,12 +78,18 @@ end
 
 local function was_released(token) return (meta.released or ''):find(token .. ':', 1, true) ~= nil end
 
--- Whether the last success will do for who asks for it once, by its ID, by time, or by both. One that was granted later
--- than now plus that time is a relic of a wrong clock.
-local function is_done(tail)
+-- The success that will do for who asks for it once: by its ID, by time, or by both. The last one; or one that ended while
+-- it waited, since it may hear of that after the next has ended. One that was granted later than now plus that time is a
+-- relic of a wrong clock.
+local function success_for(tail)
   local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
-  if not (once or per) or not meta.success then return false end
-  local granted, id = meta.success:match('^(%d+) .* (%S*)$')
-  if not granted or (once and once ~= id) then return false end
-  return not per or math.abs(now - granted) < per
+  if not (once or per) then return nil end
+  local born = tonumber(extra(tail, 'born'))
+  local is_last = true
+  for line in (meta.success or ''):gmatch('[^\n]+') do
+    local granted, ended, id = line:match('^(%d+) (%d+) .* (%S*)$')
+    local counts = granted and (is_last or born and tonumber(ended) >= born)
+    if counts and (not once or once == id) and (not per or math.abs(now - granted) < per) then return line end
+    is_last = false
+  end
 end

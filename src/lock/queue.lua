@@ -77,7 +77,7 @@ end
 local function look_at(token)
   local w = waiter(token)
   if w and is_alive(w) then
-    if not is_done(w.tail) then return w end
+    if not success_for(w.tail) then return w end
     tell(w.level, 'done')
   end
   leave_queue(token)

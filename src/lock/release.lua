@@ -25,6 +25,14 @@ local function report_loss()
   write_all()
 end
 
+local function note_success(run, id)
+  local lines = {string.format('%s %.0f %s %s', run.acquired, now, run.owner, id)}
+  for line in (meta.success or ''):gmatch('[^\n]+') do
+    if #lines < SUCCESSES and line:match(' (%S*)$') ~= id then lines[#lines + 1] = line end
+  end
+  note('success', table.concat(lines, '\n'))
+end
+
 local function end_run(r)
   strike(token)
   local run = run_of(r, num(capacity))
@@ -32,9 +40,7 @@ local function end_run(r)
   add_entry(run, now, word)
   note_last(run, now, status ~= '-' and status or word)
   if word == 'lost' then count('lost') end
-  if word == '0' then
-    note('success', string.format('%s %.0f %s %s', r.acquired, now, run.owner, extra(r.tail, 'once') or ''))
-  end
+  if word == '0' then note_success(run, extra(r.tail, 'once') or '') end
   if all then mark_released(token, r.expires) end
   if r.cools > now then
     r.expires = now
@@ -76,7 +82,7 @@ local function dismiss_done()
   local texts = call('HGETALL', WAITERS)
   for i = 1, #texts, 2 do
     local w = parse_waiter(texts[i + 1])
-    if w and is_done(w.tail) then
+    if w and success_for(w.tail) then
       leave_queue(texts[i])
       tell(w.level, 'done')
     end

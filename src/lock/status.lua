@@ -49,7 +49,8 @@ add_waiters()
 local last = call('HGET', META, 'last')
 if last then add('last', last) end
 read_meta()
-for _, name in ipairs({'success', 'acquired', 'waited', 'forced', 'lost'}) do
+if meta.success then add('success', meta.success:match('^[^\n]*')) end
+for _, name in ipairs({'acquired', 'waited', 'forced', 'lost'}) do
   if meta[name] then add(name, meta[name]) end
 end
 for _, run in ipairs(dead_runs()) do add('died', format_entry(run, run.ended, run.how)) end

@@ -213,6 +213,7 @@ bool Connection::exchange() {
     return false;  // no answer is there so soon
   }
   read();
+  reached_ = reached_ || dialogue_->is_answered();
   return dialogue_->is_answered() && std::exchange(is_asking_, false);
 }
 
@@ -246,10 +247,8 @@ void Connection::read() {
     if (count == 0)
       return;
     dialogue_->feed({buffer.data(), count});
-    if (dialogue_->is_answered()) {
-      reached_ = true;
+    if (dialogue_->is_answered())
       return;
-    }
   }
 }
 

@@ -65,7 +65,7 @@ class Connection {
   std::optional<Error> refusal_to_listen() const;
 
   bool is_open() const { return state_ == State::ready; }
-  /// Whether an answer of this server was ever seen.
+  /// Whether this server ever answered a question; to let us in is none.
   bool was_reached() const { return reached_; }
   /// Whether a request has ever left for it.
   bool was_asked() const { return asked_; }

@@ -110,7 +110,7 @@ Stat read_stat(const Fd& proc, pid_t pid) {
 }  // namespace
 
 ProcessTable::ProcessTable() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), self_(::getpid()) {
-  if (!proc_)
+  if (!proc_ && errno != ENOENT)
     throw os_error("/proc", errno);
   lists_children_ = ::faccessat(proc_.get(), Path{"{0}/task/{0}/children", self_}.text(), F_OK, 0) == 0;
 }

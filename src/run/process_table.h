@@ -12,10 +12,11 @@ namespace rlock::run {
 /// mounts something over it later can blind us.
 class ProcessTable {
  public:
-  /// Throws Error{os} where /proc cannot be opened.
+  /// Throws Error{os} where /proc is there and cannot be opened.
   ProcessTable();
 
   /// Whether it shows the PID namespace that we live in: any other's numbers mean other processes.
+  /// False where there is no /proc.
   bool is_ours() const;
 
   /// Those that have ended and are not reaped yet included.

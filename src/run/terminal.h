@@ -8,7 +8,8 @@ namespace rlock::run {
 class Terminal {
  public:
   /// Whether the command should get the terminal: rlock's group has it, and stdout is not a pipe (in `rlock ... | less`
-  /// it is the pager's). False where there is no terminal: cron, systemd, ssh without one.
+  /// it is the pager's). False where there is no terminal: cron, systemd, ssh without one. Where SIGTTIN is ignored, as
+  /// an interactive shell has it in $(...), it should get it in any case, since reading would fail and not stop it.
   static bool is_ours();
 
   /// Whether our group has the session's terminal, wherever our standard input comes from.

@@ -117,8 +117,8 @@ print('released')"
 
 # install_redlock: where it is not there already, for this test
 install_redlock() {
+  optional npm npm # which has node-redlock, and node with it
   node -e 'require("redlock"); require("ioredis")' 2>/dev/null && return
-  optional npm npm # which has node-redlock
   export NODE_PATH=$T/node_modules
   npm install --prefix "$T" --silent --no-audit --no-fund --fetch-retries 0 redlock@4 ioredis@5 >/dev/null 2>&1 ||
     skip "optional package redlock cannot be installed by npm"

@@ -140,11 +140,30 @@ setup() { start_scripts; }
   enqueue e once=v43
   enqueue f once=v42 # behind one that goes on waiting
   call release a level-a 0 ''
-  wait_until "$PATIENCE" grep -q ^granted "$T/ear-c.out"
+  is_handed c
+  hears e 2000 # and what was published before that has been written
   same "$(told b | awk '{print $NF}') $(told d) $(told f)" 'done done done'
   same "$(order)" e
   HOW=queue TICKET=${TICKETS[b]} acquire b once=v42
   outcome "done"
+  call release c level-c 0 ''
+  HOW=queue WAITED=20000 acquire d once=v42 # it asks whether that was true when the next has been done
+  outcome "done"
+  acquire g once=v42
+  outcome granted # it began to ask after that, and the last had another ID
+}
+
+@test "once: the last successes are kept, no more than are needed" {
+  local i
+  for i in {1..20}; do
+    hold "a$i" once="v$i"
+    call release "a$i" "level-a$i" 0 ''
+  done
+  hold b
+  call release b level-b 0 ''
+  same "$(cli HGET "$META" success | awk '{print $9}' | xargs)" 'v20 v19 v18 v17 v16 v15 v14'
+  acquire c once=v20
+  outcome granted # the last had no ID
 }
 
 @test "once: after a failure the next that waits runs" {

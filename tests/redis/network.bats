@@ -108,10 +108,11 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
 
 @test "a container with nothing but the program and /etc/resolv.conf" {
   is_static || skip "a build with shared libraries"
-  mkdir -p "$T/root/etc"
+  mkdir -p "$T/root"/{etc,proc}
   cp "$(realpath "$T/bin/rlock")" "$T/root/rlock"
   echo 'nameserver 127.0.0.1' >"$T/root/etc/resolv.conf"
   in_own_network "
+    mount -t proc proc '$T/root/proc' # as every container has it
     $(name_server redis.internal=192.0.2.2)
     $(server_at 192.0.2.2)
     until timeout 20 chroot '$T/root' /rlock run --redis redis://redis.internal:7777 --key job -- /rlock --version; do

@@ -187,7 +187,8 @@ hold_replicated() {
   freeze "$REPLICA_PID"
   finish "$HOLDER"
   exits 76
-  contains "$(<"$T/holder.err")" "cannot renew job: 0 of 1 replicas had the renewal within "
+  # On a busy machine the answer that none had it may be late, too.
+  matches "$(<"$T/holder.err")" "cannot renew job: (0 of 1 replicas had the renewal within |.*no answer in time)"
 }
 
 @test "--replicas: a replica that comes back within the lease costs nothing" {

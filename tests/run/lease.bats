@@ -103,10 +103,13 @@ handed_to_the_deaf() {
 @test "replies later than the lease: the command is never started on a dead one" {
   start_proxy
   network delay 0.7
-  try run --key job --ttl 600ms -w 500ms -- touch "$T/ran"
-  exits 69
+  for _ in {1..20}; do # on a busy machine the answer may come later than an attempt may take, too
+    try run --key job --ttl 600ms -w 500ms -- touch "$T/ran"
+    exits 69
+    [[ ! -e $T/ran ]]
+    [[ $ERR != *'too late'* ]] || break
+  done
   contains "$ERR" 'too late'
-  [[ ! -e $T/ran ]]
   wait_until "$PATIENCE" absent rlock:job
 }
 

@@ -375,20 +375,35 @@ worker_was_waited_for() { # STATUS
   no_leftovers
 }
 
+@test "where /proc is missing, or of another PID namespace: no command is started" {
+  local private=(unshare --mount --pid --fork --kill-child)
+  ((EUID == 0)) || skip "this machine lets only root make namespaces, and we are not"
+  "${private[@]}" true 2>/dev/null || skip "this machine has no namespaces"
+  for hide in true 'umount -l /proc'; do
+    start job "${private[@]}" sh -c "$hide && exec rlock run --key job -- touch $T/ran"
+    finish "$PID"
+    exits 71
+    contains "$(<"$T/job.err")" '/proc is missing or not that of this PID namespace'
+    [[ ! -e $T/ran ]]
+    absent rlock:job
+  done
+}
+
 @test "--at-end wait: the lock is held, and renewed, until the last descendant has ended" {
-  start job rlock run --key job --ttl 600ms --at-end wait -- \
+  start job rlock run -v --key job --ttl 2s --at-end wait -- \
     sh -c 'setsid sh -c "until [ -e \"$0\" ]; do sleep .02; done" & exit 6' "$T/end"
   wait_held job
   wait_until "$PATIENCE" is_orphan
-  sleep 0.9 # longer than the lease
+  wait_until "$PATIENCE" was_renewed 5 # so it is held for longer than the lease
   exists rlock:job
   touch "$T/end"
   finish "$PID"
   exits 6
-  same "$(<"$T/job.err")" 'rlock: job: the command has ended; waiting for what it left running'
+  contains "$(<"$T/job.err")" 'job: the command has ended; waiting for what it left running'
   absent rlock:job
 }
 
+was_renewed() { (($(grep -c 'renewed job' "$T/job.err") >= $1)); } # TIMES
 is_orphan() { [[ $(family_of "$PID" | wc -l) -ge 2 && -z $(pgrep -P "$(guard_of "$PID")" -f 'exit 6') ]]; }
 
 @test "--at-end wait: a lost lease, --max-runtime and TERM stop what was left" {
