@@ -194,7 +194,7 @@ hold_replicated() {
 @test "--replicas: a replica that comes back within the lease costs nothing" {
   hold_replicated --ttl 10s --renew-every 200ms
   freeze "$REPLICA_PID"
-  wait_for_text "replicas had the renewal within " "$T/holder.err"
+  wait_for_text "cannot renew job: " "$T/holder.err"
   kill -CONT "$REPLICA_PID"
   wait_for_text "job is renewed again after " "$T/holder.err"
   still_renewed

@@ -390,11 +390,11 @@ worker_was_waited_for() { # STATUS
 }
 
 @test "--at-end wait: the lock is held, and renewed, until the last descendant has ended" {
-  start job rlock run -v --key job --ttl 2s --at-end wait -- \
+  start job rlock run -v --key job --ttl 5s --renew-every 1s --at-end wait -- \
     sh -c 'setsid sh -c "until [ -e \"$0\" ]; do sleep .02; done" & exit 6' "$T/end"
   wait_held job
   wait_until "$PATIENCE" is_orphan
-  wait_until "$PATIENCE" was_renewed 5 # so it is held for longer than the lease
+  wait_until "$PATIENCE" was_renewed 6 || fail "$(<"$T/job.err")" # so it is held for longer than the lease
   exists rlock:job
   touch "$T/end"
   finish "$PID"
@@ -411,7 +411,7 @@ is_orphan() { [[ $(family_of "$PID" | wc -l) -ge 2 && -z $(pgrep -P "$(guard_of 
   try run --key job --at-end wait --max-runtime 300ms --kill-after 100ms -- "${left[@]}"
   exits 124
   no_leftovers
-  start job rlock run --key job --at-end wait --ttl 1 -- "${left[@]}"
+  start job rlock run --key job --renew-every 500ms --at-end wait -- "${left[@]}"
   wait_until "$PATIENCE" lingers
   cli DEL rlock:job
   finish "$PID"
@@ -460,11 +460,11 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
 }
 
 @test "a job that is stopped as a group: the command is dead before the lease ends" {
-  start job setsid rlock run --key job --ttl 1 -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
+  start job setsid rlock run --key job --ttl 3 -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
   wait_for_text ready "$T/job.out"
   kill -STOP -- "-$PID"
   wait_until "$PATIENCE" no_witnesses
-  in_time 1000
+  in_time
   kill -CONT -- "-$PID"
   finish "$PID"
   exits 76
@@ -473,8 +473,8 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
 # ---- news that must arrive
 
 @test "the end of the command is told however full the line is: the keeper releases the lock" {
-  start job rlock run --key job --ttl 20 -- sleep 600
-  wait_held job
+  start job rlock run -v --key job --ttl 20 -- sleep 600
+  wait_for_text 'renewed job' "$T/job.err" # from then on it has a whole lease
   COMMAND=$(guard_of "$(guard_of "$PID")")
   freeze "$PID"
   python3 - "$COMMAND" <<'END_OF_SCRIPT'
