@@ -165,6 +165,8 @@ std::string percent_encode(std::string_view text) {
 }
 
 std::optional<std::string> percent_decode(std::string_view text) {
+  if (text.find('%') == std::string_view::npos)
+    return std::string{text};
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {

@@ -30,15 +30,18 @@ std::size_t choose_count(const Settings& settings) {
 
 /// The newest of each lock that ended in the time asked for, in the order in which they ended.
 std::vector<Run> merge_by_time(std::vector<History> histories, const Settings& settings) {
-  std::vector<Run> runs;
+  std::vector<Run*> chosen;  // sorted in the place of the runs, which are large
   for (History& history : histories) {
     const std::size_t count = std::min(choose_count(settings), history.runs.size());
     for (auto run = history.runs.end() - static_cast<std::ptrdiff_t>(count); run != history.runs.end(); ++run) {
       if (!settings.since || run->ended_at >= history.now - *settings.since)
-        runs.push_back(std::move(*run));
+        chosen.push_back(&*run);
     }
   }
-  std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.ended_at < b.ended_at; });
+  std::stable_sort(chosen.begin(), chosen.end(), [](const Run* a, const Run* b) { return a->ended_at < b->ended_at; });
+  std::vector<Run> runs;
+  runs.reserve(chosen.size());
+  for (Run* run : chosen) runs.push_back(std::move(*run));
   return runs;
 }
 

@@ -44,7 +44,8 @@ History read_history(const lock::LockName& name, lock::Fields fields) {
     if (auto run = read_run(name, fields.text()))
       history.runs.push_back(*std::move(run));
   }
-  std::stable_sort(history.runs.begin(), history.runs.end(), ended_before);
+  if (!std::is_sorted(history.runs.begin(), history.runs.end(), ended_before))  // as they mostly are
+    std::stable_sort(history.runs.begin(), history.runs.end(), ended_before);
   return history;
 }
 

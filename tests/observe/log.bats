@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031 # jq expands them; each test is a shell of its own
 
 load ../support/helpers
+load ../support/servers
 
 @test "every run leaves a line: who, when, how long, how it ended" {
   try run --key job --note weekly --holder deploy@web3 -- sh -c 'exit 3'
@@ -174,6 +175,39 @@ a_day() {
   exits 0
   same "$(wc -l <"$T/out")" 100001
   is_sanitized || ((TOOK < 5000)) || fail "$TOOK ms"
+}
+
+@test "behind Sentinel, at all masters of a cluster, and merged from a quorum by fence" {
+  local name
+  stop_redis
+  start_sentinel
+  try run --key job -- true
+  try log --json
+  query '[.[] | [.key, .exit_status]] == [["job", 0]]'
+  start_cluster
+  for name in one two three four five six 'a{tag}b'; do
+    try run --key "$name" -- true
+    exits 0
+  done
+  try log --json
+  exits 0
+  query '[.[].key] == ["one", "two", "three", "four", "five", "six", "a{tag}b"]'
+  try log 't*' 'a{tag}b' --json
+  query '[.[].key] == ["two", "three", "a{tag}b"]'
+  try status --prometheus
+  same "$(grep -c '^rlock_acquired_total{.*} 1$' <<<"$OUT")" 7
+  start_quorum 3
+  for name in 0 3; do
+    try run --key job --ttl 1s -- sh -c "exit $name"
+    exits "$name"
+  done
+  stop "${QUORUM_PIDS[0]}"
+  try log --json
+  exits 0
+  query '[.[] | [.key, .exit_status]] == [["job", 0], ["job", 3]]'
+  try log --timeline
+  exits 0
+  matches "$OUT" $'^job +X'
 }
 
 # ---- metrics
