@@ -101,7 +101,8 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
   std::vector<std::string> environment = command_environment(settings, urls);
   if (!held.empty())
     environment.push_back("RLOCK_HELD=" + held);  // the start order adds ours
-  return {.command = {.argv = std::move(command),
+  return {.command = {.file = run::find_command(command.front()),
+                      .argv = std::move(command),
                       .environment = std::move(environment),
                       .first_signal = settings.first_signal,
                       .kill_after = lease.kill_after,
@@ -134,7 +135,6 @@ run::Result hold_and_run(const Settings& settings, std::vector<std::string> comm
   auto servers = choose_servers(settings, log);
   run::Plan plan = make_plan(settings, std::move(command), join_urls(servers));
   check_quorum_times(settings, plan.lease.ttl);
-  run::check_command(plan.command.argv.front());
   run::Keeper keeper{std::move(plan), log, servers};
   return explaining(settings, "the command was not started", [&] { return keeper.run(); });
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "run/terminal.h"
 
 namespace rlock::run {
 namespace {
@@ -25,10 +26,10 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }
 
 /// In the child, which shares our memory until exec: only async-signal-safe calls, and nothing of ours changed.
-int become(char* const* argv, char* const* environment, pid_t parent, ChildOptions options) {
+int become(const char* file, char* const* argv, char* const* environment, pid_t parent, ChildOptions options) {
   ::setpgid(0, 0);
   if (options.foreground)
-    ::tcsetpgrp(STDIN_FILENO, ::getpid());  // SIGTTOU is still blocked
+    Terminal::give_to(::getpid());  // SIGTTOU is still blocked
   if (options.ignore_sigchld)
     ::signal(SIGCHLD, SIG_IGN);
   sigset_t none;
@@ -37,18 +38,20 @@ int become(char* const* argv, char* const* environment, pid_t parent, ChildOptio
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent)
     ::_exit(127);  // the guard died before it could take us along
-  ::execvpe(argv[0], argv, environment);
+  ::execve(file, argv, environment);
+  ::execvpe(argv[0], argv, environment);  // the file is gone, or a script that does not name its interpreter
   return errno;
 }
 
-bool is_executable(const std::string& path) {
+bool is_regular(const std::string& file) {
   struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+  return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
 }  // namespace
 
-Child start_child(const std::vector<std::string>& argv,
+Child start_child(const std::string& file,
+                  const std::vector<std::string>& argv,
                   const std::vector<std::string>& environment,
                   ChildOptions options) {
   const auto argv_pointers = pointers(argv);
@@ -59,7 +62,7 @@ Child start_child(const std::vector<std::string>& argv,
   // needs no pipe.
   const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
   if (pid == 0) {
-    exec_error = become(argv_pointers.data(), environment_pointers.data(), parent, options);
+    exec_error = become(file.c_str(), argv_pointers.data(), environment_pointers.data(), parent, options);
     ::_exit(127);
   }
   if (pid < 0)
@@ -71,7 +74,7 @@ Child start_child(const std::vector<std::string>& argv,
   return {.exec_error = exec_error};
 }
 
-void check_command(const std::string& command) {
+std::string find_command(const std::string& command) {
   if (command.empty())
     throw Error{ExitCode::not_found, "the command is empty"};
   std::string_view path = "/bin:/usr/bin";  // what execvp(3) takes where PATH is not set
@@ -83,9 +86,10 @@ void check_command(const std::string& command) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string_view folder = path.substr(begin, end - begin);
     const std::string file = !searched || folder.empty() ? command : fmt::format("{}/{}", folder, command);
-    if (is_executable(file))
-      return;
-    found = found || ::access(file.c_str(), F_OK) == 0;
+    const bool may_execute = ::access(file.c_str(), X_OK) == 0;
+    if (may_execute && is_regular(file))
+      return file;
+    found = found || may_execute || (errno == EACCES && ::access(file.c_str(), F_OK) == 0);
     if (!searched)
       break;
     begin = end + 1;

@@ -14,18 +14,19 @@ struct Child {
 };
 
 struct ChildOptions {
-  bool foreground = false;      // its group is given the terminal on descriptor 0
+  bool foreground = false;      // its group is given the terminal
   bool ignore_sigchld = false;  // as our own parent had it
 };
 
-/// Starts argv[0], searched in PATH as execvp(3) does, in a process group of its own, with an empty signal mask and
-/// SIGKILL when its parent dies. Returns once exec has succeeded or failed.
-Child start_child(const std::vector<std::string>& argv,
+/// Starts the program in `file`, or if that cannot be, argv[0] as execvp(3) searches it, in a process group of its own,
+/// with an empty signal mask and SIGKILL when its parent dies. Returns once exec has succeeded or failed.
+Child start_child(const std::string& file,
+                  const std::vector<std::string>& argv,
                   const std::vector<std::string>& environment,
                   ChildOptions options);
 
-/// Throws Error{not_found} or Error{not_executable} for a command that exec would refuse: told before the lock is
-/// taken.
-void check_command(const std::string& command);
+/// The file that execvp(3) would execute. Throws Error{not_found} or Error{not_executable} for a command that it would
+/// refuse: told before the lock is taken.
+std::string find_command(const std::string& command);
 
 }  // namespace rlock::run

@@ -13,6 +13,7 @@ enum class AtEnd { leave, wait, kill };
 
 /// What is known of the command before the lock is taken.
 struct Command {
+  std::string file;  // that argv[0] was found to be
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=value; the start order adds to it
   int first_signal = 0;                  // to a command that must stop

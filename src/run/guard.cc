@@ -161,7 +161,8 @@ void Guard::start(const Order& order, const std::string& environment) {
   }
   if (command_.max_runtime)
     runtime_end_ = now + *command_.max_runtime;
-  const Child child = start_child(command_.argv,
+  const Child child = start_child(command_.file,
+                                  command_.argv,
                                   merge_environment(std::move(command_.environment), environment),
                                   {.foreground = order.foreground, .ignore_sigchld = command_.ignore_sigchld});
   if (child.pid < 0) {

@@ -9,7 +9,8 @@ namespace rlock::run {
 std::string describe_failure(const News& news, const Plan& plan) {
   const char* reason = ::strerror(news.value);
   if (news.kind == News::Kind::blind)
-    return "/proc is missing or not that of this PID namespace, so that what the command starts could not be found and killed: "
+    return "/proc is missing or not that of this PID namespace, so that what the command starts could not be found and "
+           "killed: "
            "mount it (mount -t proc proc /proc)";
   if (news.kind == News::Kind::failed)
     return fmt::format("cannot make a process for the command: {}", reason);
