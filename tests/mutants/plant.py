@@ -2,6 +2,7 @@
 """Plants bugs, one at a time, and tells which of them the tests catch.
 
     plant.py BUILD_DIR [WORD...]     all of bugs.txt, or those whose name, file or tests contain one of the words
+    plant.py --fit                   only tells which bugs do not fit the sources any more
 
 Each bug of bugs.txt is a few lines; a line that begins with # between them is a comment:
 
@@ -107,7 +108,15 @@ class Copy:
             self.build()
 
 
+def fit():
+    texts = {bug.name: (ROOT / bug.file).read_text().count(bug.old) for bug in read_bugs((HERE / "bugs.txt").read_text())}
+    stale = [f"{name}: its old text stands there {count} times" for name, count in texts.items() if count != 1]
+    sys.exit("\n".join(stale) or 0)
+
+
 def main():
+    if sys.argv[1] == "--fit":
+        fit()
     bugs = [bug for bug in read_bugs((HERE / "bugs.txt").read_text()) if bug.matches(sys.argv[2:])]
     copy = Copy(pathlib.Path(sys.argv[1]))
     if not copy.build():

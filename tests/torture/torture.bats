@@ -8,3 +8,7 @@ load ../support/helpers
     patch --dry-run --quiet --strip 1 --directory "$BATS_TEST_DIRNAME/../.." <"$mutant" || fail "$mutant does not fit"
   done
 }
+
+@test "every bug that the tests are to catch can be planted in these sources" {
+  python3 "$BATS_TEST_DIRNAME/../mutants/plant.py" --fit
+}
