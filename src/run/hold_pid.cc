@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,13 +18,17 @@
 namespace rlock::run {
 namespace {
 
-/// Goes through a pipe.
+/// Goes from the foreground process to the background one.
 struct Trust {
   std::array<char, lock::Token::length> token;
   std::array<char, lock::Level::length> level;
   lock::Granted grant;
 };
 static_assert(std::is_trivially_copyable_v<Trust>);
+
+/// The answer to it: a process that was killed can still be sent something until it is its turn to run.
+constexpr char taken = 1;
+constexpr int longest_taking = 2000;  // ms; a new lease is longer
 
 unsigned most_descriptors() {
   constexpr rlim_t sane = 1U << 20U;
@@ -54,9 +60,19 @@ std::optional<Trust> await_trust(const Fd& line) {
   do {
     count = ::read(line.get(), &trust, sizeof trust);
   } while (count < 0 && errno == EINTR);
-  if (count != sizeof trust)
+  if (count != sizeof trust || ::send(line.get(), &taken, sizeof taken, MSG_NOSIGNAL) != sizeof taken)
     return std::nullopt;
   return trust;
+}
+
+bool await_taken(const Fd& line) {
+  pollfd answer{line.get(), POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&answer, 1, longest_taking);
+  } while (ready < 0 && errno == EINTR);
+  char word = 0;
+  return ready > 0 && ::recv(line.get(), &word, sizeof word, MSG_DONTWAIT) == sizeof word;
 }
 
 }  // namespace
@@ -136,9 +152,9 @@ void PidKeeper::release() {
 
 Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) < 0)
-    throw os_error("pipe", errno);
-  const Fd reading{ends[0]};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
+    throw os_error("socketpair", errno);
+  const Fd theirs{ends[0]};
   line_ = Fd{ends[1]};
   pid_ = ::fork();
   if (pid_ < 0)
@@ -146,10 +162,10 @@ Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Se
   if (pid_ > 0)
     return;
   ::setsid();
-  close_all_but(reading.get(), process.fd());
+  close_all_but(theirs.get(), process.fd());
   (void)!::chdir("/");  // the caller's directory may be on a file system that is to be unmounted
   try {
-    if (const auto trust = await_trust(reading)) {
+    if (const auto trust = await_trust(theirs)) {
       HoldPlan trusted = plan;
       trusted.claim.token = lock::Token::parse({trust->token.data(), trust->token.size()}).value();
       trusted.claim.level = lock::Level::parse({trust->level.data(), trust->level.size()}).value();
@@ -165,8 +181,7 @@ void Holder::entrust(const lock::Claim& claim, const lock::Granted& grant) const
   Trust trust{.token = {}, .level = {}, .grant = grant};
   claim.token.text().copy(trust.token.data(), trust.token.size());
   claim.level.text().copy(trust.level.data(), trust.level.size());
-  // Less than PIPE_BUF: all or nothing. SIGPIPE is blocked.
-  if (::write(line_.get(), &trust, sizeof trust) != sizeof trust)
+  if (::send(line_.get(), &trust, sizeof trust, MSG_NOSIGNAL) != sizeof trust || !await_taken(line_))
     throw Error{ExitCode::internal, "the background process was killed; the lock is given back"};
 }
 

@@ -184,26 +184,27 @@ knows_the_command() {
   [[ $OFFERED != *warn* ]]
 }
 
-# least_ms COMMAND...: of five times
-least_ms() {
-  local least=99999 begin
-  for _ in 1 2 3 4 5; do
-    begin=$(date +%s%3N)
-    "$@" >"$T/completed" 2>"$T/complained" || true
-    least=$((least < $(date +%s%3N) - begin ? least : $(date +%s%3N) - begin))
+# answers_within MS COMMAND...: once in forty times, since a busy machine delays it
+answers_within() {
+  local begin took
+  for _ in {1..40}; do
+    begin=${EPOCHREALTIME/./}
+    "${@:2}" >"$T/completed" 2>"$T/complained" || true
+    took=$(((${EPOCHREALTIME/./} - begin) / 1000))
+    ((took >= $1)) || return 0
   done
-  echo "$least"
+  is_sanitized || fail "it never took less than $1 ms, in the end $took ms"
 }
 
 @test "names are offered within 150 ms or not at all, whatever Redis does" {
   local url=redis://127.0.0.1:$REDIS_PORT
   kill -STOP "$REDIS_PID"
-  (($(least_ms rlock __complete status --redis "$url" '') < 150)) || is_sanitized
+  answers_within 150 rlock __complete status --redis "$url" ''
   same "$(<"$T/completed")$(<"$T/complained")" ''
-  (($(least_ms rlock __complete status --redis redis://127.0.0.1:1 '') < 150)) || is_sanitized
+  answers_within 150 rlock __complete status --redis redis://127.0.0.1:1 ''
   same "$(<"$T/completed")$(<"$T/complained")" ''
   # A name server that does not answer.
-  (($(least_ms rlock __complete status --redis redis://slow.invalid '') < 150)) || is_sanitized
+  answers_within 150 rlock __complete status --redis redis://slow.invalid ''
   same "$(<"$T/completed")" ''
 }
 

@@ -303,6 +303,6 @@ try_all() {
 @test "colours on a terminal, and none elsewhere" {
   try check
   [[ $OUT != *$'\e'* ]]
-  matches "$(script -qec 'rlock check' /dev/null)" $'\e\\[3[23]m'
-  matches "$(NO_COLOR=1 script -qec 'rlock check' /dev/null)" '^ok '
+  matches "$(TERM=xterm script -qec 'rlock check' /dev/null)" $'\e\\[3[23]m'
+  matches "$(TERM=xterm NO_COLOR=1 script -qec 'rlock check' /dev/null)" '^ok '
 }

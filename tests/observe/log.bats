@@ -228,7 +228,7 @@ a_day() {
 }
 
 @test "metrics pass promtool" {
-  command -v promtool >/dev/null || skip "no promtool: install the package prometheus"
+  optional promtool prometheus
   try run --key good -- true
   hold $'odd "\\\t\xff日本'
   try status --prometheus

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034 # it is jq and sh that expand them; each test is a shell of its own
 
 load ../support/helpers
+load ../support/supervision
 
 # beside KEY [OPTION...]: a shell that holds KEY for itself until the test ends it; SHELL_PID is its pid, $T/token its token
 beside() {
@@ -187,6 +188,21 @@ time.sleep(600)'
   finish "$PID"
   exits 70
   absent rlock:job
+}
+
+@test "a background process that is stopped does not answer: 70, and the lock is given back" {
+  local background
+  hold job
+  start acquire rlock acquire job --hold-pid $$
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  background=$(pgrep --parent "$PID")
+  freeze "$background" # as one that was killed, and whose turn to run has not come, it can be sent something
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  finish "$PID"
+  exits 70
+  absent rlock:job
+  kill -CONT "$background"
 }
 
 @test "whoever has the number of a process that has ended is not signalled in its place" {

@@ -18,7 +18,7 @@ renewed_more_than() { (($(grep -c 'renewed job' "$T/holder.err") > $1)); }
 still_renewed() { # twice more, since now
   local count
   count=$(grep -c 'renewed job' "$T/holder.err") || true
-  wait_until "$PATIENCE" renewed_more_than $((count + 1))
+  wait_until "$PATIENCE" renewed_more_than $((count + 1)) || fail "$(<"$T/holder.err")"
 }
 
 # ---- users
