@@ -19,34 +19,49 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
 
-std::vector<std::string_view> option_names(Subcommand subcommand) {
+/// Those of the subcommand, or all where there is none.
+std::vector<std::string_view> option_names(const Verb* verb) {
   std::vector<std::string_view> names;
   for (const Option& option : all_options()) {
-    if (option.belongs_to(subcommand))
+    if (verb == nullptr || option.belongs_to(verb->subcommand))
       names.push_back(option.name);
   }
   return names;
 }
 
-/// What stands behind its name may be a secret, so that only the name is shown.
+bool is_long(const std::string& word) { return word.starts_with("--"); }
+
+/// What stands behind its name may be a secret.
+std::string name_of(const std::string& word) {
+  return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
+}
+
+std::string describe_unknown(const std::string& word, const Verb* verb) {
+  const std::string name = name_of(word);
+  return fmt::format("unknown option '{}{}'{}",
+                     is_long(word) ? "--" : "-",
+                     redis::mask_password(name),
+                     is_long(word) ? did_you_mean(name, option_names(verb), "--") : "");
+}
+
 [[noreturn]] void refuse_unknown(const std::string& word, const Verb& verb) {
-  const bool is_long = word.starts_with("--");
-  const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
+  const std::string name = name_of(word);
   if (name == "password" || name == "pass")
     refuse(fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name));
   if (name == "c" && verb.subcommand == Subcommand::run)
     refuse("run has no -c; write `-- sh -c '...'` behind the options");
-  refuse(fmt::format("unknown option '{}{}'{}",
-                     is_long ? "--" : "-",
-                     redis::mask_password(name),
-                     is_long ? did_you_mean(name, option_names(verb.subcommand), "--") : ""));
+  refuse(describe_unknown(word, &verb));
 }
 
 /// A command that does not stand behind `--` may have options of its own.
 void check_words(const Words& words) {
   if (words.verb->subcommand == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
-    refuse(fmt::format("unexpected '{}': write `--` before the command, and --key K",
-                       redis::mask_password(words.plain.front())));
+    const std::string word = redis::mask_password(words.plain.front());
+    if (!words.command.empty())
+      refuse(fmt::format("unexpected '{}': run takes its key as an option only, --key {}", word, word));
+    refuse(fmt::format("unexpected '{}': write `--` before the command{}",
+                       word,
+                       words.find("key") != nullptr ? "" : ", and --key K"));
   }
   if (!words.unknown.empty())
     refuse_unknown(words.unknown.front(), *words.verb);
@@ -93,7 +108,9 @@ std::string describe_fault(const Words& words) {
     ++plain;
   if (plain != words.plain.end())
     return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_verb(*plain));
-  return words.options.empty() && words.unknown.empty() ? "no subcommand" : "no subcommand, only options";
+  if (!words.unknown.empty())
+    return describe_unknown(words.unknown.front(), nullptr);
+  return words.options.empty() ? "no subcommand" : "no subcommand, only options";
 }
 
 }  // namespace

@@ -22,10 +22,11 @@ constexpr std::size_t usual_count = 20;
 constexpr std::size_t columns_in_pipe = 100;
 constexpr std::chrono::hours usual_window{24};
 
-/// Of each lock. Who asks for a time wants all of it.
+/// Of each lock. Who asks for a time wants all of it. The server may keep a few more than it promises to.
 std::size_t choose_count(const Settings& settings) {
-  const bool all = settings.timeline || settings.since;
-  return static_cast<std::size_t>(settings.lines.value_or(static_cast<int>(all ? observe::kept_runs : usual_count)));
+  if (settings.lines)
+    return std::min(static_cast<std::size_t>(*settings.lines), observe::kept_runs);
+  return settings.timeline || settings.since ? observe::kept_runs : usual_count;
 }
 
 /// The newest of each lock that ended in the time asked for, in the order in which they ended.

@@ -85,7 +85,10 @@ int know_no_passphrase(char* /*buffer*/, int /*size*/, int /*for_writing*/, void
 
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
   const unsigned long error = ::ERR_peek_last_error();
+  errno = 0;
   std::ifstream text{file};  // what OpenSSL says of a passphrase differs from version to version
+  if (!text)
+    throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, std::strerror(errno))};
   const bool encrypted = std::string{std::istreambuf_iterator<char>{text}, {}}.find("ENCRYPTED") != std::string::npos;
   const char* reason = encrypted ? "it is encrypted; `openssl pkey -in FILE -out PLAIN` makes a key that can be used"
                                  : ::ERR_reason_error_string(error);

@@ -95,6 +95,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   exits 64
   contains "$ERR" "unknown subcommand 'statsu'; did you mean status?"
   contains "$ERR" 'Usage:'
+  try --verson
+  exits 64
+  contains "$ERR" "unknown option '--verson'; did you mean --version?"
   refuses 64 'did you mean --nonblock?' run -k a --nonblok -- true
   refuses 64 'did you mean --wait?' run -k a --wiat 3 -- true
   refuses 64 'did you mean --ttl?' acquire a --tll=3
@@ -115,6 +118,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 --password-file acquire a --password=hunter2
   [[ $ERR != *hunter2* ]]
   refuses 64 'write `--` before the command' run -k a ls -la
+  [[ $ERR != *--key* ]]
+  refuses 64 'write `--` before the command, and --key K' run ls -la
+  refuses 64 "unexpected 'a': run takes its key as an option only, --key a" run a -- true
   refuses 64 'write `--` before the command' run -k a grep -w
   refuses 64 "write \`-- sh -c '...'\`" run -k a -c 'echo hello'
   refuses 64 "write \`-- sh -c '...'\`" run -k a -nc 'echo hello'

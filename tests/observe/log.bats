@@ -87,6 +87,10 @@ load ../support/servers
   (($(cli MEMORY USAGE '{rlock:job}:history' SAMPLES 0) < 20480))
   try log job -n 100 --json
   query 'length == 100'
+  try run --key job -- true
+  (($(cli LLEN '{rlock:job}:history') > 100)) # it is trimmed now and then
+  try log job -n 1000 --json
+  query 'length == 100'
 }
 
 @test "hostile words in the history fool neither the terminal nor jq" {

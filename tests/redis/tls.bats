@@ -110,6 +110,7 @@ refused() {
     for file in "$T/rubbish" "$T/missing"; do
       refuses 78 "$option $file: " run --key job "$option" "$file" -- true
     done
+    contains "$ERR" 'No such file or directory'
   done
 }
 
