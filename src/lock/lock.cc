@@ -12,6 +12,7 @@
 #include "lock/conflict.h"
 #include "lock/permissions.h"
 #include "lock/quorum.h"
+#include "lock/retry.h"
 #include "redis/exchange.h"
 
 namespace rlock::lock {
@@ -21,6 +22,7 @@ constexpr Milliseconds split_grace{50};  // for servers that might still tip a v
 constexpr Milliseconds prompt_grace{3};
 constexpr Milliseconds patient_grace{100};  // a server that misses a renewal is no help later
 constexpr Milliseconds withdrawal{500};
+constexpr Milliseconds settle_pause{5};
 
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
 
@@ -210,12 +212,13 @@ Request Lock::acquire_request(const Claim& claim, const Place& place) const {
   return script_request(scripts::acquire, arguments);
 }
 
-Request Lock::settle_request(const Claim& claim, Fence fence) const {
-  return script_request(
-      scripts::settle,
-      {.keys = name_.keys(),
-       .values = {
-           claim.token.text(), std::to_string(fence.value), claim.waiter ? claim.waiter->text() : std::string{}}});
+Request Lock::settle_request(const Claim& claim, Fence fence, bool is_new) const {
+  return script_request(scripts::settle,
+                        {.keys = name_.keys(),
+                         .values = {claim.token.text(),
+                                    std::to_string(fence.value),
+                                    claim.waiter ? claim.waiter->text() : std::string{},
+                                    is_new ? "1" : "0"}});
 }
 
 /// By its text at once: who gives up may not be there any more to hear that a server does not know the script.
@@ -241,7 +244,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   check_distinct(answers_);
   std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
   if (!refusal && ballot.passed()) {
-    const Granted held = sum_up_grants(answers_, sent, claim.ttl);
+    Granted held = sum_up_grants(answers_, sent, claim.ttl);
     if (held.fence.value > 0 && settle(loop, claim, held.fence, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
@@ -257,14 +260,23 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   throw explain(ballot.failure(), name_.prefix());
 }
 
-bool Lock::settle(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
+/// Where another reader was granted just this fence, the two choose larger ones, until they differ. A writer is alone.
+bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, Deadline deadline) {
   const auto settled = outcome_is("settled");
-  const bool passed = ask(loop, settle_request(claim, fence), deadline, settled).passed();
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    const Fields* fields = vote_of(answers_[i]);
-    settled_[i] = fields != nullptr && settled(*fields);
+  for (;;) {
+    const bool passed = ask(loop, settle_request(claim, fence, true), deadline, settled).passed();
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      const Fields* fields = vote_of(answers_[i]);
+      settled_[i] = fields != nullptr && settled(*fields);
+    }
+    const std::uint64_t used = largest_used_fence(answers_);
+    if (passed || used == 0 || BootClock::now() >= deadline)
+      return passed;
+    fence = {used + 1};
+    const Deadline again = BootClock::now() + jitter({}, settle_pause);  // else both might choose the same once more
+    while (loop.wait(again) != Loop::Wake::deadline) {
+    }
   }
-  return passed;
 }
 
 Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
@@ -315,7 +327,7 @@ void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline dead
       settled_[i] = false;
       if (missing && call_one(loop, i, acquire_request(claim, {.how = *missing, .ticket = {}}), deadline) != "granted")
         continue;
-      settled_[i] = call_one(loop, i, settle_request(claim, fence), deadline) == "settled";
+      settled_[i] = call_one(loop, i, settle_request(claim, fence, false), deadline) == "settled";
     } catch (const Error&) {
       // The majority carries on without it.
     }

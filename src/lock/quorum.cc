@@ -55,6 +55,18 @@ std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::ti
   return std::nullopt;
 }
 
+std::uint64_t largest_used_fence(std::span<const Answered> answers) {
+  std::uint64_t largest = 0;
+  for (const Answered& answer : answers) {
+    const Fields* vote = vote_of(answer);
+    if (vote == nullptr || vote->outcome() != "used")
+      continue;
+    Fields fields = *vote;
+    largest = std::max(largest, static_cast<std::uint64_t>(std::max(0LL, fields.number())));
+  }
+  return largest;
+}
+
 Renewal sum_up_losses(std::span<const Answered> answers) {
   for (const Answered& answer : answers) {
     const Fields* vote = vote_of(answer);

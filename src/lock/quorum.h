@@ -24,6 +24,9 @@ Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point 
 /// The answer of one that remembers what an acquire asks for only once: it has happened, whatever the others say.
 std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
 
+/// The largest fence that servers have refused to settle because another reader may have it; 0: none has.
+std::uint64_t largest_used_fence(std::span<const Answered> answers);
+
 /// Of a renewal that most have refused: one server that tells why is enough.
 Renewal sum_up_losses(std::span<const Answered> answers);
 

@@ -147,6 +147,26 @@ grants_in_quorum() { # TOKEN
   [[ ${REPLY[0]} == granted ]]
 }
 
+@test "settle: readers of overlapping majorities do not settle the same fence" {
+  local a b
+  export CAPACITY=0
+  MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a
+  a=${REPLY[1]}
+  MAX_LEASE=1 acquire b
+  b=${REPLY[1]}
+  call settle a "$b" '' 1 # the largest that another server has given it
+  replies "used $b"
+  same "$(field_of a 3)" "$a"
+  call settle b "$b" '' 1
+  replies settled
+  call settle a "$((b + 1))" '' 1
+  replies settled
+  call settle a "$((b + 1))" '' 1 # the reply was lost
+  replies settled
+  call settle b "$b" '' 0 # on a server that comes back
+  replies settled
+}
+
 @test "settle: re-entry in a quorum knows no fence until it is settled" {
   wait_until "$PATIENCE" grants_in_quorum a
   MAX_LEASE=1 LEVEL=inner HOW=reenter acquire a
