@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
                                                          "redis-cluster://",
                                                          "rediss-cluster://"};
 
-std::string format(std::string_view word, std::string_view meaning) { return fmt::format("{}\t{}\n", word, meaning); }
+std::string line_of(std::string_view word, std::string_view meaning) { return fmt::format("{}\t{}\n", word, meaning); }
 
 /// Of all that is asked: a server that answers slowly, but answers, takes one time limit after the other.
 Fd start_timer() {
@@ -63,7 +63,7 @@ std::string lock_names(const Words& words) {
   std::string out;
   for (const observe::LockFacts& lock : observe::survey(loop, servers, scope, settings.timeout)) {
     if (printable(lock.name) == lock.name)
-      out += format(lock.name, "lock");
+      out += line_of(lock.name, "lock");
   }
   return out;
 }
@@ -71,7 +71,7 @@ std::string lock_names(const Words& words) {
 std::string values(const Option& option, const Words& words) {
   std::string out;
   const auto add_all = [&](const auto& candidates) {
-    for (const std::string_view word : candidates) out += format(word, option.help);
+    for (const std::string_view word : candidates) out += line_of(word, option.help);
   };
   add_all(option.words());
   if (option.value == "K")
@@ -93,15 +93,15 @@ std::string option_names(const Words& words) {
     const bool fits = words.verb == nullptr ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
                                             : option.belongs_to(words.verb->subcommand);
     if (fits || (words.verb == nullptr && option.name == "version"))
-      out += format(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
+      out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
   }
   return out;
 }
 
 std::string verb_names() {
   std::string out;
-  for (const Verb& verb : all_verbs()) out += format(verb.name, verb.purpose);
-  return out + format("help", "Explain a subcommand");
+  for (const Verb& verb : all_verbs()) out += line_of(verb.name, verb.purpose);
+  return out + line_of("help", "Explain a subcommand");
 }
 
 std::string candidates(const Words& before, std::string_view current) {
@@ -117,7 +117,7 @@ std::string candidates(const Words& before, std::string_view current) {
   if (before.verb == nullptr)
     return before.plain.empty() || asks_for_help ? verb_names() : "";
   if (before.verb->subcommand == Subcommand::run)
-    return format("--", "The command follows");
+    return line_of("--", "The command follows");
   return before.verb->subcommand == Subcommand::check ? "" : lock_names(before);
 }
 
