@@ -159,8 +159,10 @@ OF_THE_NETWORK = {
 
 
 def evict(population, rng):
-    """Whoever holds it must give it up: its command is dead before another begins."""
-    population.visit(rng, f"rlock release -k {rng.choice(list(KEYS))} --force -w 3")
+    """Whoever holds it must give it up: its command is dead before another begins. What cools is free at once."""
+    key = rng.choice(list(KEYS))
+    population.lab.note({"evicts": key, "at": boottime()})
+    population.visit(rng, f"rlock release -k {key} --force -w 3")
     yield 0.1
 
 

@@ -9,6 +9,8 @@ import layout
 from aof import Log
 from topologies import TOPOLOGIES
 
+EVICTION = 6  # seconds that a release --force may be on its way
+
 
 @dataclasses.dataclass
 class Hold:
@@ -52,6 +54,7 @@ class History:
         self.has_wire = next(line["wire"] for line in lines if "wire" in line)
         self.beside = any("programs" in line and len(line["programs"]) > 1 for line in lines)
         self.attempts = [line for line in lines if "attempt" in line]
+        self.evictions = [line for line in lines if "evicts" in line]
         self.faults = [line for line in lines if "fault" in line and "lane" in line]
         self.healed = next(line["healed"] for line in lines if "healed" in line)
         self.end = next(line for line in lines if "orphans" in line)  # what was found then
@@ -92,6 +95,8 @@ class History:
                 expires[log.server] = max(expires[log.server], lease.expires / 1000 - clock)
                 cools[log.server] = max(cools[log.server], lease.cools / 1000 - clock)
         hold.expires, hold.cools = self.agreed(expires.values()), self.agreed(cools.values())
+        if any(e["evicts"] == hold.key and hold.begin - EVICTION < e["at"] < hold.cools for e in self.evictions):
+            hold.cools = 0
 
     def agreed(self, times):
         """Until then nobody else can have it: servers that replicate each other agree on the last, those of a quorum on
