@@ -59,9 +59,8 @@ void check_words(const Words& words) {
     const std::string word = redis::mask_password(words.plain.front());
     if (!words.command.empty())
       refuse(fmt::format("unexpected '{}': run takes its key as an option only, --key {}", word, word));
-    refuse(fmt::format("unexpected '{}': write `--` before the command{}",
-                       word,
-                       words.find("key") != nullptr ? "" : ", and --key K"));
+    refuse(fmt::format(
+        "unexpected '{}': write `--` before the command{}", word, words.find("key") != nullptr ? "" : ", and --key K"));
   }
   if (!words.unknown.empty())
     refuse_unknown(words.unknown.front(), *words.verb);

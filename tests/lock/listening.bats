@@ -191,7 +191,7 @@ only_one_left() { # PID...
   line_up waiter
   channel=$(channels | while read -r c; do cli PUBSUB NUMSUB "$c" >/dev/null && echo "$c"; done)
   calls=$(script_calls)
-  for text in 'granted 4503599627370496 0 5000 0 0 da39a3ee5e6b4b0d3255bfef95601890afd80709' evicted superseded done \
+  for text in 'granted 4503599627370496 0 5000 0 0 da39a3ee5e6b4b0d3255bfef95601890afd80709' evicted superseded 'done' \
     released cancelled 0 -1 999999999999999999999 'granted' '' "$(printf '%070000d' 0)"; do
     for c in $channel; do for _ in {1..20}; do echo "PUBLISH $c \"$text\""; done; done
   done | cli >/dev/null
