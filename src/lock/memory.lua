@@ -78,9 +78,9 @@ end
 
 local function was_released(token) return (meta.released or ''):find(token .. ':', 1, true) ~= nil end
 
--- The success that will do for a run that is to happen once: by its ID, by time, or by both. That is the last one, or one
--- that ended while the run waited, since it may hear of that only after the next has ended. A success that was granted
--- later than now plus that time is a relic of a wrong clock.
+-- The success that will do for a run that is to happen once: by its ID, by time, or by both. That is the last one,
+-- or one that ended while the run waited, since it may hear of that only after the next has ended. A success that was
+-- granted later than now plus that time is a relic of a wrong clock.
 local function success_for(tail)
   local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
   if not (once or per) then return nil end
