@@ -115,6 +115,8 @@ class Lock {
   std::vector<std::string> take_messages();
   /// Whether the one server has confirmed that we listen; it may have refused for good.
   bool listens() const { return servers_[0].listens(); }
+  /// How many servers have.
+  std::size_t listening() const;
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -24,14 +25,23 @@ Renewer::Renewer(Loop& loop,
       lease_(terms, grant.sent, grant.unconfirmed),
       next_(lease_.renew_at()) {
   lock_->listen(claim_->level);
+  listening_ = lock_->listening();
 }
 
 /// Whatever a message says, anybody may have sent it: what is true the server tells.
 void Renewer::sleep(Deadline until) {
-  if (lock_->take_messages().empty())
-    lock_->sleep(*loop_, until);
-  else
+  if (!lock_->take_messages().empty())
     next_ = std::min(next_, throttle_.next());
+  else if (has_gone_deaf())
+    next_ = std::min(next_, BootClock::now() + deafness_.next());
+  else
+    lock_->sleep(*loop_, until);
+}
+
+/// True once for each connection that breaks.
+bool Renewer::has_gone_deaf() {
+  const std::size_t before = std::exchange(listening_, std::min(listening_, lock_->listening()));
+  return listening_ < before;
 }
 
 bool Renewer::attempt(Deadline give_up) {
@@ -63,8 +73,11 @@ void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
 }
 
 void Renewer::credit(BootClock::time_point sent) {
+  if (sent >= lease_.renew_at())
+    deafness_.reset();
   lease_.extended(sent);
   next_ = lease_.renew_at();
+  listening_ = lock_->listening();
   ++renewals_;
   log_->step(fmt::format("renewed {}", lock_->name().text()));
   if (failing_since_) {
@@ -75,9 +88,10 @@ void Renewer::credit(BootClock::time_point sent) {
   backoff_.reset();
 }
 
+/// Before a renewal is due nobody need know.
 void Renewer::note_failure(const Error& why) {
   const auto now = BootClock::now();
-  if (failing_since_) {
+  if (failing_since_ || now < lease_.renew_at()) {
     log_->step(fmt::format("cannot renew {}: {}", lock_->name().text(), why.what()));
     return;
   }

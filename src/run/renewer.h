@@ -38,7 +38,8 @@ class Renewer {
   /// Who evicted us, in the state of that name.
   const lock::Eviction& eviction() const { return eviction_; }
 
-  /// Sleeps until `until` or a handler of the loop has run. What is told meanwhile ends it, and brings next() forward.
+  /// Sleeps until `until` or a handler of the loop has run. What is told meanwhile ends it, and brings next() forward;
+  /// so does a connection that breaks, since nothing can be told us before the next renewal makes a new one.
   void sleep(Deadline until);
 
   /// Asks once, and not beyond `give_up`. True when the lease has been extended. Never throws: a failure is logged when
@@ -46,6 +47,7 @@ class Renewer {
   bool attempt(Deadline give_up);
 
  private:
+  bool has_gone_deaf();
   void ask(Deadline deadline, BootClock::time_point sent);
   void credit(BootClock::time_point sent);
   void note_failure(const Error& why);
@@ -57,6 +59,8 @@ class Renewer {
   lock::Fence fence_;
   lock::Lease lease_;
   lock::Backoff backoff_;
+  lock::Backoff deafness_;     // between connections that break again and again
+  std::size_t listening_ = 0;  // servers, when the lease was last extended
   lock::Throttle throttle_;
   State state_ = State::held;
   lock::Eviction eviction_;

@@ -72,6 +72,36 @@ line_up() {
   same "$(jq -r .outcome "$T/report")" evicted
 }
 
+@test "a holder whose connection breaks listens again at once, not at its next renewal" {
+  hold job --ttl 60s
+  wait_until "$PATIENCE" is_renewed
+  cli CLIENT KILL TYPE pubsub >/dev/null
+  wait_until 5 has_channel # the next renewal is 20 s away
+  same "$(<"$T/holder.err")" ''
+  local begin
+  begin=$(now_ms)
+  try release job --force
+  exits 0
+  finish "$HOLDER"
+  exits 76
+  (($(now_ms) - begin < 5000)) || fail "took $(($(now_ms) - begin)) ms"
+}
+
+@test "a connection that breaks again and again costs few questions" {
+  local calls i
+  hold job --ttl 60s
+  wait_until "$PATIENCE" is_renewed
+  calls=$(script_calls)
+  for i in {1..40}; do
+    cli CLIENT KILL TYPE pubsub >/dev/null
+    sleep 0.05
+  done
+  calls=$(($(script_calls) - calls))
+  ((calls < 15)) || fail "$calls questions"
+  gone "$HOLDER" && fail "the holder has gone: $(<"$T/holder.err")"
+  same "$(<"$T/holder.err")" ''
+}
+
 @test "in a quorum too" {
   stop_redis
   start_quorum 3
@@ -101,6 +131,7 @@ line_up() {
 }
 
 has_channel() { [[ -n $(channels) ]]; }
+is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
 
 # ---- manners
 
