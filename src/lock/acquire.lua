@@ -74,6 +74,7 @@ local function reenter(r)
     r.cools = math.max(r.cools, now + hold)
   end
   extend(token, r, lease, ttl)
+  note_end(r, level, math.min(r.expires, now + ttl))
   commit()
   local is_own = in_quorum and how == 'reenter' and not extra(r.tail, 'settled') -- not what the token works with
   return {'granted', is_own and '0' or r.fence, num(r.slot), num(r.expires - now)}

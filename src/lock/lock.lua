@@ -10,6 +10,7 @@
 --             born=MS      when its taker began to ask
 --             latest=1 replace=1 poll=1 quorum=1 once=ID per=MS    how it asked
 --             settled=1    its fence is that of all servers of a quorum
+--             ends=LEVEL:MS,...    until when each level counts on it, since there were several; '*' is for all of them
 --             evict=KIND,BY   it must give up the lock, and is renewed no more
 -- Times are the server's, in ms; fences and tickets are in us.
 if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
@@ -174,4 +175,29 @@ end
 local function count_levels(levels)
   local _, count = levels:gsub('[^,]+', '')
   return count
+end
+
+-- Where several levels share a record each has an end of its own: one that was killed must not live on the renewals of
+-- the others. Level '' is whoever renews by the token alone, for all.
+local function note_end(r, level, till)
+  local text = extra(r.tail, 'ends')
+  if not (text or r.levels:find(',', 1, true)) then return end
+  local ends = text or '*:' .. num(r.expires)
+  local words = {}
+  level = level == '' and '*' or level
+  for other, ms in ends:gmatch('([^,]+):(%d+)') do
+    if other == level then till = math.max(till, tonumber(ms))
+    elseif other == '*' or has_level(r, other) then words[#words + 1] = other .. ':' .. ms end
+  end
+  words[#words + 1] = level .. ':' .. num(till)
+  r.tail = with_extra(r.tail, 'ends', table.concat(words, ','))
+end
+
+-- Until when the last of its levels counts on it. A level without an end of its own counts on the whole lease.
+local function last_end(r)
+  local ends = {}
+  for level, ms in (extra(r.tail, 'ends') or ''):gmatch('([^,]+):(%d+)') do ends[level] = tonumber(ms) end
+  local last = ends['*'] or 0
+  for level in r.levels:gmatch('[^,]+') do last = math.max(last, ends[level] or r.expires) end
+  return math.min(last, r.expires)
 end

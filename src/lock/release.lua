@@ -65,10 +65,16 @@ if all then
 end
 if request ~= '' then remember(request, 'r') end
 touched[token] = true
+local lease_end = r.expires
+if left ~= '' then
+  r.levels = left
+  r.expires = last_end(r)
+  count_seats(capacity)
+  if not is_live(r) then left = '' end -- those inside were killed
+end
 if left == '' then
   end_run(r)
 else
-  r.levels = left
   reply = {'kept', num(count_levels(left))}
 end
 if not all and call('ZCARD', QUEUE) == 0 then
@@ -91,6 +97,6 @@ end
 
 if all then tell_levels(before, 'released') end
 if news.success and (extra(r.tail, 'once') or extra(r.tail, 'per')) then dismiss_done() end
-if left == '' then serve_next() end
+if left == '' or r.expires < lease_end then serve_next() end
 commit()
 return reply

@@ -11,5 +11,6 @@ if not is_live(r) then return {'lost'} end
 local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
 if kind then return {'evicted', kind, by} end
 extend(token, r, ttl, ttl)
+note_end(r, level, now + ttl)
 write_lock()
 return {'extended', num(r.expires - now), (level == '' or has_level(r, level)) and '1' or '0'}

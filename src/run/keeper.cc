@@ -293,6 +293,9 @@ void Keeper::release() {
     const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
       return lock_.release(loop_, plan_.claim, end(), d);
     });
+    if (outcome == lock::Release::kept && plan_.inherited != plan_.claim.token)
+      log_->notice(fmt::format("{}: a run inside this one still holds it; if that was killed, until its lease is over",
+                               plan_.name.text()));
     if (outcome != lock::Release::lost || is_evicted || result_.verdict.outcome == Outcome::lost)
       return;
     if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))

@@ -75,6 +75,24 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   wait_until 5 absent rlock:job
 }
 
+@test "an inner run that was killed does not keep the lock beyond its own lease" {
+  start outer rlock run --key job --ttl 1 -- \
+    sh -c "rlock run --key job --ttl 1 -- sleep 600 & sleep .5; kill -9 \$!; touch $T/killed; until [ -e $T/over ]; do sleep .02; done"
+  wait_until "$PATIENCE" test -e "$T/killed"
+  sleep 1.2 # its lease; the outer run is renewed meanwhile
+  touch "$T/over"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/outer.err")" ''
+  absent rlock:job
+}
+
+@test "an inner run that was killed just before: the outer says that the lock is not free yet" {
+  try run --key job -- sh -c 'rlock run --key job -- sleep 600 & sleep .5; kill -9 $!'
+  exits 0
+  contains "$ERR" 'rlock: job: a run inside this one still holds it; if that was killed, until its lease is over'
+}
+
 @test "siblings inside a run exclude each other" {
   try run --key job -- sh -c '
     for i in 1 2 3 4; do

@@ -24,6 +24,38 @@ setup() { start_scripts; }
   matches "$(fact last)" '^last [0-9]+ [0-9]+ [0-9]+ 3 '"$(owner a)$"
 }
 
+@test "release: a level that was killed lives no longer than its own lease, though others were renewed" {
+  hold a
+  LEVEL=inner acquire a
+  SHIFT=20 call renew a 30000 level-a
+  SHIFT=25 call release a level-a 0 ''
+  replies kept 1
+  nearly 30000 "$(cli PTTL "$LOCK")" # not 50 s
+  hold_again
+  SHIFT=20 call renew a 30000 level-a
+  SHIFT=31 call release a level-a 0 ''
+  replies released
+  absent "$LOCK"
+}
+
+@test "release: a level that renews, or a token that was renewed, keeps the lock when another ends" {
+  hold a
+  LEVEL=inner acquire a
+  SHIFT=20 call renew a 30000 inner
+  SHIFT=31 call release a level-a 0 ''
+  replies kept 1
+  hold_again
+  SHIFT=20 call renew a 30000 ''
+  SHIFT=31 call release a level-a 0 ''
+  replies kept 1
+}
+
+hold_again() { # the same two levels, on a server that knows nothing
+  cli FLUSHALL >/dev/null
+  hold a
+  LEVEL=inner acquire a
+}
+
 @test "release: lost for a stranger and for whoever has run out, and nothing changes" {
   local before
   call release a level-a 0 ''
