@@ -236,6 +236,28 @@ only_one_left() { # PID...
   waiter_has_its_turn
 }
 
+@test "a grant forged by a user who may only publish, and has guessed all but the token: 0 of 200 are believed" {
+  cli ACL WHOAMI || skip "this server has no ACL"
+  cli ACL SETUSER mallory on '>m' resetkeys allchannels +publish '+pubsub|channels' >/dev/null
+  local round asked channel since
+  hold job --ttl 60s
+  line_up waiter
+  for round in {1..20}; do
+    read -r _ asked _ < <(cli HVALS '{rlock:job}:waiters')
+    for channel in $(mallory PUBSUB CHANNELS '{rlock:job}:wake:*'); do
+      for since in {1..10}; do
+        echo "PUBLISH $channel \"granted 450359962737049$round 0 5000 $asked $since $(printf '%040x' "$RANDOM")\""
+      done
+    done | mallory >/dev/null
+    sleep 0.1
+  done
+  gone "$PID" && fail "the waiter has gone: $(<"$T/waiter.err")"
+  [[ ! -s $T/log ]]
+  waiter_has_its_turn
+}
+
+mallory() { cli --user mallory --pass m --no-auth-warning "$@"; }
+
 @test "a flood of messages delays neither TERM nor -w nor an eviction" {
   local begin
   hold job --ttl 60s

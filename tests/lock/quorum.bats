@@ -205,6 +205,26 @@ restart_server() { # INDEX
 
 at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
 
+@test "a server that is 80 ms away and wants a password takes part: with it and two near ones of five the lock is kept" {
+  local urls port
+  read -ra urls <<<"$RLOCK_REDIS"
+  for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" CONFIG SET requirepass secret >/dev/null; done
+  export SERVER_PASSWORD=secret RLOCK_PASSWORD=secret RLOCK_MAX_LEASE=3s
+  start_proxy
+  RLOCK_REDIS="${urls[*]:0:4} $RLOCK_REDIS"
+  for port in "${QUORUM_PORTS[@]}"; do
+    wait_until "$PATIENCE" info_says "$port" 'uptime_in_seconds:\([4-9]\|[1-9][0-9]\)'
+  done
+  network delay 0.08
+  hold job --ttl 3s -v
+  wait_until "$PATIENCE" held_at "${QUORUM_PORTS[4]}"
+  kill -KILL "${QUORUM_PIDS[@]:0:2}"
+  still_renewed
+  ! gone "$HOLDER" || fail "the holder was disturbed: $(<"$T/holder.err")"
+}
+
+held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
+
 @test "leases longer than --max-lease are refused" {
   for verb in "run --key job --ttl 2s -- true" "acquire job --ttl 2s" \
     "renew job --ttl 2s --token $(printf '%032d' 1)" "run --key job -- true"; do

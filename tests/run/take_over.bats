@@ -104,6 +104,64 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
   absent rlock:job
 }
 
+@test "an exec that hangs: --max-runtime, and a second TERM, end it all the same" {
+  cp "$(command -v sleep)" "$T/hung"
+  start hang python3 "$HERE/hang_exec.py" "$T/hung"
+  wait_until "$PATIENCE" says_or_gone armed "$T/hang.out" "$PID"
+  grep -q armed "$T/hang.out" || skip "nobody may watch files here: $(<"$T/hang.err")"
+  start job rlock run --key job --max-runtime 1s --kill-after 200ms -- "$T/hung" 600
+  finish "$PID"
+  exits 124
+  absent rlock:job
+  start job rlock run --key job --kill-after 200ms -- "$T/hung" 600
+  wait_held job
+  kill "$PID"
+  sleep 0.4
+  kill "$PID"
+  finish "$PID"
+  exits 137
+  absent rlock:job
+}
+
+@test "a guard in a frozen cgroup, which no signal reaches: the command is killed without it" {
+  freezer || skip "no cgroup can be made here"
+  run_witness --max-runtime 6 --kill-after 200ms -- "${ALL[@]}"
+  local guard
+  guard=$(guard_of "$PID")
+  echo "$guard" >"$FREEZER/cgroup.procs"
+  echo "$FROZEN" >"$FREEZER/$FREEZE"
+  finish "$PID"
+  exits 124
+  no_witnesses
+  absent rlock:job
+  thaw
+  wait_until "$PATIENCE" gone "$guard"
+}
+
+# freezer: sets FREEZER, a cgroup of this test's, the file FREEZE in it, and the words FROZEN and THAWED for that
+freezer() {
+  local root
+  for root in /sys/fs/cgroup/freezer /sys/fs/cgroup /sys/fs/cgroup/unified; do
+    FREEZER=$root/rlock-test.$$
+    mkdir "$FREEZER" 2>/dev/null || continue
+    FREEZE=freezer.state FROZEN=FROZEN THAWED=THAWED
+    [[ -e $FREEZER/$FREEZE ]] || FREEZE=cgroup.freeze FROZEN=1 THAWED=0
+    [[ ! -w $FREEZER/$FREEZE ]] || return 0
+    rmdir "$FREEZER"
+  done
+  return 1
+}
+
+thaw() {
+  echo "$THAWED" >"$FREEZER/$FREEZE"
+  wait_until "$PATIENCE" rmdir "$FREEZER" 2>/dev/null
+}
+
+teardown() {
+  [[ ! -e ${FREEZER:-} ]] || thaw
+  clean_up
+}
+
 @test "take-over spares what the calling script had in the background" {
   start job bash -c 'sleep 600 & echo $! >"$0"; exec rlock run --key job -- sleep 601' "$T/helper"
   wait_held job

@@ -39,7 +39,9 @@ command_not_found_handle() {
 # optional COMMAND PACKAGE: what a test needs that install-deps.sh does not install
 optional() { command -v "$1" >/dev/null || skip "optional package $2 is not installed"; }
 
-teardown() {
+teardown() { clean_up; }
+
+clean_up() {
   local left pid
   stop "${RUNNING[@]}"
   stop "${SERVERS[@]}"
