@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
+#include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/script_name.h"
 #include "cli/session.h"
@@ -72,6 +73,28 @@ Request make_request(const Settings& settings) {
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
           .owner = owner,
           .lease = {.ttl = ttl}};
+}
+
+/// One that a run around us holds we would wait for until that run ends, and it waits for us.
+void refuse_to_wait_for_ourselves(Loop& loop,
+                                  lock::Lock& lock,
+                                  const Settings& settings,
+                                  const Request& request,
+                                  const std::vector<redis::Server>& servers) {
+  const auto token = inherited_token(held_around(settings, join_urls(servers)), request.name.text());
+  const bool waits = choose_patience(settings).wait != Milliseconds{0};
+  if (!token || !waits || request.claim.capacity != lock::exclusive)
+    return;
+  const Deadline until = BootClock::now() + settings.timeout;
+  const auto renewal = lock::persist(loop, lock, settings.timeout, until, [&](Deadline deadline) {
+    return lock.renew(loop, *token, Milliseconds{1}, deadline);  // no longer than it is: only whether it holds
+  });
+  if (std::holds_alternative<lock::Extended>(renewal)) {
+    throw Error{ExitCode::usage,
+                fmt::format("{} is held by the run around this command, so acquire would wait for itself: the command "
+                            "has the lock already",
+                            request.name.text())};
+  }
 }
 
 /// With --hold-pid: who the lock is for, and the background process that will keep it.
@@ -161,6 +184,7 @@ int take_and_print(const Settings& settings) {
     });
   }
 
+  refuse_to_wait_for_ourselves(loop, lock, settings, request, servers);
   const auto start = BootClock::now();
   lock::Taker taker{loop, log, lock, request.claim, request.lease, choose_patience(settings)};
   const auto taken = taker.take();

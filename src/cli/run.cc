@@ -7,11 +7,10 @@
 #include <array>
 #include <string_view>
 
-#include "base/escape.h"
 #include "base/signals.h"
-#include "base/word.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/session.h"
@@ -53,31 +52,6 @@ std::vector<std::string> command_environment(const Settings& settings, const std
       out.push_back(variable == "REDIS_URL" ? redis::strip_password(text) : std::string{text});
   }
   return out;
-}
-
-/// RLOCK_HELD, if the enclosing runs lock on the same server and under the same prefix as this one.
-std::string held_around(const Settings& settings, const std::string& urls) {
-  const bool same =
-      from_environment("RLOCK_REDIS") == urls && from_environment("RLOCK_PREFIX").value_or("") == settings.prefix;
-  return same ? from_environment("RLOCK_HELD").value_or("") : "";
-}
-
-/// The token with which an enclosing run holds this lock. Malformed entries are passed over: nothing is decided by
-/// them.
-std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name) {
-  while (!held.empty()) {
-    std::string_view token = take_word(held);
-    if (percent_decode(take_word(token, '=')) == name)
-      return lock::Token::parse(token);
-  }
-  return std::nullopt;
-}
-
-/// As RLOCK_REDIS has them.
-std::string join_urls(const std::vector<redis::Server>& servers) {
-  std::string urls;
-  for (const redis::Server& server : servers) urls += (urls.empty() ? "" : " ") + server.address().bare_url;
-  return urls;
 }
 
 /// SIGCHLD ignored, as some callers leave it, would take our children's statuses from us.

@@ -93,6 +93,18 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   contains "$ERR" 'rlock: job: a run inside this one still holds it; if that was killed, until its lease is over'
 }
 
+@test "acquire inside a run of the same lock is refused: it would wait for itself" {
+  try run --key job -- sh -c 'rlock acquire job; echo $?; rlock acquire -n job; echo $?; rlock acquire other >/dev/null; echo $?'
+  exits 0
+  same "$(xargs <<<"$OUT")" '64 75 0'
+  contains "$ERR" 'rlock: job is held by the run around this command'
+  try run --key job -- env
+  export RLOCK_PREFIX=rlock: RLOCK_HELD
+  RLOCK_HELD=$(sed -n 's/^RLOCK_HELD=//p' <<<"$OUT") # of a run that is over
+  try acquire job -w 5s
+  exits 0
+}
+
 @test "siblings inside a run exclude each other" {
   try run --key job -- sh -c '
     for i in 1 2 3 4; do

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/settings.h"
+#include "lock/token.h"
+#include "redis/server.h"
+
+namespace rlock::cli {
+
+/// As RLOCK_REDIS has them.
+std::string join_urls(const std::vector<redis::Server>& servers);
+
+/// RLOCK_HELD, if the enclosing runs lock on the same server and under the same prefix as this one.
+std::string held_around(const Settings& settings, const std::string& urls);
+
+/// The token with which an enclosing run holds this lock. Malformed entries are passed over: nothing is decided by
+/// them.
+std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name);
+
+}  // namespace rlock::cli
