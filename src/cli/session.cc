@@ -146,6 +146,7 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
     complete_credentials(address, ours);
     if (address.tls)
       address.tls = settings.tls;
+    log.step(fmt::format("using {}", address.bare_url));
     servers.emplace_back(address, limits);
   }
   const bool shown = std::any_of(

@@ -27,9 +27,10 @@ std::string describe(const Busy& busy, Capacity wanted) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
   }
   const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
-  return fmt::format("held {}by {} for {}, lease {} left",
+  return fmt::format("held {}by {}{} for {}, lease {} left",
                      differs ? describe(busy.in_force) + " " : "",
                      describe(busy.holder),
+                     busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
                      format_duration(busy.held),
                      format_duration(busy.lease));
 }

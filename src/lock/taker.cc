@@ -34,7 +34,8 @@ Taker::Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTer
       terms_(terms),
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
-      takes_hand_overs_(!claim_.replicas) {
+      takes_hand_overs_(!claim_.replicas),
+      notice_(log) {
   if (!lock.can_queue())
     claim_.waiter = Token::random();
 }
@@ -87,14 +88,10 @@ Taken Taker::compete() {
         withdraw();
       return Conflict{.message = obstacle_};
     }
-    tell_of_waiting();
+    if (!obstacle_.empty())
+      notice_.waiting(lock_->name().text(), obstacle_, place_);
     sleep(std::min(give_up_, std::max(BootClock::now() + told_sleep_, throttle_.next())));
   }
-}
-
-void Taker::tell_of_waiting() {
-  if (!obstacle_.empty() && !std::exchange(told_of_waiting_, true))
-    log_->notice(fmt::format("waiting for {}, {}", lock_->name().text(), obstacle_));
 }
 
 /// A lock that is ours becomes one that stays ours.
@@ -214,6 +211,7 @@ void Taker::note_obstacle(const Busy& busy) {
   ticket_ = busy.ticket;
   asked_ = busy.asked;
   told_sleep_ = busy.sleep;
+  place_ = busy.place;
   obstacle_ = describe(busy, claim_.capacity);
   if (lock_->listens())
     return;
@@ -224,6 +222,7 @@ void Taker::note_obstacle(const Busy& busy) {
 
 void Taker::note_obstacle(const Foreign& foreign) {
   ticket_ = foreign.ticket;
+  place_ = foreign.place;
   asked_ = foreign.asked;
   told_sleep_ = std::max(foreign.sleep, jitter(shortest_poll, longest_poll));
   obstacle_ = describe(foreign);
@@ -290,6 +289,7 @@ void Taker::withdraw() noexcept {
 
 void Taker::tell(const Granted& grant) const {
   const std::string& name = lock_->name().text();
+  notice_.acquired(name, waited());
   log_->step(fmt::format("holding {}, fence {}", name, grant.fence.value));
   const auto took = std::chrono::duration_cast<Milliseconds>(BootClock::now() - grant.sent);
   if (took <= terms_.ttl / 10 || grant.unconfirmed)

@@ -10,6 +10,7 @@
 #include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
+#include "lock/wait_notice.h"
 
 namespace rlock::lock {
 
@@ -76,7 +77,6 @@ class Taker {
   void note_failure(const Error& error);
   void sleep(Deadline until);
   void heed(std::string_view message, Deadline& until);
-  void tell_of_waiting();
   void withdraw() noexcept;
   void tell(const Granted& grant) const;
 
@@ -91,7 +91,8 @@ class Taker {
   Deadline give_up_;
   bool takes_hand_overs_;
   bool complained_ = false;
-  bool told_of_waiting_ = false;
+  WaitNotice notice_;
+  long long place_ = 0;           // in the queue, by the last answer
   bool asked_as_poller_ = false;  // the last time
   std::string ticket_;
   Asked asked_;  // last, and told to wait

@@ -19,6 +19,8 @@ Milliseconds since(BootClock::time_point start) {
   return std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
 }
 
+Milliseconds until(Deadline deadline) { return -since(deadline); }
+
 }  // namespace
 
 Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
@@ -89,6 +91,9 @@ void Keeper::start_command() {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
   }
+  log_->step(fmt::format("starting the command; {} must be renewed within {}",
+                         plan_.name.text(),
+                         format_duration(until(renewer_->lease().term_at()))));
   command_.start(lease, lock_variables(plan_, *result_.grant));
 }
 
@@ -178,10 +183,9 @@ void Keeper::lose(Outcome how, std::string_view why) {
 void Keeper::suspend() {
   if (BootClock::now() < give_up())
     renew();  // so that the user has a whole lease to come back in
-  const auto left = std::chrono::duration_cast<Milliseconds>(renewer_->lease().term_at() - BootClock::now());
   log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                            plan_.name.text(),
-                           format_duration(left)));
+                           format_duration(until(renewer_->lease().term_at()))));
   command_.jobs().suspend();
   if (BootClock::now() < give_up())
     renew();  // before the command goes on
@@ -251,6 +255,7 @@ void Keeper::pass_on(Signal signal) {
   } else if (command_.left() && (number == SIGTERM || number == SIGINT)) {
     leave_survivors(signal_name(number));
   } else {
+    log_->step(fmt::format("passing {} on to the command", signal_name(number)));
     command_.pass_on(signal);
   }
 }
@@ -263,6 +268,7 @@ void Keeper::settle() {
     ending.loss = loss_;
   command_.jobs().take_back_terminal();
   result_.verdict = judge(ending);
+  log_->step(fmt::format("the command has ended; the status is {}", result_.verdict.exit_status));
   result_.held = since(result_.grant->sent);
   result_.renewals = renewer_->renewals();
   if (ending.news && ending.news->kind != News::Kind::ended)
@@ -296,6 +302,8 @@ void Keeper::release() {
     if (outcome == lock::Release::kept && plan_.inherited != plan_.claim.token)
       log_->notice(fmt::format("{}: a run inside this one still holds it; if that was killed, until its lease is over",
                                plan_.name.text()));
+    if (outcome == lock::Release::released || outcome == lock::Release::cooling)
+      log_->step(fmt::format("released {}", plan_.name.text()));
     if (outcome != lock::Release::lost || is_evicted || result_.verdict.outcome == Outcome::lost)
       return;
     if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))

@@ -79,7 +79,9 @@ void Renewer::credit(BootClock::time_point sent) {
   next_ = lease_.renew_at();
   listening_ = lock_->listening();
   ++renewals_;
-  log_->step(fmt::format("renewed {}", lock_->name().text()));
+  log_->step(fmt::format("renewed {}, lease {} left",
+                         lock_->name().text(),
+                         format_duration(duration_cast<Milliseconds>(lease_.end() - BootClock::now()))));
   if (failing_since_) {
     const auto outage = duration_cast<Milliseconds>(BootClock::now() - *failing_since_);
     log_->error(fmt::format("{} is renewed again after {}", lock_->name().text(), format_duration(outage)));

@@ -54,8 +54,14 @@ void Supervision::pass_on(Signal signal) {
     complaints_->add(fmt::format("{} again: killing the command", signal_name(number)));
     return;
   }
-  if (stop && !first_stop_signal_)
+  if (stop && !first_stop_signal_) {
     first_stop_signal_ = now;
+    if (!signal.typed)
+      log_->notice(fmt::format("{}: {} is passed on to the command; another one after {} kills it",
+                               plan_->name.text(),
+                               signal_name(number),
+                               format_duration(plan_->lease.kill_after)));
+  }
   ending_.interrupted = first_stop_signal_.has_value();
   ending_.typed = ending_.typed || signal.typed;
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});

@@ -140,7 +140,7 @@ key_of() { sed -E 's/.*(-k|--key) +([^ ]+).*/\2/' <<<"$1"; }
 try_systemd() {
   local unit command
   awk -v dir="$T" '/^# / { file = $2; sub(".*/", "", file) } { print >(dir "/" (file ? file : "backup.service")) }' "$1"
-  sed -i "s#/usr/bin/rlock#$T/bin/rlock#; s#/usr/local/bin/#$T/bin/#" "$T/backup.service"
+  sed -i "s#=rlock #=$T/bin/rlock #; s#/usr/local/bin/#$T/bin/#" "$T/backup.service"
   command=$(sed -n 's/^ExecStart=//p' "$T/backup.service")
   $command
   check_calls "$1"
@@ -200,7 +200,7 @@ try_fenced() {
 
 @test "every example of the manual works as written" {
   split_manual
-  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config crontab dockerfile fence fenced sh systemd "
+  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config crontab dockerfile fence fenced once sh systemd "
   try_examples
 }
 

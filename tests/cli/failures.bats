@@ -237,4 +237,8 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   try run -k job -v -- true
   exits 0
   matches "$ERR" '^rlock: [0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} '
+  for step in "using $RLOCK_REDIS" 'holding job, fence ' 'starting the command; job must be renewed within ' \
+    'the command has ended; the status is 0' 'released job'; do
+    contains "$ERR" " $step"
+  done
 }

@@ -191,6 +191,19 @@ script_calls() {
   matches "$(<"$T/impatient.err")" 'waiting for job, held by early.*not acquired: held by late pid'
 }
 
+@test "who waits is told the holder's note, the place in the queue, and at last how long it took" {
+  take --note 'release 7'
+  line_up first
+  line_up second
+  matches "$(<"$T/first.err")" '^rlock: waiting for job, held by .* \(release 7\) for [^;]*, lease [0-9.]+s left$'
+  wait_for_text 'place 2 in the queue' "$T/second.err"
+  sleep 1
+  give
+  finish "${PIDS[second]}"
+  exits 0
+  matches "$(<"$T/second.err")" $'\nrlock: job acquired after [0-9.]+s$'
+}
+
 @test "status shows who waits, in their order" {
   take
   line_up first --holder alice
