@@ -6,7 +6,7 @@ namespace rlock {
 /// `run` otherwise exits with its command's status, or with 128 + n where signal n ended it.
 enum class ExitCode : int {
   ok = 0,
-  not_holder = 1,        // renew, release: not the holder any more; status: some are free; check: a FAIL
+  negative = 1,          // the answer is no: not the holder (renew, release), some free (status), a FAIL (check)
   usage = 64,            // an option, argument or combination that makes no sense
   unavailable = 69,      // Redis, or a majority, could not be reached or refused
   internal = 70,         // a defect of rlock, or its guard was killed

@@ -133,7 +133,7 @@ ExitCode judge(const std::vector<Examined>& all) {
   const auto failures = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), failed));
   ExitCode code = ExitCode::ok;
   for (const Examined& one : all) {
-    for (const Finding& f : one.fitness.findings) code = f.grade == Finding::Grade::fail ? ExitCode::not_holder : code;
+    for (const Finding& f : one.fitness.findings) code = f.grade == Finding::Grade::fail ? ExitCode::negative : code;
   }
   if (failures * 2 < all.size())
     return code;

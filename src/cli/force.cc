@@ -55,7 +55,7 @@ class ForcedRelease {
   int say_not_held(std::string_view why) const {
     const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
     log_.notice(fmt::format("{} is not held{}: {}; nothing changed", lock_.name().text(), which, why));
-    return static_cast<int>(ExitCode::not_holder);
+    return static_cast<int>(ExitCode::negative);
   }
 
   static std::string describe_others(const std::vector<Target>& found) {

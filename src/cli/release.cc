@@ -14,7 +14,7 @@ namespace {
 
 int say_not_held(const Log& log, const std::string& message) {
   log.notice(message);
-  return static_cast<int>(ExitCode::not_holder);
+  return static_cast<int>(ExitCode::negative);
 }
 
 /// What there is where the token's hold should be.

@@ -26,7 +26,7 @@ int renew(const Settings& settings) {
   if (std::holds_alternative<lock::Extended>(renewal))
     return 0;
   log.notice(fmt::format("{} is not held by this token any more", name.text()));
-  return static_cast<int>(ExitCode::not_holder);
+  return static_cast<int>(ExitCode::negative);
 }
 
 }  // namespace rlock::cli

@@ -127,7 +127,7 @@ int status(const Settings& settings) {
     watch(loop, servers, settings);
   const Locks locks = look(loop, servers, settings);
   print(format(locks, settings, Screen::now()));
-  return static_cast<int>(!settings.keys.empty() && is_any_free(locks) ? ExitCode::not_holder : ExitCode::ok);
+  return static_cast<int>(!settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok);
 }
 
 }  // namespace rlock::cli

@@ -25,7 +25,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-/// In the child, which shares our memory until exec: only async-signal-safe calls, and nothing of ours changed.
+/// Turns the child into the command. The child shares our memory until exec, so this makes only async-signal-safe calls
+/// and changes none of our variables. Returns errno when exec fails.
 int become(const char* file, char* const* argv, char* const* environment, pid_t parent, ChildOptions options) {
   ::setpgid(0, 0);
   if (options.foreground)
@@ -37,9 +38,9 @@ int become(const char* file, char* const* argv, char* const* environment, pid_t 
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent)
-    ::_exit(127);  // the guard died before it could take us along
+    ::_exit(127);  // the guard died before the prctl above took effect
   ::execve(file, argv, environment);
-  ::execvpe(argv[0], argv, environment);  // the file is gone, or a script that does not name its interpreter
+  ::execvpe(argv[0], argv, environment);  // the file is gone, or is a script without an interpreter line
   return errno;
 }
 
@@ -58,8 +59,8 @@ Child start_child(const std::string& file,
   const auto environment_pointers = pointers(environment);
   const pid_t parent = ::getpid();
   volatile int exec_error = 0;
-  // vfork: the guard's pages are not copied, and it resumes when exec has succeeded or failed, so that the error
-  // needs no pipe.
+  // vfork copies none of the guard's pages, and the guard resumes only when exec has succeeded or failed, so that the
+  // error needs no pipe.
   const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
   if (pid == 0) {
     exec_error = become(file.c_str(), argv_pointers.data(), environment_pointers.data(), parent, options);
@@ -77,7 +78,7 @@ Child start_child(const std::string& file,
 std::string find_command(const std::string& command) {
   if (command.empty())
     throw Error{ExitCode::not_found, "the command is empty"};
-  std::string_view path = "/bin:/usr/bin";  // what execvp(3) takes where PATH is not set
+  std::string_view path = "/bin:/usr/bin";  // what execvp(3) uses where PATH is not set
   if (const char* value = std::getenv("PATH"))
     path = value;
   const bool searched = command.find('/') == std::string::npos;

@@ -30,7 +30,8 @@ std::optional<int> CommandGroup::stopped_by() const {
   return info.si_status;
 }
 
-/// By number only while the leader is not reaped: afterwards it may be another's, but for the group's own members.
+/// kill(2) by group ID is safe only until the leader is reaped, since then the ID may be reused. Afterwards only those
+/// of our descendants that are in the group are signalled, one by one.
 void CommandGroup::signal(int number) const {
   if (is_leader_there()) {
     ::kill(-leader_, number);

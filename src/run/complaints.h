@@ -6,10 +6,10 @@
 
 namespace rlock::run {
 
-/// Errors that are told as they happen, of which the last is the one that a report keeps.
+/// Errors that are printed as they happen. The last one is kept for the report.
 class Complaints {
  public:
-  /// The log stays the caller's.
+  /// The log must outlive this object.
   explicit Complaints(const Log& log) : log_(&log) {}
 
   void add(std::string message) {

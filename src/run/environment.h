@@ -8,10 +8,11 @@
 
 namespace rlock::run {
 
-/// What the command is told of the lock that it runs under: NAME=value strings each ended by a NUL.
+/// The variables that tell the command about its lock: NAME=value strings, each ended by a NUL.
 std::string lock_variables(const Plan& plan, const lock::Granted& grant);
 
-/// `additions`, as above, replace what has the same name; but what RLOCK_HELD lists already stays behind them.
+/// Adds `additions`, in the form above, replacing variables of the same name. RLOCK_HELD alone is not replaced: the
+/// locks that it already lists are kept after the new one.
 std::vector<std::string> merge_environment(std::vector<std::string> environment, const std::string& additions);
 
 }  // namespace rlock::run

@@ -16,10 +16,10 @@
 namespace rlock::run {
 namespace {
 
-/// How long to go on killing when nobody is left to be told.
+/// How long to go on killing when the keeper is gone, so that nobody is left to report to.
 constexpr std::chrono::seconds longest_kill{10};
 
-/// A command that runs for this long is worth what it costs to prepare its killing.
+/// Only for a command that runs at least this long is preparing its kill worth the cost.
 constexpr std::chrono::milliseconds preparation_after{50};
 
 bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
@@ -42,11 +42,11 @@ void Guard::run() {
     finish(News{.kind = News::Kind::blind});
   }
   give_way();
-  keeper_->await_end();  // who goes first: nobody waits for our end
+  keeper_->await_end();  // our exit must not compete with the keeper's, which the user waits for
 }
 
 void Guard::watch() {
-  // One look before there is anything to see: it brings in the pages that the first order would have to wait for.
+  // This runs the code that handles an order once, so that its pages are in memory when the first order comes.
   look_at_clock();
   tree_.look();
   take_orders();
@@ -55,7 +55,7 @@ void Guard::watch() {
     std::array<pollfd, 3> fds{{{keeper, POLLIN, 0}, {timer_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
       begin_kill();
-    // The clock before anything else: after a suspend the deadline may be long past.
+    // The clock comes first: after a suspend the deadline may be long past.
     look_at_clock();
     if (fds[2].revents != 0)
       look_at_children();
@@ -64,7 +64,8 @@ void Guard::watch() {
   }
 }
 
-/// Something failed that should not, such as memory. What the command is doing nobody can watch any more.
+/// The last resort when watching has failed unexpectedly, for example for lack of memory: nobody can watch the command
+/// any longer, so it is killed.
 void Guard::kill_without_memory() {
   if (group_.was_started()) {
     const bool over = Sweep::sweep_without_memory(tree_, group_, longest_kill);
@@ -119,7 +120,7 @@ void Guard::take_orders() {
         break;
       case Line::Status::nothing:
         return;
-      case Line::Status::closed:  // nobody is left to renew
+      case Line::Status::closed:  // nobody renews the lease any more
         keeper_is_gone_ = true;
         begin_kill();
         return;
@@ -155,7 +156,7 @@ void Guard::start(const Order& order, const std::string& environment) {
   term_at_ = order.term_at;
   kill_at_ = order.kill_at;
   const auto now = BootClock::now();
-  if (now >= term_at_) {  // one of us, or the machine, was stopped meanwhile
+  if (now >= term_at_) {  // the keeper, the guard or the whole machine was stopped meanwhile
     finish(News{.kind = News::Kind::too_late});
     return;
   }
@@ -187,7 +188,7 @@ void Guard::extend(const Order& order) {
   timer_.set(next_deadline());
 }
 
-/// No page shall be missing when the command must be killed: a rehearsal brings them in.
+/// A kill must not wait for pages to be read from disk: a rehearsal brings them in, and they are kept.
 void Guard::prepare() {
   prepare_at_ = never;
   tree_.look();
@@ -206,25 +207,25 @@ void Guard::pass_on(int number) {
 
 void Guard::resume(bool foreground) {
   if (foreground && group_.take_terminal())
-    keeper_->send(News{.kind = News::Kind::lent, .value = group_.number()});
+    keeper_->send(News{.kind = News::Kind::lent, .value = group_.id()});
   group_.signal(SIGCONT);
 }
 
 void Guard::look_at_children() {
-  signals_.next();  // SIGCHLD: there is no more than one at a time
+  signals_.next();  // one read suffices, since SIGCHLD is never queued twice
   if (state_ == State::gone || state_ == State::waiting)
     return;
   if (!group_.reap_children()) {
     finish();
   } else if (state_ == State::running && group_.has_ended()) {
     settle_the_rest();
-  } else if (state_ != State::killing) {  // which stops them too
+  } else if (state_ != State::killing) {  // the killing itself stops processes, which is no news
     if (const auto number = group_.stopped_by())
       keeper_->send(News{.kind = News::Kind::stopped, .value = *number});
   }
 }
 
-/// The command has ended, and has left processes. Where it exited by itself, that is on purpose.
+/// The command has ended and left processes behind. If it exited by itself, it left them on purpose.
 void Guard::settle_the_rest() {
   const Deadline kill_at = BootClock::now() + command_.kill_after;
   if (group_.died_of_signal() || told_to_stop_) {
@@ -257,11 +258,11 @@ void Guard::send_first_signal() {
     tree_.signal(command_.first_signal);
     return;
   }
-  // What ended the command has reached its whole group: a second signal would only hurry those that tidy up.
+  // The signal that ended the command has reached its whole group. A second one would only disturb those that clean up.
   if (cause_ == Cause::signalled && (told_to_stop_ || group_.died_of_terminal()))
     return;
   group_.signal(command_.first_signal);
-  group_.signal(SIGCONT);  // a stopped process acts on the first signal only when it continues
+  group_.signal(SIGCONT);  // a stopped process acts on a signal only once it continues
 }
 
 void Guard::begin_kill() {
@@ -274,7 +275,7 @@ void Guard::begin_kill() {
   state_ = State::killing;
   keeper_->send(News{.kind = News::Kind::killing, .cause = cause_});
   if (!group_.has_ended())
-    group_.signal(SIGSTOP);  // reaches most of them at once
+    group_.signal(SIGSTOP);  // stops most of the tree in one call
   kill_round();
 }
 

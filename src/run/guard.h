@@ -13,22 +13,23 @@
 
 namespace rlock::run {
 
-/// The command's parent: a process with no network and no lease, whose one duty is that the command and everything it
-/// started are dead by the deadline that the keeper last gave, or as soon as the keeper is gone. It relies on the
-/// keeper for nothing: that may hang, be stopped or killed.
+/// The command's parent: a process without network access whose one duty is that the command and everything it started
+/// are dead by the deadline that the keeper last gave, or as soon as the keeper is gone. It relies on the keeper for
+/// nothing: the keeper may hang, be stopped or be killed.
 ///
-///     waiting --start--> running --the command exits, --at-end wait--> lingering
-///        |                  |                                             |
-///        |                  `---- first signal --> stopping <-------------'
-///        |                  |                         | KILL is due, or was ordered, or the keeper is gone
-///        |                  `---- the same ---------> killing <-- from any state in which there is a command
-///        `--> gone <-- from any state, when nobody is left, or what is left may stay
+///     waiting --start--> running --the command exits, with --at-end wait--> lingering
+///        |                  |                                                  |
+///        |                  `---- first signal ----> stopping <----------------'
+///        |                                              | KILL is due or ordered, or the keeper is gone
+///        |                                              v
+///        |                                           killing <-- for the same reasons, from running and lingering
+///        `--> gone <-- from any state, when no process is left, or those that are left may stay
 class Guard {
  public:
-  /// Runs in the process that fork_guard() makes. The line stays the caller's. Throws Error{os}.
+  /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
   Guard(Command command, const Line& keeper);
 
-  /// Until the command has ended and the keeper knows, or the keeper is gone.
+  /// Returns when the command has ended and the keeper knows it, or the keeper is gone.
   void run();
 
  private:
@@ -68,12 +69,12 @@ class Guard {
   CommandGroup group_{tree_};
   Sweep sweep_{tree_};
   State state_ = State::waiting;
-  bool told_to_stop_ = false;  // a signal that stops was passed on
+  bool told_to_stop_ = false;  // we passed on a signal that ends a program by default
   Cause cause_ = Cause::none;
-  Deadline term_at_ = never;  // of the lease
+  Deadline term_at_ = never;  // when the lease requires the first signal
   Deadline kill_at_ = never;
   Deadline runtime_end_ = never;
-  Deadline prepare_at_ = never;
+  Deadline prepare_at_ = never;  // when to rehearse the kill, see prepare()
 };
 
 }  // namespace rlock::run

@@ -33,7 +33,7 @@ GuardProcess fork_guard(const Command& command) {
   try {
     Guard{command, guard_end}.run();
   } catch (const std::exception&) {
-    guard_end.insist(News{.kind = News::Kind::failed, .value = errno});  // nothing was started
+    guard_end.insist(News{.kind = News::Kind::failed, .value = errno});  // it failed before it started the command
   }
   ::_exit(0);
 }

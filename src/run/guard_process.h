@@ -13,9 +13,9 @@ struct GuardProcess {
   Line line;
 };
 
-/// Forks the guard, into a process group of its own: a signal to the caller's group, of a job that is stopped or a
-/// timeout that kills, must not reach both of us. Called before there is a connection or a thread that it could
-/// inherit. Throws Error{os}.
+/// Forks the guard into a process group of its own, so that a signal to the caller's group, as job control and
+/// timeout(1) send it, never hits both processes. To be called before there is a connection or a thread that the guard
+/// could inherit. Throws Error{os}.
 GuardProcess fork_guard(const Command& command);
 
 }  // namespace rlock::run

@@ -18,7 +18,7 @@
 namespace rlock::run {
 namespace {
 
-/// Goes from the foreground process to the background one.
+/// The granted lock, as it is sent over the socket between the two processes.
 struct Trust {
   std::array<char, lock::Token::length> token;
   std::array<char, lock::Level::length> level;
@@ -37,7 +37,8 @@ unsigned most_descriptors() {
   return static_cast<unsigned>(std::min(limit.rlim_max, sane));
 }
 
-/// Nothing of the caller's may stay open: a pipe that `$(...)` reads, a file that flock(1) locked.
+/// Closes every descriptor but two. Nothing of the caller's may stay open, such as a pipe that `$(...)` reads or a file
+/// that flock(1) locked.
 void close_all_but(int one, int other) {
   const auto [low, high] = std::minmax(one, other);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -45,7 +46,7 @@ void close_all_but(int one, int other) {
   const auto close_between = [](int first, unsigned last) {
     if (static_cast<unsigned>(first) > last || ::close_range(static_cast<unsigned>(first), last, 0) == 0)
       return;
-    // An older kernel, or one that is told to be.
+    // The kernel is older than 5.9, or a seccomp filter refuses close_range.
     for (unsigned fd = static_cast<unsigned>(first); fd <= std::min(last, most_descriptors()); ++fd)
       ::close(static_cast<int>(fd));
   };
@@ -85,10 +86,10 @@ PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Ser
   plan_.owner.pid = ::getpid();
   plan_.claim.owner = plan_.owner.encode();
   loop_.watch(process.fd(), [this] {
-    ended_ = true;
+    process_has_ended_ = true;
     loop_.unwatch(process_->fd());
   });
-  // Whoever kills us wants the job to end, as with a `run`; the lock is released when it has.
+  // Whoever sends us a signal wants the job to end, as with `run`. The lock is released when it has ended.
   loop_.watch(signals_.fd(), [this] {
     while (signals_.next()) process_->signal(plan_.signal);
   });
@@ -97,19 +98,20 @@ PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Ser
 
 void PidKeeper::keep(const lock::Granted& grant) {
   Renewer renewer{loop_, log_, lock_, plan_.claim, grant, plan_.lease};
-  renewer.attempt(renewer.lease().term_at());  // so that it listens from now on
+  renewer.attempt(renewer.lease().term_at());  // connects, so that we hear at once when somebody evicts us
   hold(renewer);
   if (renewer.state() == Renewer::State::released)
     return;
-  if (!ended_)
+  if (!process_has_ended_)
     stop(renewer);
-  if (ended_ && renewer.state() != Renewer::State::lost)
+  if (process_has_ended_ && renewer.state() != Renewer::State::lost)
     release();
 }
 
-/// Returns when the process has ended, the lock is gone, or the lease has come to the point where it must stop.
+/// Returns when the process has ended, the lock is no longer held, or so little of the lease is left that the process
+/// must stop.
 void PidKeeper::hold(Renewer& renewer) {
-  while (!ended_ && renewer.state() == Renewer::State::held) {
+  while (!process_has_ended_ && renewer.state() == Renewer::State::held) {
     const Deadline limit = renewer.lease().term_at();
     if (BootClock::now() >= limit)
       return;
@@ -123,7 +125,7 @@ void PidKeeper::hold(Renewer& renewer) {
   }
 }
 
-/// Nobody renews any more: the process is told, and has what is left of the lease to end in.
+/// Tells the process that nobody renews the lock any more. It has the rest of the lease to end in.
 void PidKeeper::stop(const Renewer& renewer) {
   const bool held = renewer.state() == Renewer::State::held;
   process_->tell(fmt::format("{}: {}; the process gets {}",
@@ -132,7 +134,7 @@ void PidKeeper::stop(const Renewer& renewer) {
                              signal_name(plan_.signal)));
   process_->signal(plan_.signal);
   const Deadline end = renewer.state() == Renewer::State::lost ? BootClock::now() : renewer.lease().end();
-  while (!ended_ && BootClock::now() < end) wait_until(end);
+  while (!process_has_ended_ && BootClock::now() < end) wait_until(end);
 }
 
 void PidKeeper::wait_until(Deadline deadline) {
@@ -146,7 +148,7 @@ void PidKeeper::release() {
       return lock_.release(loop_, plan_.claim, {}, deadline);
     });
   } catch (const Error&) {
-    // It runs out by itself.
+    // The lease runs out by itself.
   }
 }
 
@@ -172,7 +174,7 @@ Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Se
       PidKeeper{std::move(trusted), process, servers}.keep(trust->grant);
     }
   } catch (const std::exception&) {
-    process.signal(plan.signal);  // nobody would renew
+    process.signal(plan.signal);  // nobody renews the lock from here on
   }
   ::_exit(0);
 }

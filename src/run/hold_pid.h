@@ -14,10 +14,10 @@
 
 namespace rlock::run {
 
-/// For whom a lock is held that no command of ours runs in.
+/// What `acquire --hold-pid` asks for: the lock, and the signal for the process that works under it.
 struct HoldPlan {
   lock::LockName name;
-  lock::Claim claim;  // with the owner that is to be shown, but for its pid; its token and level may change
+  lock::Claim claim;  // its owner lacks the keeper's pid; its token and level may change until the lock is granted
   lock::Owner owner;
   lock::LeaseTerms lease;
   Milliseconds max_lease{};
@@ -25,12 +25,12 @@ struct HoldPlan {
   int signal = SIGTERM;
 };
 
-/// Keeps a lock for a process that is not ours to start or to kill, such as a script's shell: renews it until the
+/// Keeps a lock for a process that we neither started nor may kill, such as a script's shell: renews it until the
 /// process ends, then releases it. When the lease cannot be kept, or we are told to stop, the process gets a signal;
-/// what it does then is its own affair. Runs in the background process that Holder makes.
+/// how it reacts is its own affair. Runs in the background process that Holder makes.
 class PidKeeper {
  public:
-  /// `process` and `servers`, which are not connected to yet, stay the caller's.
+  /// `process` and `servers` must outlive the keeper; no server is connected to yet.
   PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers);
 
   void keep(const lock::Granted& grant);
@@ -43,24 +43,24 @@ class PidKeeper {
 
   HoldPlan plan_;
   const Process* process_;
-  Log log_{Verbosity::quiet};  // to nowhere: stderr is closed
+  Log log_{Verbosity::quiet};  // its output is lost, since stderr is /dev/null
   Loop loop_;
   Signals signals_;
-  BootTimer alarm_;  // a timer that counts the time suspended: nothing else would wake us right after it
+  BootTimer alarm_;  // it counts the time that the machine is suspended, so that it wakes us right after a resume
   lock::Lock lock_;
-  bool ended_ = false;  // the process
+  bool process_has_ended_ = false;
 };
 
-/// The background process, as the one that acquires the lock sees it: it waits for the grant, and ends without a word
-/// when there is none.
+/// The background process as the foreground process, which acquires the lock, sees it. It waits for the grant, and
+/// exits silently when none comes.
 class Holder {
  public:
-  /// Forks it into a session of its own, with none of our descriptors, so that `$(...)` returns. Called before anything
-  /// is opened that it could inherit. Throws Error{os}.
+  /// Forks it into a session of its own, with none of our descriptors, so that `$(...)` returns. To be called before
+  /// anything is opened that it could inherit. Throws Error{os}.
   Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers);
 
   pid_t pid() const { return pid_; }
-  /// From now on the lock is its business. Throws Error{internal} when it has been killed.
+  /// Makes the background process responsible for the lock. Throws Error{internal} when it has been killed.
   void entrust(const lock::Claim& claim, const lock::Granted& grant) const;
 
  private:

@@ -15,12 +15,13 @@ JobControl::Task JobControl::next() {
   return continued_ ? Task::resume : Task::none;
 }
 
-/// It reads from /dev/tty, as sudo and ssh do for a password, though its own input is a pipe or a file.
+/// Lends the terminal to a command that reads from /dev/tty although its standard input is a pipe or a file, as sudo
+/// and ssh do to ask for a password.
 bool JobControl::lend(int stopped_by) {
   if ((stopped_by != SIGTTIN && stopped_by != SIGTTOU) || terminal_.is_lent() || !Terminal::has_our_group())
     return false;
   if (std::exchange(offered_, true))
-    return false;  // it could not take it: no circles
+    return false;  // it was offered before, in vain: offering again would loop for ever
   guard_->send(Order{.kind = Order::Kind::resume, .foreground = true});
   return true;
 }
@@ -28,7 +29,8 @@ bool JobControl::lend(int stopped_by) {
 void JobControl::suspend() {
   terminal_.take_back();
   offered_ = false;
-  if (!Terminal::stop_ourselves())  // then the command could not have been without us: what the kernel does about that
+  // No shell is left that could continue the job. The kernel sends SIGHUP to such a group, so the command gets one too.
+  if (!Terminal::stop_ourselves())
     guard_->send(Order{.kind = Order::Kind::signal, .signal = SIGHUP});
 }
 

@@ -7,18 +7,18 @@
 
 namespace rlock::run {
 
-/// The keeper's part in job control: when the command gets the terminal, and when rlock stops with it, so that the
-/// shell has its prompt again.
+/// The keeper's part in job control: decides when the command gets the terminal, and when rlock stops together with the
+/// command, so that the shell gets its prompt back.
 class JobControl {
  public:
-  /// The line to the guard stays the caller's.
+  /// The line to the guard must outlive this object.
   explicit JobControl(const Line& guard) : guard_(&guard) {}
 
   bool has_lent_terminal() const { return terminal_.is_lent(); }
   bool hung_up() const { return terminal_.hung_up(); }
   void take_back_terminal() { terminal_.take_back(); }
 
-  /// What is told by the guard, and by our signals.
+  /// Events, as the guard's news and our own signals report them.
   void command_got_terminal(pid_t group) { terminal_.lend_to(group); }
   void command_stopped(int number) { stopped_by_ = number; }
   void we_were_continued() { continued_ = true; }
@@ -28,12 +28,13 @@ class JobControl {
     suspend,  // the command was stopped, and the shell waits for us to stop too
     resume,   // we were continued
   };
-  /// What is to be done now. A command that was stopped because it wants the terminal, which is ours to lend, gets it.
+  /// What the keeper must do now. A command that was stopped because it wants the terminal is given it here, if it is
+  /// ours to lend.
   Task next();
 
-  /// Gives the terminal back and stops until somebody continues us.
+  /// Takes the terminal back and stops until somebody continues us.
   void suspend();
-  /// Lets the command go on.
+  /// Continues the command.
   void resume();
 
  private:
@@ -41,9 +42,9 @@ class JobControl {
 
   const Line* guard_;
   Terminal terminal_;
-  int stopped_by_ = 0;      // the signal that stopped the command, until it is dealt with
-  bool continued_ = false;  // we were, and have not dealt with it
-  bool offered_ = false;    // the terminal, to a command that has not got it since
+  int stopped_by_ = 0;      // the signal that stopped the command, until next() has handled it
+  bool continued_ = false;  // we were continued, and resume() has not been called since
+  bool offered_ = false;    // the command was offered the terminal and has not taken it since
 };
 
 }  // namespace rlock::run

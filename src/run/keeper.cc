@@ -57,7 +57,7 @@ Result Keeper::run() {
   return result_;
 }
 
-/// False when somebody else has it.
+/// Returns false when the lock was not granted; the result says why.
 bool Keeper::take_lock() {
   const auto start = BootClock::now();
   lock::Taker taker{loop_, *log_, lock_, plan_.claim, plan_.lease, plan_.patience};
@@ -129,17 +129,19 @@ void Keeper::hold_on() {
   }
 }
 
-/// Whom KILL does not end no deadline stops either: for their sake the lease is used to its end.
+/// When to stop trying to renew. Survivors of KILL cannot be stopped in time anyway, so for them the lease is used to
+/// its very end.
 Deadline Keeper::give_up() const {
   if (command_.left())
     return renewer_->lease().end();
   return stops_when_lost() ? renewer_->lease().term_at() : never;
 }
 
-/// Never, once it is too late: the guard has begun to stop the command.
+/// Once it is too late there is no next renewal: the guard has begun to stop the command.
 Deadline Keeper::next_renewal() const { return BootClock::now() < give_up() ? renewer_->next() : never; }
 
-/// When the guard must have killed the command, a quarter of the margin included: the rest is for us to do it.
+/// When the guard must have killed the command, with a quarter of the margin as tolerance. The rest of the margin is
+/// for us, to kill the command without the guard.
 Deadline Keeper::overdue() const {
   const bool is_due = stops_when_lost() && renewer_->state() != Renewer::State::released;
   return is_due ? renewer_->lease().kill_at() + plan_.lease.margin / 4 : never;
@@ -161,7 +163,7 @@ void Keeper::renew() {
     lease.kill_at = renewer_->lease().kill_at();
     command_.extend(lease);
   } else if (renewer_->state() == Renewer::State::released) {
-    command_.extend(lease);  // no deadline any more
+    command_.extend(lease);  // nothing is held, so there is no deadline any more
   }
 }
 
@@ -178,21 +180,21 @@ void Keeper::lose(Outcome how, std::string_view why) {
   complaints_.add(fmt::format("{}{}", why, stops_when_lost() ? "; stopping the command" : "; the command goes on"));
 }
 
-/// If job control stopped the command, the shell wants its prompt: we stop too, and nobody renews until we are
-/// continued; the guard watches the deadline meanwhile.
+/// When job control has stopped the command, we stop too, so that the shell gets its prompt back. Nobody renews until
+/// we are continued; meanwhile the guard watches the deadline.
 void Keeper::suspend() {
   if (BootClock::now() < give_up())
-    renew();  // so that the user has a whole lease to come back in
+    renew();  // the user then has a whole lease in which to continue the job
   log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                            plan_.name.text(),
                            format_duration(until(renewer_->lease().term_at()))));
   command_.jobs().suspend();
   if (BootClock::now() < give_up())
-    renew();  // before the command goes on
+    renew();  // the lease must be good before the command continues
   command_.jobs().resume();
 }
 
-/// At once, when there is something to say of them.
+/// When look_at_survivors() is due: from time to time while the lock is held, and at once when it is not.
 Deadline Keeper::survivors_due() const {
   if (!command_.left())
     return never;
@@ -200,9 +202,9 @@ Deadline Keeper::survivors_due() const {
   return is_kept ? std::min(tell_at_, renewer_->lease().end()) : Deadline::min();
 }
 
-/// They work under our lock: it is held until they have ended, or as long as it can be.
+/// Survivors still work under our lock, so it is held until they have ended, or for as long as it can be renewed.
 void Keeper::look_at_survivors() {
-  constexpr std::chrono::minutes often{1};
+  constexpr std::chrono::minutes interval{1};
   const auto now = BootClock::now();
   if (renewer_->state() != Renewer::State::held || now >= renewer_->lease().end()) {
     leave_survivors("it cannot be renewed");
@@ -211,7 +213,7 @@ void Keeper::look_at_survivors() {
   complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until they have ended",
                               describe(*command_.left()),
                               plan_.name.text()));
-  tell_at_ = now + often;
+  tell_at_ = now + interval;
 }
 
 void Keeper::leave_survivors(const std::string& why) {
@@ -231,14 +233,14 @@ void Keeper::on_signal() {
   }
 }
 
-/// A signal before the command was started: what it would do to any program.
+/// Before the command is started a signal does to rlock what it does to any program.
 void Keeper::end_by(Signal signal) {
   const int number = signal.number;
   if (number == SIGTSTP)
     ::raise(SIGSTOP);
   if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH || interrupted_)
     return;
-  interrupted_ = true;  // once: giving back what was asked for must not be interrupted
+  interrupted_ = true;  // a second signal must not interrupt the taker while it leaves the queue
   result_.verdict = {.outcome = Outcome::interrupted,
                      .exit_status = static_cast<int>(killed_by(number)),
                      .die_of = signal.typed ? number : 0};
@@ -249,7 +251,7 @@ void Keeper::end_by(Signal signal) {
 void Keeper::pass_on(Signal signal) {
   const int number = signal.number;
   if (number == SIGHUP && command_.jobs().hung_up())
-    return;  // the kernel has told the command itself
+    return;  // the kernel has sent SIGHUP to the command itself
   if (number == SIGCONT) {
     command_.jobs().we_were_continued();
   } else if (command_.left() && (number == SIGTERM || number == SIGINT)) {
@@ -275,7 +277,7 @@ void Keeper::settle() {
     complaints_.add(describe_failure(*ending.news, plan_));
 }
 
-/// As it is remembered.
+/// How the run ended, as the lock's history on Redis keeps it.
 lock::End Keeper::end() const {
   const Verdict& verdict = result_.verdict;
   if (verdict.outcome == Outcome::evicted || verdict.outcome == Outcome::replaced)
@@ -309,9 +311,10 @@ void Keeper::release() {
     if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))
       return;
     result_.verdict.outcome = Outcome::lost;
-    complaints_.add(fmt::format("{} was not ours any more when the command ended", plan_.name.text()));
+    complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));
   } catch (const Error& error) {
-    complaints_.add(fmt::format("could not release {}, its lease will run out: {}", plan_.name.text(), error.what()));
+    complaints_.add(
+        fmt::format("could not release {}; its lease will run out by itself: {}", plan_.name.text(), error.what()));
   }
 }
 

@@ -17,36 +17,36 @@
 
 namespace rlock::run {
 
-/// What came of it.
+/// How a run ended, for the exit status and the report.
 struct Result {
   Verdict verdict;
   std::optional<lock::Granted> grant;
   Milliseconds waited{0};
   std::optional<Milliseconds> held;
   int renewals = 0;
-  std::string message;  // the one that matters most
+  std::string message;  // the last error, or why nothing was run
 };
 
-/// Takes the lock, has the command run under supervision, renews the lease meanwhile and releases the lock afterwards.
-/// It never touches the command itself: whatever is to happen to it is an order to the guard, which acts without us
-/// when the deadline that we last gave it has passed.
+/// Takes the lock, has the command run by the guard, renews the lease meanwhile and releases the lock afterwards. The
+/// keeper never touches the command itself: it sends orders to the guard, which acts on its own when the last deadline
+/// that it was given has passed.
 ///
 ///     taking --granted--> holding --the command is over--> releasing
-///        |                   `--KILL does not end all, and we are told to stop, or the lease is over--> (left to it)
-///        `--refused, or a signal--> a Result without a grant, or an Error
+///        |                   `--some processes survive KILL, and we must stop or the lease is over--> no release
+///        `--not granted, or a signal--> a Result without a grant, or an Error
 class Keeper {
  public:
-  /// The servers are not connected to yet: the guard is forked first. They and the log stay the caller's.
+  /// Forks the guard, so the servers must not be connected to yet. They and the log must outlive the keeper.
   Keeper(Plan plan, const Log& log, std::span<redis::Server> servers);
 
-  /// Failures before the command was started are thrown as Error; nothing is held then.
+  /// Failures before the command is started are thrown as Error; the lock is not held then.
   Result run();
 
  private:
   enum class Phase {
-    taking,     // a signal ends us
-    holding,    // a signal is the command's
-    releasing,  // the command has ended
+    taking,     // a signal ends rlock
+    holding,    // a signal is passed on to the command
+    releasing,  // the command has ended, and signals are ignored
   };
 
   bool take_lock();
@@ -86,10 +86,10 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<Renewer> renewer_;      // while we hold
+  std::optional<Renewer> renewer_;      // set once the lock is granted
   std::optional<Outcome> loss_;         // how the lock was lost
-  Deadline tell_at_ = Deadline::min();  // of survivors, again
-  bool interrupted_ = false;            // while taking the lock
+  Deadline tell_at_ = Deadline::min();  // when to warn of survivors again
+  bool interrupted_ = false;            // by a signal while taking the lock
 };
 
 }  // namespace rlock::run

@@ -13,7 +13,7 @@
 namespace rlock::run {
 namespace {
 
-/// A start order with a lock's name of 512 bytes, plain and encoded, is below half of this.
+/// Twice what the longest start order needs, whose lock name has 512 bytes and is sent plain and percent-encoded.
 constexpr std::size_t longest_message = 8192;
 
 void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {
@@ -21,13 +21,13 @@ void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {
   }
 }
 
-/// Bytes of one message; 0 at the end of file, and for a message longer than any that we send; -1 when there is none
-/// yet.
+/// Receives one message and returns its length: 0 at the end of file or for a message longer than any that we send, -1
+/// when no message has arrived yet.
 ssize_t receive_bytes(int fd, std::span<char> into) {
   ssize_t count = 0;
   do {
     count = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT | MSG_TRUNC);
-    // The other side has left without reading all: told before what it has said last, which is still to come.
+    // ECONNRESET says that the other side exited with messages unread. Its own last messages can still be received.
   } while (count < 0 && errno == ECONNRESET);
   if ((count < 0 && errno != EAGAIN && errno != EINTR) || count > static_cast<ssize_t>(into.size()))
     return 0;
@@ -75,7 +75,7 @@ Line::Status Line::receive(News& news) const {
 }
 
 void Line::await_end() const {
-  pollfd end{fd(), 0, 0};  // POLLHUP comes unasked
+  pollfd end{fd(), 0, 0};  // POLLHUP is reported without being requested
   while (::poll(&end, 1, -1) < 0 && errno == EINTR) {
   }
 }

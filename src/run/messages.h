@@ -16,8 +16,8 @@ enum class Cause : int {
   lease,      // the keeper did not extend the deadline in time
   runtime,    // --max-runtime
   ordered,    // the keeper said so
-  signalled,  // the command died of a signal, or was passed one that stops: its tree goes with it
-  at_end,     // --at-end kill: what it left when it had exited by itself
+  signalled,  // the command died of a signal, or ended after one was passed on: what it left is stopped too
+  at_end,     // --at-end kill: the command exited by itself, and what it left is stopped
 };
 
 /// From keeper to guard. `start` is followed by the command's additional environment, NAME=value strings each ended
@@ -27,13 +27,13 @@ struct Order {
     start,   // term_at, kill_at, foreground
     lease,   // term_at, kill_at: the deadlines from now on
     signal,  // signal: pass it on to the command's group
-    stop,    // kill_at: the first signal now, KILL then
-    kill,    // KILL now
+    stop,    // kill_at: send the first signal now, KILL at that time
+    kill,    // send KILL now
     resume,  // foreground: continue a stopped command
   };
   Kind kind = Kind::lease;
   int signal = 0;
-  bool foreground = false;  // the command's group is to have the terminal
+  bool foreground = false;  // give the terminal to the command's group
   Deadline term_at = never;
   Deadline kill_at = never;
 };
@@ -41,15 +41,15 @@ struct Order {
 /// From guard to keeper.
 struct News {
   enum class Kind : int {
-    lent,         // value: the command's group, which has been given the terminal
-    not_started,  // value: the errno of exec
+    lent,         // value: the command's group, which now has the terminal
+    not_started,  // value: the errno of exec; the guard is gone
     too_late,     // the order to start came after term_at; the guard is gone
     failed,       // value: the errno of another system call; the guard is gone
     blind,        // /proc does not show our processes; the guard is gone
     lingering,    // the command has exited, and what it left is waited for
-    stopping,     // cause: it has been told to stop
-    killing,      // cause: KILL, again and again until nobody is left
-    surviving,    // survivors: still there after some time of that
+    stopping,     // cause: the first signal has been sent
+    killing,      // cause: KILL is sent, again and again until no process is left
+    surviving,    // survivors: the processes that are still there after Sweep::usual
     stopped,      // value: the signal that stopped the command (job control)
     ended,        // value: the wait status, cause, survivors; the guard is gone
   };
@@ -59,22 +59,22 @@ struct News {
   Survivors survivors{};
 };
 
-/// One end of the keeper's and the guard's line: whole messages in order (SOCK_SEQPACKET), and an end of file when the
-/// other process is gone, however it went.
+/// One end of the connection between keeper and guard. It carries whole messages in order (SOCK_SEQPACKET), and reports
+/// an end of file when the other process is gone, for whatever reason.
 class Line {
  public:
   explicit Line(Fd fd) : fd_(std::move(fd)) {}
-  /// Both ends, close-on-exec and non-blocking to read. Throws Error{os}.
+  /// Makes both ends. They are close-on-exec, and reading does not block. Throws Error{os}.
   static std::pair<Line, Line> make();
 
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
 
-  /// What cannot be delivered is dropped: the other side is gone, as its end of file says, or is stopped and has left
-  /// a queue full of messages unread. Waiting for it would keep us from the deadline.
+  /// Never blocks, since that would keep us from the deadline. A message is dropped when the other side is gone, or
+  /// when it is stopped and its queue is full.
   void send(const Order& order, const std::string& environment = {}) const;
   void send(const News& news) const;
-  /// Waits until the other side has taken so much that there is room, or is gone: for what must not be dropped.
+  /// For a message that must not be dropped: blocks until the queue has room or the other side is gone.
   void insist(const News& news) const;
 
   enum class Status { message, nothing, closed };

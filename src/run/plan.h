@@ -14,12 +14,12 @@ namespace rlock::run {
 
 enum class OnLost { kill, warn };
 
-/// Everything that `run` was asked for.
+/// What `rlock run` was asked to do, after defaults and checks.
 struct Plan {
   Command command;
   lock::LockName name;
   lock::Claim claim;
-  std::optional<lock::Token> inherited;  // of an enclosing run that holds this lock: re-enter with it
+  std::optional<lock::Token> inherited;  // of an enclosing run that holds this lock, to re-enter it
   lock::LeaseTerms lease;
   Milliseconds max_lease{};
   lock::Patience patience;

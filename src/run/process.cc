@@ -17,19 +17,19 @@
 namespace rlock::run {
 namespace {
 
-/// A process' directory belongs to whom it runs as.
+/// A process's directory in /proc belongs to the user that it runs as.
 bool is_ours(pid_t pid) {
   struct stat info {};
   return ::stat(fmt::format("/proc/{}", pid).c_str(), &info) == 0 && info.st_uid == ::geteuid();
 }
 
-/// One datagram, in the form that every syslog daemon takes of this machine's programs.
+/// Sends one datagram in the format that syslog(3) uses.
 void write_syslog(std::string_view message) {
   constexpr int user_warning = 12;  // facility 1, severity 4
   sockaddr_un log{.sun_family = AF_UNIX, .sun_path = "/dev/log"};
   const Fd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   const std::string text = fmt::format("<{}>rlock[{}]: {}", user_warning, ::getpid(), message);
-  // Where nobody logs there is nobody to tell.
+  // A machine without a syslog daemon is no error.
   (void)::sendto(
       socket.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&log), sizeof log);
 }
@@ -42,7 +42,7 @@ Process Process::open(pid_t pid) {
     throw os_error("pidfd_open", errno);
   Process process{pid, std::move(fd)};
   const bool ours = is_ours(pid);
-  // Asked last: only if it still runs was it this process whose owner we saw.
+  // This check comes last: if the process still runs, the owner that we saw was its own.
   if (!process.fd_ || process.has_ended())
     throw Error{ExitCode::usage, fmt::format("there is no process {}", pid)};
   if (!ours)
@@ -56,15 +56,15 @@ bool Process::has_ended() const {
 }
 
 void Process::signal(int number) const {
-  // One that has ended meanwhile needs none.
+  // It fails only if the process has ended, which then needs no signal.
   ::syscall(SYS_pidfd_send_signal, fd(), number, nullptr, 0);
 }
 
-/// Appending: a file that the process writes to is not to be overwritten.
+/// O_APPEND keeps us from overwriting a file that the process writes to.
 Fd Process::open_standard_error() const {
   constexpr int flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Fd file{::open(fmt::format("/proc/{}/fd/2", pid_).c_str(), flags)};
-  return has_ended() ? Fd{} : std::move(file);  // else it may be that of a process which got its number
+  return has_ended() ? Fd{} : std::move(file);  // once it has ended, the PID may be another process's
 }
 
 void Process::tell(std::string_view message) const {

@@ -8,8 +8,8 @@
 
 namespace rlock::run {
 
-/// Another process of ours, held by a descriptor (pidfd), so that what is signalled is never one that got its number
-/// later.
+/// Another process of the same user. A descriptor (pidfd) refers to it, so that a signal never reaches a process that
+/// got the same PID later.
 class Process {
  public:
   /// Throws Error{usage} for a process that does not exist, has ended, or is another user's.
@@ -19,8 +19,8 @@ class Process {
   int fd() const { return fd_.get(); }
   bool has_ended() const;
   void signal(int number) const;
-  /// Says it where those look whose process it is: on its standard error, where we may open that, and in syslog. Waits
-  /// for nobody.
+  /// Writes the message where the owner of the process will look: to the process's standard error, if we may open that,
+  /// and to syslog. Never blocks.
   void tell(std::string_view message) const;
 
  private:

@@ -24,7 +24,7 @@ struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };
 
-/// A path below /proc, made without memory from the heap.
+/// A path below /proc, formatted without allocating memory.
 class Path {
  public:
   template <typename... Parts>
@@ -41,7 +41,7 @@ Fd open_below(const Fd& proc, const Path& path, int flags = 0) {
   return Fd{::openat(proc.get(), path.text(), O_RDONLY | O_CLOEXEC | flags)};
 }
 
-/// The files that are read here are short; all but lists of children.
+/// For short files only; lists of children are read by for_each_number().
 std::string read_file(const Fd& proc, const Path& path) {
   const Fd fd = open_below(proc, path);
   std::array<char, 4096> buffer;
@@ -80,7 +80,7 @@ std::vector<pid_t> numbered_entries(const Fd& proc, const Path& path) {
   return entries;
 }
 
-/// Of /proc/PID/stat. The name, in parentheses, may hold anything, parentheses too.
+/// The fields of /proc/PID/stat that matter here. The process name, in parentheses, may itself contain parentheses.
 struct Stat {
   bool is_zombie = false;
   pid_t parent = 0;
@@ -88,7 +88,7 @@ struct Stat {
 };
 
 Stat read_stat(const Fd& proc, pid_t pid) {
-  constexpr int parent = 4;  // as proc(5) numbers them
+  constexpr int parent = 4;  // fields as proc(5) numbers them
   constexpr int threads = 20;
   const std::string text = read_file(proc, Path{"{}/stat", pid});
   std::string_view rest{text};
@@ -115,13 +115,14 @@ ProcessTable::ProcessTable() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_
   lists_children_ = ::faccessat(proc_.get(), Path{"{0}/task/{0}/children", self_}.text(), F_OK, 0) == 0;
 }
 
-/// Seen from a namespace further out, or in, we have several numbers there, or none.
+/// NSpid lists our PID in every namespace from the one /proc shows inwards: it is ours if there is exactly one, and it
+/// is the one we know.
 bool ProcessTable::is_ours() const {
   const std::string status = read_file(proc_, Path{"self/status"});
   return status.find(fmt::format("\nNSpid:\t{}\n", self_)) != std::string::npos;
 }
 
-/// Each thread has a list of those that it forked.
+/// The kernel keeps a list of children for each thread that forked.
 std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
   if (!lists_children_)
     return scan_for_children_of(parent);
@@ -159,7 +160,7 @@ void ProcessTable::signal_our_children(int number) const noexcept {
   for_each_number(open_list(self_, self_), [&](pid_t child) { ::kill(child, number); });
 }
 
-/// The first thread may be a zombie while others run.
+/// The main thread may be a zombie while other threads run.
 bool ProcessTable::is_dead(pid_t pid) const {
   const Stat stat = read_stat(proc_, pid);
   return stat.is_zombie && stat.threads <= 1;

@@ -8,27 +8,27 @@
 
 namespace rlock::run {
 
-/// What /proc says of processes: who are a process' children, and who is dead. It is opened once, so that nobody who
-/// mounts something over it later can blind us.
+/// Reads from /proc which children a process has, and whether a process is dead. The directory is opened once, so that
+/// a file system mounted over it later cannot hide processes from us.
 class ProcessTable {
  public:
-  /// Throws Error{os} where /proc is there and cannot be opened.
+  /// Throws Error{os} where /proc exists and cannot be opened.
   ProcessTable();
 
-  /// Whether it shows the PID namespace that we live in: any other's numbers mean other processes.
-  /// False where there is no /proc.
+  /// Whether /proc shows our own PID namespace: in any other the same numbers mean other processes. False where there
+  /// is no /proc.
   bool is_ours() const;
 
-  /// Those that have ended and are not reaped yet included.
+  /// Includes children that have ended and are not reaped yet.
   std::vector<pid_t> children_of(pid_t parent) const;
   std::vector<pid_t> our_children() const { return children_of(self_); }
 
-  /// Sends the signal to each child of this process. It needs no memory, and a child's number stays its own until we
-  /// reap it.
+  /// Sends the signal to each child of this process without allocating memory. It uses PIDs, which is safe, since a
+  /// child keeps its own until we reap it.
   void signal_our_children(int number) const noexcept;
 
-  /// Whether nothing of it runs any more: one that a debugger has not let go yet is dead too. Who cannot be looked at
-  /// is taken to be alive.
+  /// Whether no thread of it runs any more. A zombie that a debugger still holds is dead; a process that cannot be
+  /// examined counts as alive.
   bool is_dead(pid_t pid) const;
 
  private:
@@ -39,7 +39,7 @@ class ProcessTable {
 
   Fd proc_;
   pid_t self_;
-  bool lists_children_;  // not in kernels built without CONFIG_PROC_CHILDREN
+  bool lists_children_;  // false on kernels built without CONFIG_PROC_CHILDREN
 };
 
 }  // namespace rlock::run

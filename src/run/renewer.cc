@@ -28,7 +28,7 @@ Renewer::Renewer(Loop& loop,
   listening_ = lock_->listening();
 }
 
-/// Whatever a message says, anybody may have sent it: what is true the server tells.
+/// Anybody may publish on our channel, so a message only prompts a renewal: the server's answer to that is what counts.
 void Renewer::sleep(Deadline until) {
   if (!lock_->take_messages().empty())
     next_ = std::min(next_, throttle_.next());

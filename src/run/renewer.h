@@ -10,18 +10,18 @@
 
 namespace rlock::run {
 
-/// Keeps a lease alive: knows when to try and how long we may believe that we hold, and listens, so that it hears at
-/// once when somebody wants the lock. What is to happen to the command is its caller's business.
+/// Keeps a lease alive: knows when to renew and until when the lock is certainly held, and listens, so that it hears at
+/// once when somebody evicts us. What happens to the command is up to the caller.
 class Renewer {
  public:
   enum class State {
     held,
-    released,  // by a script inside the command: nothing to renew, and no harm done
-    evicted,   // somebody wants it: it is ours until the lease ends, or we release it, and no longer
-    lost,      // another may hold it this very moment
+    released,  // the command itself released the lock, so there is nothing left to renew
+    evicted,   // renewals are refused: the lock stays ours until the lease ends or we release it
+    lost,      // somebody else may hold the lock already
   };
 
-  /// All references stay the caller's.
+  /// Everything referred to must outlive the renewer.
   Renewer(Loop& loop,
           const Log& log,
           lock::Lock& lock,
@@ -32,18 +32,18 @@ class Renewer {
   const lock::Lease& lease() const { return lease_; }
   State state() const { return state_; }
   int renewals() const { return renewals_; }
-  /// When to call attempt(); never, once the lock is not held.
+  /// When to call attempt(). There is no next attempt once the lock is not held.
   Deadline next() const { return state_ == State::held ? next_ : never; }
 
-  /// Who evicted us, in the state of that name.
+  /// Who evicted us; set in State::evicted.
   const lock::Eviction& eviction() const { return eviction_; }
 
-  /// Sleeps until `until` or a handler of the loop has run. What is told meanwhile ends it, and brings next() forward;
-  /// so does a connection that breaks, since nothing can be told us before the next renewal makes a new one.
+  /// Sleeps until `until`, or until a handler of the loop has run or a message has arrived. A message brings next()
+  /// forward, and so does a connection that breaks, since no message can arrive until the next renewal makes a new one.
   void sleep(Deadline until);
 
-  /// Asks once, and not beyond `give_up`. True when the lease has been extended. Never throws: a failure is logged when
-  /// it is the first of a row, and tried again after a pause.
+  /// Tries once to renew, no longer than until `give_up`, and returns whether the lease was extended. Never throws: the
+  /// first failure of a series is logged, and next() allows another attempt after a pause.
   bool attempt(Deadline give_up);
 
  private:

@@ -72,7 +72,7 @@ std::string format(const Result& result, const ReportOptions& options, Milliseco
          "\n";
 }
 
-/// A file that is one of our descriptors by another name: 1 for /dev/stdout.
+/// The descriptor that a file name stands for, such as 1 for /dev/stdout.
 std::optional<int> descriptor_of(std::string_view file) {
   if (file == "/dev/stdout")
     return STDOUT_FILENO;
@@ -90,8 +90,8 @@ std::string folder_of(const std::string& file) {
   return slash == std::string::npos ? "" : file.substr(0, slash + 1);
 }
 
-/// In a directory where everybody may write, such as /tmp, a link of somebody else's may lead anywhere: not followed,
-/// as fs.protected_symlinks has it.
+/// Whether somebody else may have planted this link in a world-writable sticky directory such as /tmp. Such links are
+/// not followed, as with fs.protected_symlinks.
 bool is_planted(const struct stat& link, const std::string& folder) {
   struct stat around {};
   if (link.st_uid == ::geteuid() || ::stat(folder.empty() ? "." : folder.c_str(), &around) < 0)
@@ -99,9 +99,10 @@ bool is_planted(const struct stat& link, const std::string& folder) {
   return (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0 && link.st_uid != around.st_uid;
 }
 
-/// Where the report goes: symbolic links stay, what they lead to is replaced. Empty, and errno, where none is followed.
+/// Resolves symbolic links, so that their target is replaced and not the link. Returns an empty name and sets errno for
+/// a link that must not be followed.
 std::string follow_links(std::string file) {
-  constexpr int most_links = 40;  // as the kernel follows
+  constexpr int most_links = 40;  // the kernel's own limit
   for (int links = 0; links < most_links; ++links) {
     struct stat link {};
     if (descriptor_of(file) || ::lstat(file.c_str(), &link) < 0 || !S_ISLNK(link.st_mode))
@@ -143,10 +144,10 @@ Report::Report(ReportOptions options, const Log& log)
     refuse();
   struct stat info {};
   if (const auto descriptor = descriptor_of(file_)) {
-    // What it leads to is shared with others, who write behind what is there.
+    // The open file may be shared with other writers: a duplicate shares their offset, so that nothing is overwritten.
     device_ = Fd{::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0)};
   } else if (::stat(file_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    // Not waiting for somebody to read a pipe: nobody may come.
+    // O_NONBLOCK: opening a pipe that nobody reads fails at once and does not hang.
     device_ = Fd{::open(file_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)};
   } else {
     const std::string trial = temporary();
@@ -159,13 +160,14 @@ Report::Report(ReportOptions options, const Log& log)
     refuse();
 }
 
-/// Beside the file, since only there can it be renamed. Nobody else has this name: not in another container either.
+/// A name beside the file, since rename(2) works only within a file system. The boot-clock time makes it unique even
+/// when another container uses the same PID.
 std::string Report::temporary() const {
   return fmt::format("{}.{}-{}", file_, ::getpid(), begun_.time_since_epoch().count());
 }
 
 void Report::write(const Result& result) const {
-  // Without a grant all the time went into asking for one.
+  // Without a grant all the time was spent waiting.
   const auto waited =
       result.grant ? result.waited : std::chrono::duration_cast<Milliseconds>(BootClock::now() - begun_);
   const std::string text = format(result, options_, waited, started_at_);
@@ -183,7 +185,7 @@ void Report::write(const Error& error) const {
   write(result);
 }
 
-/// Of the file that is replaced, if there is one. Only root can give a file away.
+/// Gives the new file the owner and mode of the one that it replaces, if there is one. Only root can change the owner.
 void Report::keep_owner_and_mode(const Fd& fd) const {
   constexpr mode_t permissions = 0777;
   struct stat old {};

@@ -11,25 +11,25 @@
 
 namespace rlock::run {
 
-/// What is reported, and where to.
+/// Where to write the report, and what only the command line knows.
 struct ReportOptions {
   std::string file;
-  std::string key;     // empty: not known
-  bool slots = false;  // the holders are numbered
+  std::string key;     // empty when it is not known
+  bool slots = false;  // --slots was given, so that holders have slot numbers
 };
 
-/// What `run --report FILE` leaves behind: one JSON object that says how it ended. A regular file is replaced in one
-/// step, so that whoever reads it finds the old report or the new one, and none of ours after a crash; a pipe or device
-/// is written to.
+/// Writes the file of `run --report FILE`: one JSON object that says how the run ended. A regular file is replaced
+/// atomically, so that a reader finds either the old report or the new one, and never half of one; a pipe or device is
+/// written to.
 class Report {
  public:
-  /// Begins the time that is reported. Throws Error{config} for a file that cannot be made: better now than when a
-  /// night's work is done.
+  /// Starts the clock of the report. Throws Error{config} for a file that cannot be written, before the work is done
+  /// rather than after it.
   Report(ReportOptions options, const Log& log);
 
-  /// Failing is logged: the command has run, and its status counts.
+  /// A failure to write is only logged: the command has run, and its status is what counts.
   void write(const Result& result) const;
-  /// Of a run that failed before its command was started.
+  /// Reports a run that failed before its command was started.
   void write(const Error& error) const;
 
  private:
@@ -38,9 +38,9 @@ class Report {
   void replace_file(const std::string& text) const;
 
   ReportOptions options_;
-  std::string file_;  // with symbolic links followed: they stay, what they lead to is replaced
+  std::string file_;  // with symbolic links resolved, so that their target is replaced and not the link
   const Log* log_;
-  Fd device_;  // where it is not a regular file
+  Fd device_;  // open when the file is not a regular one
   WallTime started_at_;
   BootClock::time_point begun_ = BootClock::now();
 };

@@ -2,17 +2,16 @@
 
 namespace rlock::run {
 
-/// From now on this process is run as soon as there is work for it, whatever else the machine does and however nice it
-/// was started, as far as it may ask for that. Said when it forks no more: none of this is meant for the command.
+/// Asks for real-time priority, or else for the best nice value, so that this process runs promptly on a busy machine.
+/// Without the permission nothing changes. To be called after the last fork, since the command must not inherit it.
 void become_punctual();
 
-/// Keeps in memory the pages that this process has used, as far as it may ask for that.
+/// Locks the pages that this process has used into memory, where that is permitted.
 void keep_pages();
 
-/// From now on this process does not interrupt another that runs when there is work for it. Said at the end, when
-/// what is left to do is of no use to anybody but the kernel, and somebody may be waiting for the lock: a server on
-/// this machine wakes the old holder with its answer before it has written to the next one, and the end of a process
-/// takes as long as a script.
+/// Lets this process no longer preempt others when it wakes up. To be called at the end, when only tidying is left and
+/// a waiter may be about to get the lock: a server on this machine answers the old holder before it writes to the next
+/// one, and exiting takes the kernel as long as a script takes Redis.
 void give_way();
 
 }  // namespace rlock::run

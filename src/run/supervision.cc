@@ -14,7 +14,7 @@
 namespace rlock::run {
 namespace {
 
-/// What the guard needs for an answer on a machine that has much else to do.
+/// How long the guard may take to report on a busy machine.
 constexpr std::chrono::seconds usual_answer{1};
 
 }  // namespace
@@ -67,7 +67,7 @@ void Supervision::pass_on(Signal signal) {
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 
-/// With whom KILL does not end the guard can do nothing.
+/// A guard whose survivors do not die is not late, since nothing more can be done about them.
 Deadline Supervision::due(Deadline overdue) const { return left_ ? never : std::min(answer_due_, overdue); }
 
 Deadline Supervision::next(Deadline overdue) const {
@@ -81,7 +81,7 @@ void Supervision::look(Deadline overdue) {
   if (state_ == State::killing && now >= take_over_->next()) {
     kill_round();
   } else if (state_ == State::guarded && now >= due(overdue)) {
-    on_news();  // perhaps it was we who were late
+    on_news();  // perhaps the guard reported in time and we were the ones who were late
     if (state_ == State::guarded && now >= due(overdue))
       take_over(now >= overdue);
   }
@@ -122,7 +122,7 @@ void Supervision::on_news(const News& news) {
       break;
     case News::Kind::surviving:
       left_ = news.survivors;
-      ending_.news = news;  // until there is better: perhaps they are never waited for
+      ending_.news = news;  // what the report says if we stop waiting for the survivors
       ending_.news->kind = News::Kind::ended;
       break;
     case News::Kind::blind:
@@ -135,7 +135,7 @@ void Supervision::on_news(const News& news) {
   }
 }
 
-/// --at-end wait: a Ctrl-C is for us now.
+/// With --at-end wait the terminal comes back to us, so that Ctrl-C reaches rlock.
 void Supervision::on_lingering() {
   jobs_.take_back_terminal();
   log_->notice(fmt::format("{}: the command has ended; waiting for what it left running", plan_->name.text()));
@@ -166,7 +166,7 @@ void Supervision::on_killing(Cause cause) {
 void Supervision::on_end(const News& news) {
   if (state_ == State::waiting)
     throw Error{ExitCode::os, describe_failure(news, *plan_)};
-  if (!told_why_)  // KILL came first
+  if (!told_why_)  // the command was killed without a first signal, so nothing has been printed yet
     on_stopping(news.cause);
   ending_.news = news;
   left_.reset();
@@ -176,7 +176,7 @@ void Supervision::on_end(const News& news) {
   loop_->unwatch(guard_.line.fd());
 }
 
-/// Nobody watches the command any more. The kernel has sent it KILL; what it had started is ours now.
+/// The kernel has sent KILL to the command, its parent being dead. What the command had started is now below us.
 void Supervision::on_guard_gone() {
   if (state_ == State::waiting)
     throw Error{ExitCode::internal, "the guard process was killed"};
@@ -184,7 +184,7 @@ void Supervision::on_guard_gone() {
   begin_killing();
 }
 
-/// The guard is stopped, frozen, or hangs in the start of the command.
+/// For a guard that is stopped or frozen, or hangs while it starts the command.
 void Supervision::take_over(bool for_the_lease) {
   const std::string& name = plan_->name.text();
   if (for_the_lease) {
@@ -200,7 +200,7 @@ void Supervision::take_over(bool for_the_lease) {
 }
 
 void Supervision::begin_killing() {
-  ::kill(guard_.pid, SIGKILL);  // at once: its death is the command's
+  ::kill(guard_.pid, SIGKILL);  // the kernel kills the command as soon as the guard is dead
   loop_->unwatch(guard_.line.fd());
   state_ = State::killing;
   try {
@@ -222,7 +222,7 @@ void Supervision::kill_round() {
   }
 }
 
-/// One that hangs, or that goes on with whom KILL does not end, ends when it can.
+/// Does not wait for a guard that hangs, or that still watches survivors: it ends when it can.
 void Supervision::reap_guard() const {
   const int options = take_over_ || left_ ? WNOHANG : 0;
   while (::waitpid(guard_.pid, nullptr, options) < 0 && errno == EINTR) {

@@ -17,40 +17,41 @@
 
 namespace rlock::run {
 
-/// The command as the keeper sees it: through the guard, by orders and news, and without it where that fails. The guard
-/// must say what it is about when something is due, or it is killed and the tree below it too, by us.
+/// The command as the keeper sees it: through the guard, by orders and news, and directly where the guard fails. A
+/// guard that does not report in time is killed, and then the tree below it.
 ///
 ///     waiting --start()--> guarded --the guard: ended--> over
 ///                             |                           ^
 ///                             `--guard dead, or late--> killing --nobody is left, or abandon()
 class Supervision {
  public:
-  /// Forks the guard. All references stay the caller's. Throws Error{os}.
+  /// Forks the guard. Everything referred to must outlive this object. Throws Error{os}.
   Supervision(Loop& loop, const Log& log, const Plan& plan, Complaints& complaints);
 
-  /// What the guard says before start() is thrown as Error: it could not do its work.
+  /// Orders the guard to start the command. A failure that the guard reports before this is thrown from the loop as
+  /// Error.
   void start(Order order, const std::string& environment);
   void extend(const Order& lease) const { guard_.line.send(lease); }
-  /// The lock is lost: the first signal now, KILL at `kill_at`.
+  /// For a lock that is lost: has the first signal sent now and KILL at `kill_at`.
   void stop(Deadline kill_at);
-  /// Of a signal that we got. A second one that stops kills, once there was time to obey the first.
+  /// Passes on a signal that we got. A second TERM or INT kills the command if it had time to obey the first.
   void pass_on(Signal signal);
 
   bool is_over() const { return state_ == State::over; }
-  /// By when look() must be called; `overdue`: when the guard must have killed the command, for the lease's sake.
+  /// When look() must be called next. `overdue` is when the lease requires that the guard has killed the command.
   Deadline next(Deadline overdue) const;
-  /// Takes over from a guard that is late, and goes on with the killing.
+  /// Takes over from a guard that is late, or goes on with the killing.
   void look(Deadline overdue);
 
   JobControl& jobs() { return jobs_; }
-  /// Whom KILL does not end.
+  /// The processes that KILL has not ended, if any.
   const std::optional<Survivors>& left() const { return left_; }
-  /// They are no business of ours any more.
+  /// Stops waiting for the survivors.
   void abandon() { state_ = State::over; }
 
-  /// How it went, but for what the keeper knows of the lock.
+  /// How the command ended; what became of the lock is for the keeper to add.
   const Ending& ending() const { return ending_; }
-  /// Lets the guard go, which ends by itself now.
+  /// Closes the line, upon which the guard exits by itself.
   void dismiss() { guard_.line.close(); }
   void reap_guard() const;
 
@@ -79,8 +80,8 @@ class Supervision {
   State state_ = State::waiting;
   std::optional<TakeOver> take_over_;  // while killing
   Ending ending_;
-  Deadline answer_due_ = never;  // by when the guard must say something
-  bool told_why_ = false;        // the command is stopped
+  Deadline answer_due_ = never;  // when the guard must have reported
+  bool told_why_ = false;        // the user knows why the command is stopped
   std::optional<Survivors> left_;
   std::optional<BootClock::time_point> first_stop_signal_;
 };

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The killed need this to die, and orphans to arrive.
+/// How long killed processes need to die and their orphans to become our children.
 constexpr milliseconds moment{100};
 
 milliseconds pause_after(BootClock::duration killing) {
@@ -30,7 +30,7 @@ bool Sweep::go_on(CommandGroup& command) {
     return true;
   const auto killing = lasts();
   next_ = BootClock::now() + pause_after(killing);
-  survivors_.count = 1;  // or more: not worth a count yet
+  survivors_.count = 1;  // at least one; counting them is not worth the time yet
   if (killing < moment)
     return false;
   survivors_ = tree_->survivors(any_left);

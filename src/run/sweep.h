@@ -8,29 +8,31 @@
 
 namespace rlock::run {
 
-/// Kills a tree, round by round, until nobody is left. It waits for nothing: its caller calls again, when a child has
-/// ended or next() has come.
+/// Kills a tree of processes, round by round, until none is left. It never blocks: the caller calls go_on() again when
+/// a child has ended or next() has come.
 class Sweep {
  public:
-  /// How long KILL usually takes. Who is left after that hangs, or became another user's.
+  /// How long KILL usually takes. What is left after that hangs in the kernel or runs as another user.
   static constexpr std::chrono::seconds usual{2};
 
-  /// The tree stays the caller's.
+  /// The tree must outlive the sweep.
   explicit Sweep(Tree& tree) : tree_(&tree) {}
 
-  /// Begins at the first call. True when nobody is left; who has ended is reaped, the command among them.
+  /// Does one round; the first call begins the sweep. Reaps all children that have ended, the command included. Returns
+  /// whether no process is left.
   bool go_on(CommandGroup& command);
 
-  /// All of it at once, by a slower way that takes no memory and waits. True when nobody is left after that time.
+  /// Kills the whole tree in a slower way that allocates no memory and blocks, for `longest` at most. Returns whether
+  /// no process is left.
   static bool sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest);
 
   bool has_begun() const { return begun_ != never; }
   BootClock::duration lasts() const { return BootClock::now() - begun_; }
   Deadline next() const { return next_; }
 
-  /// Who was left at the last round.
+  /// The processes that were left after the last round.
   const Survivors& survivors() const { return survivors_; }
-  /// The same, once, when the usual time is over.
+  /// Returns the survivors once, when the usual time is over.
   std::optional<Survivors> report();
 
  private:

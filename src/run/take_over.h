@@ -10,22 +10,21 @@
 
 namespace rlock::run {
 
-/// What the keeper does when the guard is dead, or has not done its work because it is stopped, frozen or hangs: it
-/// kills the guard and the whole tree below it itself. Children of ours that are older than the guard are none of the
-/// command's: a script had them before it became us.
+/// What the keeper does when the guard is dead, stopped, frozen or hangs: it kills the guard and the whole tree below
+/// it. Children of ours that are older than the guard are spared: they belong to a script that became rlock by exec.
 class TakeOver {
  public:
   /// The guard must not be reaped yet. Throws Error{os} where /proc cannot be opened.
   explicit TakeOver(pid_t guard);
 
-  /// One round. True when nobody of the command is left; the guard itself may be, if it hangs.
+  /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.
   bool go_on();
   Deadline next() const { return sweep_.next(); }
   std::optional<Survivors> report() { return sweep_.report(); }
 
  private:
   Tree tree_;
-  CommandGroup unknown_{tree_};  // who led the command was the guard's knowledge
+  CommandGroup unknown_{tree_};  // only the guard knew the leader of the command's group
   Sweep sweep_{tree_};
 };
 

@@ -11,7 +11,7 @@
 namespace rlock::run {
 namespace {
 
-/// A command may read from the terminal though its standard input is something else.
+/// The session's terminal, from which a command may read even if its standard input is something else.
 class SessionTerminal {
  public:
   SessionTerminal() : fd_(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)) {}
@@ -41,7 +41,7 @@ bool Terminal::is_ours() {
 void Terminal::take_back() {
   if (!is_lent())
     return;
-  // SIGTTOU is blocked, so a background group may do this. One that somebody else has by now is left alone.
+  // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
   if (::tcgetpgrp(terminal.fd()) == borrower_)
     ::tcsetpgrp(terminal.fd(), ::getpgrp());
@@ -62,7 +62,7 @@ bool Terminal::stop_ourselves() {
 void Terminal::interrupt_ourselves(int number) { ::kill(0, number); }
 
 bool Terminal::hung_up() const {
-  // A session's leader is told alone, and the foreground group only when that has ended.
+  // The kernel sends SIGHUP to the session leader only, and to the foreground group when the leader has ended.
   if (!is_lent() || ::getsid(0) == ::getpid())
     return false;
   const SessionTerminal session;

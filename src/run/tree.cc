@@ -16,7 +16,7 @@
 namespace rlock::run {
 namespace {
 
-/// How often to look for those who were forked while the others were stopped.
+/// How many times to look for processes that were forked while others were being stopped.
 constexpr int most_looks = 5;
 
 /// A tree may have more processes than a program usually opens files.
@@ -49,7 +49,7 @@ Reaped reap(pid_t leader) {
   }
 }
 
-/// They are listed by age.
+/// The kernel lists children by age, the oldest first.
 void Tree::spare_elders_of(pid_t child) {
   spared_ = processes_.our_children();
   spared_.erase(std::find(spared_.begin(), spared_.end(), child), spared_.end());
@@ -94,7 +94,7 @@ Survivors Tree::survivors(bool any_left) {
     if (place < survivors.some.size())
       survivors.some[place] = member.pid;
   }
-  // Something is left that /proc does not show.
+  // A child is left that /proc does not show.
   if (members_.empty() && any_left && spared_.empty())
     survivors.count = 1;
   return survivors;
@@ -105,7 +105,8 @@ void Tree::forget() {
   known_ = {spared_.begin(), spared_.end()};
 }
 
-/// Adds who is not a member yet, with the signal as soon as each is known. True if there was anybody.
+/// Adds the processes that are not members yet, and sends each the signal as soon as it is found. Returns whether any
+/// was added.
 bool Tree::find(int number) {
   const std::size_t before = members_.size();
   find_children();
@@ -135,7 +136,7 @@ void Tree::find_children_of(pid_t parent, int number) {
   }
   if (held.empty())
     return;
-  // Who is listed still has the number that we hold, or had it before anybody else could.
+  // The PID was listed before and after the pidfd was opened, so the pidfd refers to a child of this parent.
   const auto again = processes_.children_of(parent);
   const std::unordered_set<pid_t> listed{again.begin(), again.end()};
   for (Member& member : held) {

@@ -12,26 +12,27 @@
 
 namespace rlock::run {
 
-/// Makes this process the one to which orphans among its descendants are given: nobody can leave the tree, not by
-/// setsid(2) and not by a double fork. Throws Error{os}.
+/// Makes orphans among this process's descendants its own children, so that none can leave the tree, neither by
+/// setsid(2) nor by a double fork. Throws Error{os}.
 void adopt_orphans();
 
-/// What became of the children that have ended; each is reaped.
+/// What reap() found.
 struct Reaped {
   std::optional<int> leader_status;  // wait status of `leader`, if it was among them
-  bool any_left = false;             // children that still run
+  bool any_left = false;             // some children still run
 };
+/// Reaps all children that have ended.
 Reaped reap(pid_t leader);
 
-/// Processes that KILL has not ended: they hang in the kernel, or became another user's.
+/// Processes that KILL has not ended: they hang in the kernel, or run as another user.
 struct Survivors {
   int count = 0;
-  std::array<pid_t, 3> some{};  // of them; zero where there are fewer, or /proc does not show them
+  std::array<pid_t, 3> some{};  // a few of their PIDs; zero where there are fewer, or /proc does not show them
 };
 
-/// All descendants of this process. A signal reaches who was listed and nobody who got a number later: children keep
-/// theirs until we reap them, and all further descendants are held by a descriptor (pidfd) from before they are seen
-/// to be listed until the signal is sent.
+/// All descendants of this process. A signal never reaches a process that merely reuses a PID: our children keep theirs
+/// until we reap them, and every other descendant is held by a pidfd that is opened before we check that the process is
+/// still listed as a child of its parent.
 class Tree {
  public:
   /// Throws Error{os} where /proc cannot be opened.
@@ -40,34 +41,34 @@ class Tree {
   /// Whether every descendant can be seen.
   bool is_visible() const { return processes_.is_ours(); }
 
-  /// Children that are older than this one, which is not reaped yet, and all of theirs are not of the tree.
+  /// Excludes children that are older than `child`, and their descendants. `child` must not be reaped yet.
   void spare_elders_of(pid_t child);
 
-  /// It is killed too, but nobody waits for it.
+  /// The child is killed like the others, but does not count as a survivor.
   void do_not_count(pid_t child) { uncounted_ = child; }
 
-  /// Who there is. Called for the pages that it brings in, which a later call would have to wait for.
+  /// Lists the processes. Called early, it brings the pages that a later call needs into memory.
   void look();
 
-  /// To every descendant, or only to those in a process group.
+  /// Sends a signal to every descendant, or only to those in a process group.
   void signal(int number, std::optional<pid_t> group = std::nullopt);
 
-  /// One round of killing: stops them all, so that nobody can fork on while others are looked for, then kills them. Who
-  /// was forked meanwhile, or could not be held for lack of descriptors, becomes our child when its parents die, and is
-  /// met in the next round.
+  /// One round of killing: stops all processes, so that none can fork while the others are looked for, then kills them.
+  /// A process that was forked meanwhile, or that no descriptor was left for, becomes our child when its parents die,
+  /// and is found in the next round.
   void kill() noexcept;
 
-  /// The same without a byte of memory. It takes as many rounds as there are generations: the next one becomes ours
-  /// when the one before it is dead.
+  /// Kills our children only, without allocating memory. The whole tree takes as many rounds as it has generations,
+  /// since grandchildren become our children when their parents are dead.
   void kill_children() const noexcept;
 
-  /// Who is still there after such rounds, `any_left` by what reap() says.
+  /// The processes that are left after such rounds; `any_left` is what reap() said.
   Survivors survivors(bool any_left);
 
  private:
   struct Member {
     pid_t pid;
-    Fd handle;  // none of a child of ours
+    Fd handle;  // a pidfd; empty for a child of ours
   };
 
   void forget();
@@ -80,7 +81,7 @@ class Tree {
   std::vector<pid_t> spared_;
   pid_t uncounted_ = -1;
   std::vector<Member> members_;
-  std::unordered_set<pid_t> known_;  // their numbers
+  std::unordered_set<pid_t> known_;  // the PIDs of members and of those that are spared
 };
 
 }  // namespace rlock::run

@@ -17,7 +17,8 @@ ExitCode exit_code_of_exec(int error_number) {
 bool from_terminal(const Ending& ending, int signal) {
   if (signal != SIGINT && signal != SIGQUIT)
     return false;
-  return ending.typed || (ending.had_terminal && !ending.interrupted);  // not passed on by us, so it came directly
+  // A signal that we did not pass on reached the command from the terminal directly.
+  return ending.typed || (ending.had_terminal && !ending.interrupted);
 }
 
 Verdict judge_ended(const Ending& ending, int wait_status) {

@@ -9,9 +9,9 @@ namespace rlock::run {
 
 enum class Outcome {
   completed,
-  done,  // --once: somebody had done it
+  done,  // --once: the work had already been done
   conflict,
-  superseded,  // --latest: a newer one has the place
+  superseded,  // --latest: a newer waiter has taken our place
   lost,
   evicted,   // released by force
   replaced,  // --replace
@@ -20,23 +20,23 @@ enum class Outcome {
   interrupted,
 };
 
-/// How a run ended that had started: the facts.
+/// How a run ended whose lock was granted: the facts.
 struct Ending {
-  std::optional<News> news;     // not_started, failed or ended; nothing when the guard was killed
-  std::optional<Outcome> loss;  // lost, evicted or replaced, while the command ran
+  std::optional<News> news;     // the guard's last; empty when the guard was killed
+  std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
   bool stop_when_lost = true;
-  bool interrupted = false;   // rlock was told to stop, and passed it on
-  bool typed = false;         // a signal that rlock got from the terminal itself, and passed on
-  bool had_terminal = false;  // the command did
+  bool interrupted = false;   // rlock got TERM or INT, and passed it on
+  bool typed = false;         // rlock passed on a signal that somebody typed at the terminal
+  bool had_terminal = false;  // the command's group had the terminal
 };
 
-/// What they mean.
+/// What those facts mean for the exit status and the report.
 struct Verdict {
   Outcome outcome = Outcome::error;
   int exit_status = static_cast<int>(ExitCode::internal);
   std::optional<int> command_status{};  // as a shell would report it
-  std::optional<int> command_signal{};  // that ended it
-  int die_of = 0;                       // a signal of the terminal, which rlock is to die of as its command did
+  std::optional<int> command_signal{};  // the signal that ended it
+  int die_of = 0;                       // the signal from the terminal that ended the command, to end rlock likewise
 };
 
 Verdict judge(const Ending& ending);

@@ -9,11 +9,10 @@ namespace rlock::run {
 std::string describe_failure(const News& news, const Plan& plan) {
   const char* reason = ::strerror(news.value);
   if (news.kind == News::Kind::blind)
-    return "/proc is missing or not that of this PID namespace, so that what the command starts could not be found and "
-           "killed: "
+    return "/proc is missing or shows another PID namespace, so the command's processes could not be found and killed: "
            "mount it (mount -t proc proc /proc)";
   if (news.kind == News::Kind::failed)
-    return fmt::format("cannot make a process for the command: {}", reason);
+    return fmt::format("cannot start a process for the command: {}", reason);
   if (news.kind == News::Kind::too_late)
     return fmt::format("lost {} before its command was started", plan.name.text());
   return fmt::format("cannot run {}: {}", plan.command.argv.front(), reason);

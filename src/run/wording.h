@@ -7,7 +7,7 @@
 
 namespace rlock::run {
 
-/// Why the command did not start, as the guard has told it.
+/// The message for a guard's news that the command did not start.
 std::string describe_failure(const News& news, const Plan& plan);
 
 /// "3 processes (pid 812, 813, 815)".

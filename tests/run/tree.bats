@@ -383,7 +383,7 @@ worker_was_waited_for() { # STATUS
     start job "${private[@]}" sh -c "$hide && exec rlock run --key job -- touch $T/ran"
     finish "$PID"
     exits 71
-    contains "$(<"$T/job.err")" '/proc is missing or not that of this PID namespace'
+    contains "$(<"$T/job.err")" '/proc is missing or shows another PID namespace'
     [[ ! -e $T/ran ]]
     absent rlock:job
   done
