@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     }
     cli::Invocation invocation = cli::parse_arguments(argc, argv);
     cli::blot_passwords(argc, argv);
-    ::prctl(PR_SET_DUMPABLE, 0);  // neither the command nor a core file may read the password in our environment
+    ::prctl(PR_SET_DUMPABLE, 0);  // neither the command nor a core file may reveal the password in our environment
     if (!invocation.text)
       return dispatch(std::move(invocation));
     if (invocation.fault)

@@ -48,7 +48,7 @@ std::string format_grant(const Settings& settings,
          "\n";
 }
 
-/// A signal ends the wait; the queue is left on the way out.
+/// The first signal ends the wait; the taker leaves the queue as the exception passes.
 void throw_on_signal(Signals& signals, bool& interrupted) {
   const auto signal = signals.next();
   if (!signal || interrupted)
@@ -57,7 +57,7 @@ void throw_on_signal(Signals& signals, bool& interrupted) {
   throw Error{killed_by(signal->number), fmt::format("interrupted by {}", signal_name(signal->number))};
 }
 
-/// The lock, who takes it, and for how long.
+/// What to acquire: the lock, who takes it, and for how long.
 struct Request {
   lock::LockName name;
   lock::Claim claim;
@@ -75,7 +75,7 @@ Request make_request(const Settings& settings) {
           .lease = {.ttl = ttl}};
 }
 
-/// One that a run around us holds we would wait for until that run ends, and it waits for us.
+/// Refuses a lock that an enclosing run holds: we would wait for that run to end, and it waits for us.
 void refuse_to_wait_for_ourselves(Loop& loop,
                                   lock::Lock& lock,
                                   const Settings& settings,
@@ -87,7 +87,10 @@ void refuse_to_wait_for_ourselves(Loop& loop,
     return;
   const Deadline until = BootClock::now() + settings.timeout;
   const auto renewal = lock::persist(loop, lock, settings.timeout, until, [&](Deadline deadline) {
-    return lock.renew(loop, *token, Milliseconds{1}, deadline);  // no longer than it is: only whether it holds
+    return lock.renew(loop,
+                      *token,
+                      Milliseconds{1},
+                      deadline);  // renewing by 1 ms changes nothing, and tells whether the token still holds
   });
   if (std::holds_alternative<lock::Extended>(renewal)) {
     throw Error{ExitCode::usage,
@@ -97,13 +100,14 @@ void refuse_to_wait_for_ourselves(Loop& loop,
   }
 }
 
-/// With --hold-pid: who the lock is for, and the background process that will keep it.
+/// With --hold-pid: the process that the lock is held for, and the background process that will renew it.
 struct Background {
   run::Process process;
   run::Holder holder;
 };
 
-/// Before anything is opened. The owner that others see is the background process: that one can be killed.
+/// Starts the background process, before any descriptor is opened that it could inherit. It becomes the owner that
+/// others see, since it is the process to kill.
 std::unique_ptr<Background> start_background(const Settings& settings,
                                              Request& request,
                                              std::span<redis::Server> servers) {
@@ -125,7 +129,8 @@ std::unique_ptr<Background> start_background(const Settings& settings,
   return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
 }
 
-/// A grant is short until it is renewed, and who reads the token renews nothing. False when it ran out before.
+/// A first grant to a waiter is short until it is renewed, and nobody else renews this one. Returns false when it ran
+/// out before that.
 bool confirm(Loop& loop, lock::Lock& lock, const Settings& settings, const lock::Claim& claim, lock::Granted& grant) {
   if (!grant.unconfirmed)
     return true;
@@ -140,8 +145,8 @@ bool confirm(Loop& loop, lock::Lock& lock, const Settings& settings, const lock:
   return sent.has_value();
 }
 
-/// Prints the token, then leaves the lock to the background process. A lock whose token nobody knows, or that nobody
-/// renews, would only run out: it is given back.
+/// Prints the token, then leaves the lock to the background process. If either fails the lock is released, since nobody
+/// could use it.
 void hand_over(const Settings& settings,
                const Request& request,
                const lock::Granted& grant,
@@ -159,7 +164,7 @@ void hand_over(const Settings& settings,
   }
 }
 
-/// `eval "$(rlock acquire ...)" || exit` leaves the script with our status: the substitution's own is lost.
+/// Makes `eval "$(rlock acquire ...)" || exit` exit with our status, since eval ignores the status of a substitution.
 void print_failure(const Settings& settings, int status) {
   if (settings.output == Output::shell)
     print(fmt::format("(exit {})\n", status));
@@ -179,7 +184,7 @@ int take_and_print(const Settings& settings) {
   loop.watch(signals.fd(), [&] { throw_on_signal(signals, interrupted); });
   if (background) {
     loop.watch(background->process.fd(), [&loop, fd = background->process.fd()] {
-      loop.unwatch(fd);  // once: leaving the queue must not be interrupted
+      loop.unwatch(fd);  // this must not interrupt the taker while it leaves the queue
       throw Error{ExitCode::usage, "the process that the lock is for has ended"};
     });
   }
@@ -197,7 +202,8 @@ int take_and_print(const Settings& settings) {
   auto grant = std::get<lock::Granted>(taken);
   if (!confirm(loop, lock, settings, request.claim, grant)) {
     throw Error{ExitCode::unavailable,
-                fmt::format("{} was granted, and lost before it was confirmed: try again", request.name.text())};
+                fmt::format("{} was granted, but the grant ran out before it could be confirmed; try again",
+                            request.name.text())};
   }
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
   hand_over(settings, request, grant, waited, background.get(), lock);

@@ -31,7 +31,7 @@ std::vector<std::string_view> option_names(const Verb* verb) {
 
 bool is_long(const std::string& word) { return word.starts_with("--"); }
 
-/// What stands behind its name may be a secret.
+/// An option's name without its value, which may be a secret.
 std::string name_of(const std::string& word) {
   return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
 }
@@ -49,11 +49,11 @@ std::string describe_unknown(const std::string& word, const Verb* verb) {
   if (name == "password" || name == "pass")
     refuse(fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name));
   if (name == "c" && verb.subcommand == Subcommand::run)
-    refuse("run has no -c; write `-- sh -c '...'` behind the options");
+    refuse("run has no -c; write `-- sh -c '...'` after the options");
   refuse(describe_unknown(word, &verb));
 }
 
-/// A command that does not stand behind `--` may have options of its own.
+/// Checks for a command without `--` first, since the unknown options may be the command's own.
 void check_words(const Words& words) {
   if (words.verb->subcommand == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
     const std::string word = redis::mask_password(words.plain.front());
@@ -66,7 +66,7 @@ void check_words(const Words& words) {
     refuse_unknown(words.unknown.front(), *words.verb);
   for (const Given& given : words.options) {
     if (!given.option->belongs_to(words.verb->subcommand))
-      refuse(fmt::format("--{} is no option of {}", given.option->name, words.verb->name));
+      refuse(fmt::format("--{} is not an option of {}", given.option->name, words.verb->name));
   }
   if (!words.incomplete.empty())
     refuse(fmt::format("{} needs a value", words.incomplete));
@@ -100,7 +100,7 @@ std::optional<std::string> find_help(const Words& words) {
   return std::nullopt;
 }
 
-/// Neither help nor anything to do: what is wrong.
+/// Why a line that has no valid subcommand and asks for no help is wrong.
 std::string describe_fault(const Words& words) {
   auto plain = words.plain.begin();
   if (plain != words.plain.end() && *plain == "help")

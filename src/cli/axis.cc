@@ -35,7 +35,8 @@ constexpr std::array<seconds, 19> steps{seconds{1},
                                         hours{7 * 24},
                                         hours{14 * 24}};
 
-/// How many columns a label takes, and a gap: it is a day, a minute, or where the steps are as short, a second.
+/// How many columns a label and a gap take. A label is a date, or a time with or without seconds, depending on the
+/// step.
 std::size_t label_columns(seconds step) {
   if (step >= hours{24})
     return 8;
@@ -58,7 +59,7 @@ std::string format_label(time_t time, seconds step) {
   return step < minutes{1} ? fmt::format("{}:{:02}", minute, parts.tm_sec) : minute;
 }
 
-/// The first round time by the clock here: one that a whole number of steps lead to from midnight.
+/// The first round local time, a whole number of steps after midnight.
 time_t first_tick(time_t begin, seconds step) {
   tm midnight = local_parts(begin);
   midnight.tm_hour = midnight.tm_min = midnight.tm_sec = 0;

@@ -7,7 +7,8 @@
 
 namespace rlock::cli {
 
-/// A line with a tick at every so many hours, and under it what the clock says here at each.
+/// The time axis of a timeline: a line with ticks at round times, and the local time under each tick where there is
+/// room.
 struct Axis {
   std::string line, labels;
 };

@@ -17,7 +17,7 @@ namespace {
 
 using observe::Finding;
 
-/// One server's report. One that cannot be asked has one finding, and the failure.
+/// The examination of one server. A server that cannot be examined has one finding, and the failure.
 struct Examined {
   std::string url;
   observe::Fitness fitness;
@@ -45,7 +45,7 @@ std::string_view grade_name(Finding::Grade grade) {
   return "";
 }
 
-/// The same line for all servers is one.
+/// The lines for all servers, without repetitions.
 std::set<std::string> acl_lines(const std::vector<Examined>& all) {
   std::set<std::string> lines;
   for (const Examined& one : all) {
@@ -76,7 +76,7 @@ std::string format_line(const Finding& f, bool coloured) {
                      printable(f.text));
 }
 
-/// The last line: whether to trust them.
+/// The last line, which says whether to trust the servers.
 Finding sum_up(const std::vector<Examined>& all) {
   std::size_t warnings = 0;
   std::size_t failures = 0;
@@ -127,7 +127,7 @@ std::string format_all_json(const std::vector<Examined>& all, int status) {
          "\n";
 }
 
-/// A majority must answer; then what fails is a FAIL.
+/// The exit status: a failure to reach servers counts only when half of them or more did not answer.
 ExitCode judge(const std::vector<Examined>& all) {
   const auto failed = [](const Examined& one) { return one.failure.has_value(); };
   const auto failures = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), failed));

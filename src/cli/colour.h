@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-/// What makes a terminal write in colour.
+/// The escape sequences that select a terminal's colours.
 namespace rlock::cli::colour {
 
 constexpr std::string_view none{};

@@ -20,7 +20,7 @@
 namespace rlock::cli {
 namespace {
 
-/// With the start of a process, and what the shell does with the answer, less than 150 ms.
+/// Leaves enough of the 150 ms after which completion feels slow to the start of the process and to the shell.
 constexpr Milliseconds patience{80};
 
 constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
 
 std::string line_of(std::string_view word, std::string_view meaning) { return fmt::format("{}\t{}\n", word, meaning); }
 
-/// Of all that is asked: a server that answers slowly, but answers, takes one time limit after the other.
+/// Limits the time for all questions together: a slow server could otherwise use up one time limit for each.
 Fd start_timer() {
   Fd timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
   itimerspec when{};
@@ -43,7 +43,7 @@ Fd start_timer() {
   return timer;
 }
 
-/// What the line says of the connection; the rest may be unfinished.
+/// Only the options that choose the connection, since the rest of the line may be unfinished.
 Settings connection_settings(Words words) {
   std::erase_if(words.options, [](const Given& given) { return given.option->environment.empty(); });
   words.plain.clear();
@@ -52,7 +52,7 @@ Settings connection_settings(Words words) {
   return settings;
 }
 
-/// What a shell would not show as it is, is left out.
+/// Leaves out names that a shell would not show unchanged.
 std::string lock_names(const Words& words) {
   const Settings settings = connection_settings(words);
   auto servers = choose_servers(settings, Log{Verbosity::quiet}, observe::listing_limits);

@@ -5,10 +5,11 @@
 
 namespace rlock::cli {
 
-/// What the completions of bash, zsh and fish ask for by `rlock __complete WORD...`: those of the line behind "rlock"
-/// up to the cursor, the last being the one it stands in. Returns a line for each candidate, with a tab before what it
-/// means; ":files" asks the shell for its own. Of a value behind '=' only that is a candidate. Names of locks come from
-/// the Redis that the line chooses, within 150 ms or not at all, and nothing is said on failure.
+/// Answers `rlock __complete WORD...`, which the completions of bash, zsh and fish call. The words are those after
+/// "rlock" up to the cursor, the last of which is being completed. Returns one line for each candidate: the word, a tab
+/// and what it means. A line ":files" or ":processes" asks the shell for its own candidates. Of `--option=value` only
+/// the value is a candidate. Names of locks come from the Redis that the line chooses, or are left out if it does not
+/// answer in time; failures are silent.
 std::string complete(std::span<const char* const> words);
 
 }  // namespace rlock::cli

@@ -16,8 +16,8 @@
 namespace rlock::cli {
 namespace {
 
-/// Of each pair one is enough: whoever says --wait in one place means to outrank --nonblock in a weaker one, and who
-/// says both in one place cannot mean it.
+/// Options that contradict each other. In one source both together are an error; --wait in a stronger source overrides
+/// --nonblock in a weaker one.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> rivals{{{"nonblock", "wait"},
                                                                                {"exclusive", "shared"},
                                                                                {"exclusive", "slots"},
@@ -48,7 +48,7 @@ bool is_overridden(const Given& given, std::span<const Layer> stronger) {
   });
 }
 
-/// --slots 1 is --exclusive.
+/// `--slots 1` contradicts nothing but --shared, since it means --exclusive.
 bool contradict(const Given& a, const Given& b) {
   const auto is_one_slot = [](const Given& given) {
     return given.option->name == "slots" && given.values.back().text == "1";
@@ -78,12 +78,13 @@ std::vector<Value> redis_from_environment() {
 std::vector<Value> variable_of(const Option& option) {
   const std::string variable{option.environment};
   const char* value = std::getenv(variable.c_str());
-  const bool given = value != nullptr && (*value != '\0' || variable == "RLOCK_PREFIX");  // an empty prefix is one
+  const bool given = value != nullptr && (*value != '\0' || variable == "RLOCK_PREFIX");  // a prefix may be empty
   return given ? std::vector<Value>{{.text = value, .origin = variable}} : std::vector<Value>{};
 }
 
-/// As a nested rlock finds it in its environment. run.cc hands on the servers, without their passwords, and the prefix.
-/// A password that came through a pipe has been read: the nested one would wait for it.
+/// The NAME=value that hands an option on to a nested rlock. The servers, without their passwords, and the prefix are
+/// handed on by run.cc. A password file that is a pipe is not handed on: it has been read, and a nested rlock would
+/// block on it.
 std::optional<std::string> handed_on(const Option& option, const Value& value) {
   const bool apart = option.name == "redis" || option.name == "prefix";
   if (option.environment.empty() || apart || value.text.empty())
@@ -109,7 +110,7 @@ Layer read_environment(Subcommand subcommand) {
     if (option.environment.empty() || !option.belongs_to(subcommand))
       continue;
     auto values = option.name == "redis" ? redis_from_environment() : variable_of(option);
-    // A password in the environment outranks a file's password file.
+    // A password in the environment overrides a password file that a configuration file names.
     const bool silences = option.name == "password-file" && password_from_environment();
     if (!values.empty() || silences)
       layer.push_back({&option, std::move(values)});

@@ -10,26 +10,27 @@
 
 namespace rlock::cli {
 
-/// What one source says of one option. No values: the source says that what weaker ones say does not count.
+/// The values that one source, such as a file or the command line, gives for one option. Without values it only
+/// overrides those of weaker sources.
 struct Given {
   const Option* option;
   std::vector<Value> values;
 };
 
-/// Everything that one source says, each option at most once.
+/// Everything that one source gives, with each option at most once.
 using Layer = std::vector<Given>;
 
-/// RLOCK_REDIS (URLs separated by spaces), then REDIS_URL, and the variable of each option.
+/// Reads RLOCK_REDIS (URLs separated by spaces) or else REDIS_URL, and the variable of every other option.
 Layer read_environment(Subcommand subcommand);
 
 /// Throws for an option that one source gives twice, and for two that contradict each other (--wait and --nonblock).
 void check_consistency(const Layer& layer);
 
-/// Applies the layers, the weakest first: what a stronger one says of an option, or of one that contradicts it,
-/// replaces what the weaker ones say. Throws for a value that makes no sense.
+/// Applies the layers, the weakest first. An option of a stronger layer replaces the same option, and those that
+/// contradict it, of weaker ones. Throws for a value that makes no sense.
 Settings merge(std::span<const Layer> layers);
 
-/// The password that the environment gives: RLOCK_PASSWORD, then REDISCLI_AUTH.
+/// The password in the environment: RLOCK_PASSWORD, or else REDISCLI_AUTH.
 std::optional<std::string> password_from_environment();
 
 /// The variable's value, if it is set and not empty.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t longest_file = 64UL * 1024;
 
-/// What is refused may be a URL, where no URL was expected.
+/// Masks passwords, since a rejected value may be a URL in the wrong place.
 [[noreturn]] void refuse(const std::string& place, std::string_view why) {
   throw Error{ExitCode::config, fmt::format("{}: {}", place, redis::mask_password(why))};
 }
@@ -82,7 +82,7 @@ class Parser {
     if (option == nullptr || option->set == nullptr)
       refuse(place(), fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names())));
     if (section_ != nullptr && !option->belongs_to(section_->subcommand))
-      refuse(place(), fmt::format("{} is no option of {}", name, section_->name));
+      refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,
                {.text = std::string{trim(text.substr(equals + 1))},
                 .origin = fmt::format("{}: {}", place(), name),
@@ -101,7 +101,7 @@ class Parser {
     given.values.push_back(std::move(value));
   }
 
-  /// Of two values one would be forgotten silently; only servers may be several.
+  /// Refuses an option that is given twice, since one of the values would be ignored. Only servers may be several.
   void check_repetition(const Option& option) {
     const std::pair seen{section_, &option};
     if (!option.may_repeat() && std::find(seen_.begin(), seen_.end(), seen) != seen_.end())
@@ -112,7 +112,7 @@ class Parser {
   const std::string& file_;
   Subcommand reader_;
   int number_ = 0;
-  const Verb* section_ = nullptr;  // none: above all sections
+  const Verb* section_ = nullptr;  // nullptr above the first section
   std::vector<std::pair<const Verb*, const Option*>> seen_;
   std::vector<Layer> layers_{2};
 };

@@ -9,20 +9,20 @@
 
 namespace rlock::cli {
 
-/// What configuration files say to one subcommand, the weakest first.
+/// What the configuration files say to one subcommand, the weakest layer first.
 struct FileLayers {
   std::vector<Layer> layers;
-  std::vector<std::string> exposed;   // files with a password in them that others can read
-  std::vector<std::string> writable;  // by others
+  std::vector<std::string> exposed;   // files that contain a password and that others can read
+  std::vector<std::string> writable;  // files that others can write
 };
 
 /// Reads `chosen`, or, without one, /etc/rlock.conf and then $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist.
 /// Throws Error{config} that names the file, and the line.
 FileLayers read_config_files(const std::optional<std::string>& chosen, Subcommand subcommand);
 
-/// One file's text: `option = value` lines, `#` at the start of a comment line. What stands above every [subcommand]
-/// goes to all, what stands under one to that alone, and outranks it: the two layers. Every line is checked, whoever it
-/// is for. Nothing is expanded or run.
+/// Parses one file: lines of `option = value`, and comment lines that start with `#`. Returns two layers: the lines
+/// above every [subcommand], which are for all subcommands, and those under the section of this one, which outrank
+/// them. The lines of other subcommands are checked too. Nothing is expanded or run.
 std::vector<Layer> parse_config(std::string_view text, const std::string& file, Subcommand subcommand);
 
 }  // namespace rlock::cli

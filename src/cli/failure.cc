@@ -15,7 +15,7 @@ std::string whose_address(const Settings& settings) {
   return fmt::format(" (the address of {})", settings.redis_origin);
 }
 
-/// A command under `run` asks with less than the run itself had.
+/// A hint for a command under `run`, which does not get every password that the run itself has.
 std::string missing_password(const Settings& settings) {
   const bool has_one = !settings.password_file.empty() || password_from_environment();
   if (has_one || !from_environment("RLOCK_HELD"))

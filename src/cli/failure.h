@@ -7,11 +7,11 @@
 
 namespace rlock::cli {
 
-/// What Redis failed with, as somebody needs to hear it who was woken by it: which lock, where the address came from,
-/// and what did not happen, "the command was not started". Other failures are left as they are.
+/// Completes a failure of Redis with what the reader of the message needs to know: which lock, where the address came
+/// from, and what was not done, such as "the command was not started". Other failures are left as they are.
 Error explain(const Error& error, const Settings& settings, std::string_view undone);
 
-/// Does it, and explains how it fails.
+/// Calls the action, and explains its failure.
 template <typename Action>
 auto explaining(const Settings& settings, std::string_view undone, Action action) {
   try {

@@ -20,14 +20,15 @@ using lock::Target;
 
 constexpr Milliseconds shortest_look{30};
 constexpr Milliseconds longest_look{70};
-constexpr Milliseconds patience{1000};  // before it is said for whom we wait
+constexpr Milliseconds patience{1000};  // how long to wait before saying for whom
 
 bool holds_on(const Target& target) {
   return target.state == Target::State::held || target.state == Target::State::marked;
 }
 
+/// One forced release of one lock.
 class ForcedRelease {
-  /// One call, repeated through failures for as long as one answer may take.
+  /// Repeats a call that fails, for as long as one answer may take.
   template <typename Call>
   auto insist(Call call) {
     return lock::persist(loop_, lock_, settings_.timeout, BootClock::now() + settings_.timeout, call);
@@ -81,7 +82,7 @@ class ForcedRelease {
     }
   }
 
-  /// The fences are named, so that a repetition does no harm to who comes next.
+  /// Names the fences, so that a repeated call cannot hit the next holder.
   std::vector<Target> force() {
     std::vector<lock::Fence> fences;
     for (const Target& target : pending_) fences.push_back(target.fence);
@@ -89,7 +90,7 @@ class ForcedRelease {
     return insist([&](Deadline deadline) { return lock_.force(loop_, how, self_, fences, deadline); });
   }
 
-  /// Prints who is gone, and keeps who is not.
+  /// Prints the holders that are gone, and keeps the others for the next round.
   void report(const std::vector<Target>& now) {
     std::vector<Target> rest;
     for (Target& target : pending_) {
@@ -100,7 +101,7 @@ class ForcedRelease {
       } else if (holds_on(*found)) {
         rest.push_back(*found);
       } else if (was_asked(target)) {
-        print_gone(target);  // and would cool now
+        print_gone(target);  // it gave the lock up, which now only cools
       } else {
         print_removed(target);
       }
@@ -108,7 +109,7 @@ class ForcedRelease {
     pending_ = std::move(rest);
   }
 
-  /// To give the lock up by itself.
+  /// Whether the holder was told to give the lock up by itself.
   bool was_asked(const Target& target) const { return !settings_.now && target.kept && holds_on(target); }
 
   void print_gone(const Target& target) const {
@@ -117,7 +118,7 @@ class ForcedRelease {
         "{}: evicted {}, gone after {:.1f}s\n", name(), printable(lock::describe(target.owner)), took.count()));
   }
 
-  /// A command whose keeper was not asked ends when the keeper finds out, at the latest with the lease.
+  /// A command whose keeper was not told is stopped when the keeper notices, and at the latest when its lease ends.
   void print_removed(const Target& target) const {
     const bool may_run = target.kept && target.state != Target::State::cooling;
     const std::string warning = may_run ? ", which may run for up to " + format_duration(target.lease) + " more" : "";

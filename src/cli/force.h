@@ -6,8 +6,8 @@
 
 namespace rlock::cli {
 
-/// `release --force`: makes whoever holds the lock give it up, and waits until they have; with --now it takes the lock
-/// away. Returns the exit status.
+/// `release --force`: makes the holders give the lock up and waits until they have; with --now it takes the lock away
+/// at once. Returns the exit status.
 int force_release(const Settings& settings, lock::Lock& lock, const Log& log);
 
 }  // namespace rlock::cli

@@ -9,12 +9,12 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t shortest = 12;        // a text that is cut has still so many columns
-constexpr std::size_t widest_in_pipe = 32;  // what is longer sticks out
+constexpr std::size_t shortest = 12;        // the width below which no column is cut at first
+constexpr std::size_t widest_in_pipe = 32;  // a longer text does not widen its column
 
 using Widths = std::vector<std::size_t>;
 
-/// The rows, printable, and how they are laid out.
+/// The rows with their texts escaped, and the layout.
 class Grid {
  public:
   Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
@@ -52,7 +52,7 @@ class Grid {
     gap_ = 1;
     while (widths_.size() > 1 && least_total() > screen_.columns) widths_.pop_back();
     for (const auto cut : {Column::Cut::early, Column::Cut::late}) shrink(cut, shortest);
-    shrink(Column::Cut::late, 1);  // a screen as narrow as that
+    shrink(Column::Cut::late, 1);  // only on an extremely narrow screen
   }
 
   std::size_t least_total() const {
@@ -62,7 +62,7 @@ class Grid {
     return least;
   }
 
-  /// Takes from the widest of the columns until the rows fit or there is nothing left to take.
+  /// Narrows the widest of the columns again and again until the rows fit or no column is wider than `least`.
   void shrink(Column::Cut which, std::size_t least) {
     while (total() > screen_.columns) {
       std::size_t* widest = nullptr;
@@ -90,7 +90,7 @@ class Grid {
       out += cell.text;
     } else {
       const std::string cut = cut_to_columns(cell.text, widths_[column]);
-      width = count_columns(cut);  // one less where a wide character did not fit
+      width = count_columns(cut);  // one less than asked for where a wide character did not fit
       out += cut;
     }
     if (coloured)
@@ -103,7 +103,7 @@ class Grid {
   Row headings_;
   std::vector<Row> rows_;
   const Screen& screen_;
-  Widths widths_;  // of the columns that are shown
+  Widths widths_;  // only of the columns that are shown
   std::size_t gap_ = 2;
 };
 

@@ -66,7 +66,7 @@ constexpr std::array<Verb, 7> verbs{{
      "NO_COLOR turns colours off."},
 }};
 
-/// Words of `text` in lines that end before the screen does; each but the first begins at `column`.
+/// Wraps `text` at the width of the screen. The first line begins at column `at`, the others at `column`.
 std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
   std::string out;
   while (!text.empty()) {

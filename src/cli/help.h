@@ -8,28 +8,28 @@
 
 namespace rlock::cli {
 
-/// One subcommand as the command line and the help know it.
+/// A subcommand, with what the command line and the help need to know about it.
 struct Verb {
   std::string_view name;
   Subcommand subcommand;
   std::string_view synopsis;
   std::string_view purpose;
   std::string_view example;      // a few lines, indented
-  std::string_view environment;  // the variables that it reads besides those of the connection
+  std::string_view environment;  // a sentence about variables other than those of its options
 };
 
 std::span<const Verb> all_verbs();
 
-/// nullptr for what is no subcommand.
+/// Returns nullptr for a word that is not a subcommand.
 const Verb* find_verb(std::string_view word);
 
-/// "; did you mean WORD?", or nothing.
+/// "; did you mean WORD?", or an empty string.
 std::string suggest_verb(std::string_view word);
 
-/// All of them, in short: `rlock --help`.
+/// The text of `rlock --help`: all subcommands in short.
 std::string usage();
 
-/// `rlock SUBCOMMAND --help`. No line is wider than 80 columns.
+/// The text of `rlock SUBCOMMAND --help`. No line is wider than 80 columns.
 std::string help(const Verb& verb);
 
 }  // namespace rlock::cli

@@ -17,7 +17,7 @@ std::optional<int> slots_of(std::optional<lock::Capacity> capacity) {
   return capacity && capacity->value > 1 ? std::optional{capacity->value} : std::nullopt;
 }
 
-/// As a shell would report it; nothing: not known.
+/// The status as a shell would report it; empty where it is not known.
 std::optional<int> status_of(const Ending& ending) {
   if (ending.kind == Ending::Kind::signalled)
     return 128 + ending.number;
@@ -105,7 +105,7 @@ Json format_server(const observe::ServerFacts& server) {
   return JsonObject{}.add("server", server.url).add("state", state).json();
 }
 
-/// What there may be, as an array of at most one.
+/// An optional value as an array with one element or none.
 template <typename Value, typename Format>
 Json array_of(const std::optional<Value>& value, Format format) {
   return value ? Json{"[" + format(*value).text + "]"} : Json{"[]"};

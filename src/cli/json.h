@@ -8,7 +8,7 @@
 
 namespace rlock::cli {
 
-/// One JSON array on one line with every fact, ended by a newline.
+/// One JSON array with every fact, on one line that ends with a newline.
 std::string format_json(const std::vector<observe::LockFacts>& locks);
 std::string format_json(const std::vector<observe::Run>& runs);
 

@@ -22,16 +22,17 @@ constexpr std::size_t usual_count = 20;
 constexpr std::size_t columns_in_pipe = 100;
 constexpr std::chrono::hours usual_window{24};
 
-/// Of each lock. Who asks for a time wants all of it. The server may keep a few more than it promises to.
+/// How many runs of each lock to fetch. A request for a span of time wants all of its runs. The server may keep a few
+/// more than it promises to.
 std::size_t choose_count(const Settings& settings) {
   if (settings.lines)
     return std::min(static_cast<std::size_t>(*settings.lines), observe::kept_runs);
   return settings.timeline || settings.since ? observe::kept_runs : usual_count;
 }
 
-/// The newest of each lock that ended in the time asked for, in the order in which they ended.
+/// The newest runs of each lock that ended in the span asked for, in the order in which they ended.
 std::vector<Run> merge_by_time(std::vector<History> histories, const Settings& settings) {
-  std::vector<Run*> chosen;  // sorted in the place of the runs, which are large
+  std::vector<Run*> chosen;  // pointers, since runs are expensive to move while sorting
   for (History& history : histories) {
     const std::size_t count = std::min(choose_count(settings), history.runs.size());
     for (auto run = history.runs.end() - static_cast<std::ptrdiff_t>(count); run != history.runs.end(); ++run) {
@@ -57,7 +58,7 @@ bool wants_utf8() {
   return false;
 }
 
-/// The lanes of a timeline, by name.
+/// Collects the lanes of a timeline, ordered by name.
 class Lanes {
  public:
   explicit Lanes(Milliseconds window) : window_(window) {}
@@ -71,14 +72,14 @@ class Lanes {
       lane.known_since = history.runs.front().acquired_at;
   }
 
-  /// Those who hold it now.
+  /// Adds the current holders.
   void add(const LockFacts& facts) {
     end_ = std::max(end_, facts.now);
     for (const auto& holder : facts.holders)
       lanes_[facts.name].blocks.push_back({.begin = holder.acquired_at, .end = facts.now});
   }
 
-  /// Those in which there is something to see.
+  /// The lanes that are not empty within the window.
   std::vector<Lane> lanes() const {
     std::vector<Lane> all;
     for (const auto& [name, lane] : lanes_) {

@@ -30,7 +30,7 @@ constexpr long long shortest_ttl = 500;
 constexpr long long longest_ttl = 7 * day;
 constexpr long long years = 3650 * day;
 
-/// The setting that a path of members leads to: &Settings::tls, &TlsOptions::ca.
+/// The setting at the end of a path of members, such as &Settings::tls, &TlsOptions::ca.
 template <auto... path>
 auto& at(Settings& settings) {
   return (settings.*....*path);
@@ -56,7 +56,7 @@ void duration(Settings& s, const Value& v) {
   at<path...>(s) = v.duration(Milliseconds{low}, Milliseconds{high});
 }
 
-/// The enumerators stand in the order of the words.
+/// Relies on the enumerators being in the order of the words.
 template <auto member>
 void choice(Settings& s, const Value& v) {
   auto& chosen = s.*member;
@@ -91,7 +91,7 @@ void set_token(Settings& s, const Value& v) {
     return;
   s.token = lock::Token::parse(v.text);
   if (!s.token)
-    v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // not shown: it is a secret
+    v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // does not show it, since it is a secret
 }
 
 void set_replicas(Settings& s, const Value& v) {
@@ -138,48 +138,48 @@ constexpr Option options[] = {
   {'w', "wait",                 "D",                 takers | release, "",
    "Give up after D [wait for ever]", duration<0, years, &S::wait>},
   {'E', "conflict-exit-code",   "N",                 takers, "",
-   "Exit status when it was not acquired [75]", set_conflict},
+   "Exit status when the lock was not acquired [75]", set_conflict},
   {'x', "exclusive",            "",                  takers, "",
-   "Hold it alone: a writer (the default)", flag<&S::exclusive>},
+   "Hold the lock alone, as a writer (the default)", flag<&S::exclusive>},
   {'s', "shared",               "",                  takers, "",
-   "Share it with other readers", flag<&S::shared>},
+   "Share the lock with other readers", flag<&S::shared>},
   {0,   "slots",                "N",                 takers, "",
    "At most N holders at a time [1]", number<1, 100'000, &S::slots>},
   {0,   "max-waiting",          "N",                 takers, "",
-   "Not acquired if N wait already", number<0, 1'000'000, &S::max_waiting>},
+   "Fail at once if N are waiting already", number<0, 1'000'000, &S::max_waiting>},
   {0,   "latest",               "",                  takers, "",
-   "Of those who wait with it only the newest stays", flag<&S::latest>},
+   "Of the waiters with this option only the newest stays", flag<&S::latest>},
   {0,   "replace",              "",                  run, "",
-   "As --latest, and evict a holder that has --replace too", flag<&S::replace>},
+   "As --latest, and evict a holder with --replace too", flag<&S::replace>},
   {0,   "min-hold",             "D",                 takers, "",
-   "It stays taken until D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
+   "Keep it taken for at least D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
   {0,   "replicas",             "N[:D]",             takers, "",
-   "Not acquired unless N replicas have it within D [1s]", set_replicas},
+   "Fail unless N replicas have the lock within D [1s]", set_replicas},
   {0,   "holder",               "NAME",              takers, "",
-   "Who holds it, for status [user@host]", text<&S::holder>},
+   "Name of the holder for status to show [user@host]", text<&S::holder>},
   {0,   "note",                 "TEXT",              takers, "",
-   "Why, for status", text<&S::note>},
+   "A remark for status and log to show", text<&S::note>},
   {0,   "no-command",           "",                  takers,           "RLOCK_NO_COMMAND",
    "Tell Redis the program's name, not its arguments", flag<&S::no_command>},
 
   {0,   "renew-every",          "D",                 run, "",
    "Time between renewals [a third of --ttl]", duration<10, longest_ttl, &S::renew_every>},
   {0,   "kill-after",           "D",                 run, "",
-   "From the first signal to KILL [5s or a quarter of --ttl]", duration<0, longest_ttl, &S::kill_after>},
+   "Time from the first signal to KILL [5s or a quarter of --ttl]", duration<0, longest_ttl, &S::kill_after>},
   {0,   "signal",               "SIG",               takers, "",
    "First signal to a command, or the PID held for, that must stop [TERM]", set_signal},
   {0,   "on-lost",              "kill|warn",         run, "",
-   "When the lease can no longer be kept [kill]", choice<&S::on_lost>},
+   "What to do when the lease can no longer be kept [kill]", choice<&S::on_lost>},
   {0,   "at-end",               "leave|wait|kill",   run, "",
-   "What of the processes that a command leaves behind [leave]", choice<&S::at_end>},
+   "What to do with processes that the command left behind [leave]", choice<&S::at_end>},
   {0,   "max-runtime",          "D",                 run, "",
    "Stop the command D after its start; exit 124", duration<1, years, &S::max_runtime>},
   {0,   "once",                 "ID",                run, "",
    "Do nothing if the last run that ended with 0 had this ID", set_once},
   {0,   "once-per",             "D",                 run, "",
-   "Nor if one was granted less than D ago", duration<1, 30 * day, &S::once_per>},
+   "Do nothing if a run granted less than D ago ended with 0", duration<1, 30 * day, &S::once_per>},
   {0,   "report",               "FILE",              run, "",
-   "Say how it ended: a JSON object, written at the end", text<&S::report>},
+   "Write how the run ended to FILE, as a JSON object", text<&S::report>},
 
   {0,   "output",               "token|shell|json",  acquire, "",
    "What to print [token]", choice<&S::output>},
@@ -188,32 +188,32 @@ constexpr Option options[] = {
   {0,   "token",                "T",                 renew | release, "",
    "The token that acquire printed; - reads it from stdin [RLOCK_TOKEN]", set_token},
   {0,   "force",                "",                  release, "",
-   "Make whoever holds it give it up, and wait for that", flag<&S::force>},
+   "Make the holder give the lock up, and wait for that", flag<&S::force>},
   {0,   "now",                  "",                  release, "",
-   "With --force: break it at once, a command may run on", flag<&S::now>},
+   "With --force: break it at once; its command may run on", flag<&S::now>},
   {0,   "fence",                "N",                 release, "",
-   "With --force: only if that acquisition holds it", set_fence},
+   "With --force: only if the holder has fence N", set_fence},
   {0,   "json",                 "",                  status | history | check, "",
-   "JSON on one line instead of a table", flag<&S::json>},
+   "Print JSON on one line instead of a table", flag<&S::json>},
   {0,   "prometheus",           "",                  status, "",
-   "Metrics in Prometheus' text format", flag<&S::prometheus>},
+   "Print metrics in Prometheus' text format", flag<&S::prometheus>},
   {0,   "watch",                "",                  status, "",
-   "Show it again each second, until interrupted", flag<&S::watch>},
+   "Show it again every second until interrupted", flag<&S::watch>},
   {'n', "lines",                "N",                 history, "",
-   "The newest N of each lock [20]", number<0, 100'000, &S::lines>},
+   "Show the newest N runs of each lock [20]", number<0, 100'000, &S::lines>},
   {0,   "since",                "D",                 history, "",
-   "What ended less than D ago", duration<1, years, &S::since>},
+   "Show the runs that ended less than D ago", duration<1, years, &S::since>},
   {0,   "timeline",             "",                  history, "",
-   "Draw them, a lane for each lock [--since 24h]", flag<&S::timeline>},
+   "Draw the runs, one lane for each lock [--since 24h]", flag<&S::timeline>},
 
   {'r', "redis",                "URL",               every,            "RLOCK_REDIS",
-   "Which Redis [redis://127.0.0.1:6379/0]; several: a quorum", add_redis},
+   "The server; several are a quorum [redis://127.0.0.1:6379/0]", add_redis},
   {0,   "username",             "NAME",              every,            "RLOCK_USERNAME",
    "User to authenticate as", text<&S::username>},
   {0,   "password-file",        "FILE",              every,            "RLOCK_PASSWORD_FILE",
    "File whose first line is the password", text<&S::password_file>},
   {0,   "cacert",               "FILE",              every,            "RLOCK_CACERT",
-   "CA for rediss://: a file or a hashed directory [the system's]", text<&S::tls, &Tls::ca>},
+   "CA for rediss://, a file or hashed directory [the system's]", text<&S::tls, &Tls::ca>},
   {0,   "cert",                 "FILE",              every,            "RLOCK_CERT",
    "Our certificate for rediss://", text<&S::tls, &Tls::certificate>},
   {0,   "tls-key",              "FILE",              every,            "RLOCK_TLS_KEY",
@@ -227,21 +227,21 @@ constexpr Option options[] = {
   {0,   "timeout",              "D",                 every,            "RLOCK_TIMEOUT",
    "Longest wait for one answer of one server [2s]", set_timeout},
   {0,   "max-lease",            "D",                 every,            "RLOCK_MAX_LEASE",
-   "Of a quorum: the longest lease anybody uses [60s]", duration<shortest_ttl, longest_ttl, &S::max_lease>},
+   "With a quorum: the longest lease that anybody uses [60s]", duration<shortest_ttl, longest_ttl, &S::max_lease>},
   {0,   "config",               "FILE",              every,            "RLOCK_CONFIG",
    "Configuration file [/etc/rlock.conf, ~/.config/rlock.conf]", nullptr},
   {'q', "quiet",                "",                  every, "",
-   "Errors only", verbose<Verbosity::quiet>},
+   "Print errors only", verbose<Verbosity::quiet>},
   {'v', "verbose",              "",                  every, "",
-   "Every step on stderr", verbose<Verbosity::verbose>},
+   "Print every step on stderr", verbose<Verbosity::verbose>},
   {'h', "help",                 "",                  every, "",
-   "Show this", nullptr},
+   "Show this help", nullptr},
   {'V', "version",              "",                  0, "",
    "Show the version", nullptr},
 };
 // clang-format on
 
-/// The command, and the process that --hold-pid leaves behind, are elsewhere when they read it.
+/// The command and the process that --hold-pid starts may read the file from another directory.
 std::string make_absolute(const std::string& file) {
   std::error_code error;
   const auto path = file.empty() ? std::filesystem::path{} : std::filesystem::absolute(file, error);

@@ -20,7 +20,7 @@ std::optional<double> held(const LockFacts& lock) {
   return static_cast<double>(lock.holders.empty() && lock.foreign ? 1 : lock.holders.size());
 }
 
-/// Until it is free if nothing is heard of it any more.
+/// How long the lock stays taken if nobody renews it.
 std::optional<double> lease(const LockFacts& lock) {
   if (lock.foreign)
     return lock.foreign->expires_in ? std::optional{seconds(*lock.foreign->expires_in)} : std::nullopt;
@@ -53,39 +53,39 @@ struct Metric {
   std::string_view name;
   std::string_view type;
   std::string_view help;
-  std::optional<double> (*value)(const LockFacts&);  // nothing: the lock has no sample
+  std::optional<double> (*value)(const LockFacts&);  // empty where the lock has no sample
 };
 
 constexpr std::array metrics{
-    Metric{"rlock_held", "gauge", "How many hold the lock; 0: it is free.", held},
+    Metric{"rlock_held", "gauge", "Number of holders; 0 when the lock is free.", held},
     Metric{"rlock_waiting",
            "gauge",
-           "How many wait for the lock.",
+           "Number of waiters in the lock's queue.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.waiting)}; }},
-    Metric{"rlock_lease_seconds", "gauge", "How long it stays taken if it is not renewed.", lease},
-    Metric{"rlock_held_seconds", "gauge", "How long it has been held, by the oldest of its holders.", held_for},
-    Metric{"rlock_last_exit_status", "gauge", "With what the run before ended.", last_exit_status},
-    Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the run before ended.", last_end},
-    Metric{"rlock_last_success_timestamp_seconds", "gauge", "When a run ended with 0 for the last time.", last_success},
+    Metric{"rlock_lease_seconds", "gauge", "How long the lock stays taken if nobody renews it.", lease},
+    Metric{"rlock_held_seconds", "gauge", "How long the oldest holder has held the lock.", held_for},
+    Metric{"rlock_last_exit_status", "gauge", "Exit status of the previous run.", last_exit_status},
+    Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the previous run ended.", last_end},
+    Metric{"rlock_last_success_timestamp_seconds", "gauge", "When a run last ended with 0.", last_success},
     Metric{"rlock_acquired_total",
            "counter",
            "How often the lock was taken.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.acquired)}; }},
     Metric{"rlock_waited_total",
            "counter",
-           "How often it was taken after a wait.",
+           "How often the lock was taken after a wait.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.waited)}; }},
     Metric{"rlock_evicted_total",
            "counter",
-           "How many holders were made to give it up.",
+           "How many holders were made to give the lock up.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.forced)}; }},
     Metric{"rlock_lost_total",
            "counter",
-           "How many holders died, or could not keep it.",
+           "How many holders died or could not keep the lock.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.lost)}; }},
 };
 
-/// A label's value; what is not printable stands escaped in it as in a table.
+/// A label's value. Unprintable bytes are escaped as in tables, and then what the format requires.
 std::string label(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {

@@ -17,7 +17,7 @@ int say_not_held(const Log& log, const std::string& message) {
   return static_cast<int>(ExitCode::negative);
 }
 
-/// What there is where the token's hold should be.
+/// Describes who has the lock instead of the token.
 std::string describe_instead(Loop& loop, lock::Lock& lock, const lock::Token& token, Deadline deadline) {
   const lock::Forced found = lock.look(loop, deadline);
   if (std::holds_alternative<lock::ForeignKey>(found))
@@ -42,7 +42,7 @@ void check_options(const Settings& settings) {
                                       std::pair{settings.now, "--now"},
                                       std::pair{settings.wait.has_value(), "--wait"}}) {
     if (given)
-      throw Error{ExitCode::usage, fmt::format("{} goes with --force", option)};
+      throw Error{ExitCode::usage, fmt::format("{} needs --force", option)};
   }
 }
 
@@ -68,7 +68,7 @@ int give_up_or_force(const Settings& settings) {
     const auto instead = persist([&](Deadline d) { return describe_instead(loop, lock, token, d); });
     return say_not_held(log, fmt::format("{}: {}", message, instead));
   } catch (const Error&) {
-    return say_not_held(log, message);  // that much is certain
+    return say_not_held(log, message);  // only the explanation failed
   }
 }
 

@@ -23,7 +23,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): not in eve
 namespace rlock::cli {
 namespace {
 
-/// Not passed on as they are: of an enclosing run, or given anew below, or secret.
+/// Variables that are not passed on unchanged: they belong to an enclosing run, are set again below, or are secret.
 constexpr std::array<std::string_view, 8> replaced{"RLOCK_KEY",
                                                    "RLOCK_TOKEN",
                                                    "RLOCK_FENCE",
@@ -39,7 +39,7 @@ bool is_replaced(std::string_view variable) {
          std::any_of(options.begin(), options.end(), [&](const Option& o) { return o.environment == variable; });
 }
 
-/// The environment that the command gets before the lock is known: the caller's without passwords, and the connection.
+/// The command's environment but for the lock's own variables: the caller's without passwords, and the connection.
 std::vector<std::string> command_environment(const Settings& settings, const std::string& urls) {
   std::vector<std::string> out = settings.handed_on;
   out.push_back("RLOCK_REDIS=" + urls);
@@ -54,7 +54,8 @@ std::vector<std::string> command_environment(const Settings& settings, const std
   return out;
 }
 
-/// SIGCHLD ignored, as some callers leave it, would take our children's statuses from us.
+/// Some callers leave SIGCHLD ignored, in which case the kernel would discard our children's statuses. Returns whether
+/// it was.
 bool reset_sigchld() { return ::signal(SIGCHLD, SIG_DFL) == SIG_IGN; }
 
 lock::Owner describe_run(const Settings& settings, const std::vector<std::string>& command) {
@@ -74,7 +75,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
   const lock::Claim claim = choose_claim(settings, describe_run(settings, command), lease.ttl, true);
   std::vector<std::string> environment = command_environment(settings, urls);
   if (!held.empty())
-    environment.push_back("RLOCK_HELD=" + held);  // the start order adds ours
+    environment.push_back("RLOCK_HELD=" + held);  // our own lock is added once it is granted
   return {.command = {.file = run::find_command(command.front()),
                       .argv = std::move(command),
                       .environment = std::move(environment),
@@ -93,8 +94,8 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
           .conflict = settings.conflict};
 }
 
-/// As the command did, so that a shell that runs us in a script sees the Ctrl-C and stops too. Returns where that does
-/// not work: process 1 of a container is not killed by its own signals.
+/// Dies of the signal that ended the command, so that a shell script that runs us notices the Ctrl-C and stops too.
+/// Returns where that does not work: process 1 of a container is not killed by its own signals.
 void die_of(int number) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -113,7 +114,7 @@ run::Result hold_and_run(const Settings& settings, std::vector<std::string> comm
   return explaining(settings, "the command was not started", [&] { return keeper.run(); });
 }
 
-/// The same, and however it ends is reported.
+/// hold_and_run(), with a report of how it ended.
 run::Result hold_run_report(const Settings& settings, std::vector<std::string> command, const Log& log) {
   const run::Report report{{.file = *settings.report,
                             .key = settings.keys.empty() ? "" : settings.keys.front(),

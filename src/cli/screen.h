@@ -4,14 +4,14 @@
 
 namespace rlock::cli {
 
-/// What stdout leads to.
+/// The terminal on stdout, if there is one.
 struct Screen {
   bool is_terminal = false;
-  std::size_t columns = 0;  // 0: no limit
-  std::size_t rows = 0;     // 0: no limit
-  bool colour = false;      // a terminal, and NO_COLOR is not set
+  std::size_t columns = 0;  // 0 means no limit
+  std::size_t rows = 0;     // 0 means no limit
+  bool colour = false;      // whether it has colours and NO_COLOR is not set
 
-  /// Asked each time anew: a window changes its size.
+  /// Not cached, since a window may be resized.
   static Screen now();
 };
 

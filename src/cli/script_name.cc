@@ -49,11 +49,11 @@ std::string script_name(pid_t process) {
     return program;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "-o" || words[i] == "-O") {
-      ++i;  // the option's name
+      ++i;  // the next word is the name of a shell option
     } else if (!words[i].starts_with('-')) {
       return base_name(words[i]);
     } else if (!words[i].starts_with("--") && words[i].find('c') != std::string::npos) {
-      break;  // its commands follow, and no file
+      break;  // with -c commands follow, and no script
     }
   }
   return program;

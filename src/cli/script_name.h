@@ -6,8 +6,8 @@
 
 namespace rlock::cli {
 
-/// What a process runs, for people who look for it: "backup.sh" of `sh -e /opt/backup.sh --full`, "make" of make.
-/// Empty where there is no such process, or nobody may look.
+/// The name of the program or script that a process runs, as people would look for it: "backup.sh" for `sh -e
+/// /opt/backup.sh --full`, "make" for make. Empty where there is no such process, or it must not be examined.
 std::string script_name(pid_t process);
 
 }  // namespace rlock::cli

@@ -30,19 +30,19 @@ void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
   if (!key.empty() && others_can_read(key))
     warn("the private key in", key);
   for (const std::string& file : settings.exposed_files)
-    warn("there is a password in a URL of configuration file", file);
+    warn("a URL contains a password, and configuration file", file);
   for (const std::string& file : settings.writable_files)
     log.error(fmt::format("warning: configuration file {} can be written by others; chmod o-w it", file));
 }
 
-/// Who we are where no URL says it. A file is read again for each connection, since passwords are changed; a pipe can
-/// be read once.
+/// Our credentials where the URL has none. A password file is read again for each connection, since passwords change; a
+/// pipe can be read only once.
 redis::Credentials choose_credentials(const Settings& settings) {
   redis::Credentials who{.user = settings.username, .password = password_from_environment(), .password_file = {}};
   if (settings.password_file.empty())
     return who;
   who.password_file = settings.password_file;
-  const auto password = who.current_password();  // unreadable: say so now, not when a renewal needs it
+  const auto password = who.current_password();  // fails now if it cannot be read, and not at a later renewal
   if (!std::filesystem::is_regular_file(who.password_file)) {
     who.password = password;
     who.password_file.clear();
@@ -50,7 +50,8 @@ redis::Credentials choose_credentials(const Settings& settings) {
   return who;
 }
 
-/// A password in the URL is the most special; sentinels have their own, or none.
+/// Adds our credentials to an address, where a password in its URL takes precedence. With Sentinel, credentials in the
+/// URL are for the sentinels only if we have others for the master.
 void complete_credentials(redis::Address& address, const redis::Credentials& ours) {
   redis::Credentials& who = address.credentials;
   const bool for_sentinels_only =
@@ -65,8 +66,8 @@ void complete_credentials(redis::Address& address, const redis::Credentials& our
   who.password = ours.password;
 }
 
-/// A majority counts only what independent servers remember. A master that is replaced by its replica forgets without
-/// having restarted, so that its uptime tells nobody.
+/// A quorum needs independent servers. When Sentinel or a Cluster promotes a replica, grants may be forgotten without a
+/// restart, so that the server's uptime does not reveal it.
 void check_members(const std::vector<redis::Address>& addresses) {
   if (addresses.size() == 1)
     return;
@@ -85,7 +86,7 @@ std::optional<std::string> read_line() {
   constexpr std::size_t longest = 256;
   std::string line;
   for (char c = 0; line.size() < longest;) {
-    const ssize_t count = ::read(STDIN_FILENO, &c, 1);  // no byte more: the rest is the script's
+    const ssize_t count = ::read(STDIN_FILENO, &c, 1);  // byte by byte, since the rest belongs to the script
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
@@ -109,18 +110,18 @@ lock::Capacity choose_capacity(const Settings& settings) {
     throw Error{ExitCode::usage, "--exclusive and --slots: choose one"};
   }
   if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
-    throw Error{ExitCode::usage, "--slots is for one --redis: majorities of several that each admit so many are more"};
+    throw Error{ExitCode::usage, "--slots is for one --redis; with several servers, more than N could hold at once"};
   return lock::Capacity{settings.slots.value_or(1)};
 }
 
-/// --replicas, which is for one server.
+/// Checks that --replicas is used with a single server only.
 std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
   if (settings.replicas && settings.redis.size() > 1)
-    throw Error{ExitCode::usage, "--replicas is for one --redis; of several a majority has the lock anyway"};
+    throw Error{ExitCode::usage, "--replicas is for one --redis; with several servers a majority has the lock anyway"};
   return settings.replicas;
 }
 
-/// A run that was done once is remembered with the one that held the lock alone.
+/// --once and --once-per need an exclusive lock, since only one last success is remembered.
 void check_once(const Settings& settings) {
   if (settings.once && settings.once_per)
     throw Error{ExitCode::usage, "--once and --once-per: choose one"};

@@ -15,30 +15,31 @@
 
 namespace rlock::cli {
 
-/// The servers that the settings name, with who we are to them; several are a quorum. Nothing is connected to yet.
-/// Warns about secrets that others can read.
+/// The servers that the settings name, with our credentials; several are a quorum. Connects to none of them. Warns
+/// about secrets that others can read.
 std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits = {});
 
-/// The one lock that the settings name, or RLOCK_KEY where that is allowed.
+/// The lock that the settings name, or RLOCK_KEY where `or_environment` allows it.
 lock::LockName choose_lock(const Settings& settings, bool or_environment);
 
 /// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is
 /// malformed.
 lock::Token choose_token(const Settings& settings);
 
-/// Who takes the lock that the settings describe, and how it wants it. Checks options against those that they exclude.
+/// The claim that the settings describe. Throws Error{usage} for options that exclude each other. `kept` means that a
+/// process will renew the lease.
 lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept);
 
 lock::Patience choose_patience(const Settings& settings);
 
-/// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum: one that
-/// restarted would vote again before it is over.
+/// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum, since a
+/// server that restarted would vote again before it is over.
 void check_quorum_times(const Settings& settings, Milliseconds ttl);
 
-/// The locks and patterns that the settings name; none: all.
+/// The locks and patterns that the settings name; all locks where they name none.
 observe::Scope choose_scope(const Settings& settings);
 
-/// Writes a result to stdout, all of it. Throws Error{os}.
+/// Writes the whole text to stdout. Throws Error{os}.
 void print(std::string_view text);
 
 }  // namespace rlock::cli

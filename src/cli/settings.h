@@ -19,13 +19,13 @@ enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8,
 
 enum class Output { token, shell, json };
 
-/// Everything that can be said on the command line, in the environment and in configuration files: checked one by one,
-/// not yet against each other.
+/// Everything that the command line, the environment and configuration files can set. Each value has been checked by
+/// itself, but not yet against the others.
 struct Settings {
   std::vector<redis::Address> redis;
-  std::string redis_origin;                 // of the last one: "--redis", "RLOCK_REDIS"; empty: it is the default
-  std::vector<std::string> writable_files;  // configuration that others can change
-  std::vector<std::string> exposed_files;   // with a password in them, and others can read them
+  std::string redis_origin;                 // of the last URL: "--redis", "RLOCK_REDIS"; empty for the default
+  std::vector<std::string> writable_files;  // configuration files that others can write
+  std::vector<std::string> exposed_files;   // configuration files that contain a password and that others can read
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";
@@ -33,7 +33,7 @@ struct Settings {
   Milliseconds timeout{2000};
   Milliseconds max_lease{60'000};
   Verbosity verbosity = Verbosity::normal;
-  std::vector<std::string> handed_on;  // NAME=value: all this but the servers and the prefix, for a nested rlock
+  std::vector<std::string> handed_on;  // NAME=value for a nested rlock, of all the above but the servers and prefix
 
   std::vector<std::string> keys;
   std::optional<lock::Token> token;
@@ -68,12 +68,12 @@ struct Settings {
   Output output = Output::token;
   std::optional<int> hold_pid;
   bool force = false;
-  bool now = false;  // with force: at once
+  bool now = false;
   std::optional<lock::Fence> fence;
   bool json = false;
   bool prometheus = false;
   bool watch = false;
-  std::optional<int> lines;  // of the log, for each lock
+  std::optional<int> lines;
   std::optional<Milliseconds> since;
   bool timeline = false;
 };
@@ -82,9 +82,9 @@ struct Settings {
 struct Invocation {
   Subcommand subcommand{};
   Settings settings;
-  std::vector<std::string> command;  // of run
-  std::optional<std::string> text;   // --help or --version: print this and nothing else
-  std::optional<std::string> fault;  // no subcommand, or an unknown one: say so, and print the text on stderr
+  std::vector<std::string> command;  // the command of `run`
+  std::optional<std::string> text;   // of --help or --version, to be printed instead of anything else
+  std::optional<std::string> fault;  // why there is no subcommand to run, to be printed on stderr with the text
 };
 
 }  // namespace rlock::cli

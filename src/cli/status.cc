@@ -21,13 +21,13 @@ namespace {
 
 using Locks = std::vector<observe::LockFacts>;
 
-/// Without a prefix every key of the database is under it: of those that are not ours a list has locks of Redisson,
-/// which can be told by their shape, and leaves the rest to those who name it.
-bool is_no_lock(const observe::LockFacts& lock) {
+/// With an empty prefix every key of the database is a candidate. Of other programs' keys the list shows only
+/// Redisson's locks, which can be recognised by their structure; other keys must be named to be shown.
+bool is_unrecognisable(const observe::LockFacts& lock) {
   return lock.foreign && !(lock.foreign->type == "hash" && lock.foreign->value);
 }
 
-/// A keeper on this machine that was killed keeps nothing; on others nobody can know.
+/// A keeper on this machine that was killed no longer renews. On other machines we cannot tell.
 void forget_killed_keepers(Locks& locks) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) < 0)
@@ -46,7 +46,7 @@ Locks look(Loop& loop, std::vector<redis::Server>& servers, const Settings& sett
   scope.remembered = settings.prometheus;
   Locks locks = observe::survey(loop, servers, scope, settings.timeout);
   if (settings.keys.empty() && scope.prefix.empty())
-    std::erase_if(locks, is_no_lock);
+    std::erase_if(locks, is_unrecognisable);
   forget_killed_keepers(locks);
   return locks;
 }
@@ -57,7 +57,7 @@ std::string format(const Locks& locks, const Settings& settings, const Screen& s
   return settings.json ? format_json(locks) : format_table(locks, screen);
 }
 
-/// What is looked at, and when.
+/// The servers and the time.
 std::string watch_header(const std::vector<redis::Server>& servers) {
   std::string urls;
   for (const redis::Server& server : servers) urls += server.address().url + " ";
@@ -65,7 +65,7 @@ std::string watch_header(const std::vector<redis::Server>& servers) {
   return fmt::format("{} {}\n", printable(urls), format_local(now));
 }
 
-/// As many of the lines as there is room for, the last of which says how many are missing.
+/// Cuts the text to the lines that there is room for; the last one says how many are missing.
 std::string cut_to_rows(std::string_view text, std::size_t rows) {
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   if (rows == 0 || lines < rows)
@@ -76,7 +76,7 @@ std::string cut_to_rows(std::string_view text, std::size_t rows) {
   return fmt::format("{}... and {} rows that do not fit\n", text.substr(0, end), lines - shown);
 }
 
-/// Over what stood there before, without a flicker: each line's rest is cleared, and what is below the last.
+/// Draws over the previous text without flicker: clears the rest of each line, and everything below the last.
 std::string redraw(std::string_view text) {
   std::string out = "\x1b[H";
   while (!text.empty()) {
@@ -87,7 +87,7 @@ std::string redraw(std::string_view text) {
   return out + "\x1b[J";
 }
 
-/// Until a signal ends us. A server that fails later is shown as that: it may come back.
+/// Runs until a signal ends us. If the server fails later on, the failure is shown, since the server may come back.
 [[noreturn]] void watch(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
   std::string text;
   for (Deadline next = BootClock::now();; next += std::chrono::seconds{1}) {
@@ -108,7 +108,7 @@ std::string redraw(std::string_view text) {
   }
 }
 
-/// Those named must all be held, and of a pattern at least one.
+/// Whether a named lock is free, or no lock matches the patterns.
 bool is_any_free(const Locks& locks) {
   return locks.empty() || std::any_of(locks.begin(), locks.end(), [](const observe::LockFacts& lock) {
            return lock.state == observe::State::free;

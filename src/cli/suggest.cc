@@ -9,7 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-/// How many letters are to be put in, left out, changed or swapped with their neighbour to make one word of the other.
+/// How many letters must be inserted, deleted, changed or swapped with their neighbour to turn one word into the other.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last(b.size() + 1);
@@ -32,7 +32,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates, std::string_view prefix) {
-  constexpr std::size_t longest = 40;  // nobody meant a word by more than that
+  constexpr std::size_t longest = 40;  // anything longer is not a mistyped word
   if (word.size() > longest)
     return {};
   const auto slips = [word](std::string_view candidate) {

@@ -6,7 +6,8 @@
 
 namespace rlock::cli {
 
-/// "; did you mean WORD?" with the candidate that a slip or two of the finger away from `word` stands, else nothing.
+/// Returns "; did you mean WORD?" with the candidate nearest to `word`, if it is only a typing error away; else an
+/// empty string.
 std::string did_you_mean(std::string_view word,
                          std::span<const std::string_view> candidates,
                          std::string_view prefix = {});

@@ -36,11 +36,6 @@ constexpr std::array log_columns{Column{"KEY", Cut::late},
                                  Column{"COMMAND", Cut::early},
                                  Column{"NOTE", Cut::early}};
 
-/// What a row has of the lock as a whole.
-struct Common {
-  Cell key, mode, waiting, last;
-};
-
 Cell mode_of(const LockFacts& lock, int slot) {
   if (lock.state == State::free)
     return {"free", colour::dim};
@@ -52,7 +47,7 @@ Cell mode_of(const LockFacts& lock, int slot) {
   return {slots == 1 ? "x" : fmt::format("{}/{}", slot, slots), colour::green};
 }
 
-/// "3h": as exactly as somebody asks who reads a table.
+/// The duration in its largest unit only, such as "3h".
 std::string format_roughly(Milliseconds duration) {
   const std::string text = format_duration(duration);
   const auto unit = text.find_first_of("dhm");
@@ -86,7 +81,7 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
           {std::to_string(h.fence.value)}};
 }
 
-/// Of a lock without a holder of ours.
+/// The row of a lock that no rlock holds.
 Row bare_row(const LockFacts& lock) {
   Row row{{lock.name}, mode_of(lock, 0), {}, {}, {}, {}, {}, {std::to_string(lock.waiting)}, last_of(lock), {}, {}};
   if (lock.foreign) {

@@ -18,31 +18,31 @@ namespace {
 
 constexpr std::size_t narrowest_lane = 20;
 
-/// The characters that it is drawn with.
+/// The characters that lanes are drawn with.
 struct Marks {
-  std::vector<std::string_view> levels;  // from held for a moment to held all the time
+  std::vector<std::string_view> levels;  // from held for a moment to held all of the column's time
   std::string_view failed, unknown, nothing;
 };
 
 const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "✗", "·", " "};
 const Marks ascii{{".", "-", "=", "#"}, "X", "~", " "};
 
-/// What happened in the time of one column.
+/// What happened during the time of one column.
 struct Slice {
-  double held = 0;  // the part of it
-  bool touched = false;
+  double held = 0;              // the part of that time during which the lock was held
+  bool touched = false;         // whether it was held at all
   bool failed = false;          // a run that failed ended here
-  bool part_of_failed = false;  // or was on its way
+  bool part_of_failed = false;  // a run was under way that failed later
 };
 
-/// The window of time, and the columns that it is divided into.
+/// The time that is shown, divided into columns.
 class Window {
  public:
   Window(WallTime begin, WallTime end, std::size_t columns)
       : begin_(begin), length_(std::max(Milliseconds{1}, end - begin)), columns_(columns) {}
 
   std::size_t columns() const { return columns_; }
-  /// In columns from the left; negative or beyond the last where it is outside.
+  /// A time as a number of columns from the left; outside the window it is negative or beyond the last column.
   double place(WallTime time) const {
     return static_cast<double>((time - begin_).count()) * static_cast<double>(columns_) /
            static_cast<double>(length_.count());
@@ -72,7 +72,7 @@ void draw_block(const Block& block, const Window& window, std::vector<Slice>& la
   lane[last].failed = lane[last].failed || block.failed;
 }
 
-/// Its mark. Several may hold at once: more than all of the time is all of it.
+/// The character for a column. With several holders the held time may exceed the column's; it is drawn as all of it.
 std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
   if (column.failed)
     return marks.failed;

@@ -9,17 +9,17 @@
 
 namespace rlock::cli {
 
-/// Once that a lock was held.
+/// One period during which a lock was held.
 struct Block {
   WallTime begin, end;
-  bool failed = false;  // the mark is where it ended
+  bool failed = false;  // drawn as a mark where it ended
 };
 
-/// What a timeline draws of one lock.
+/// One lock in a timeline.
 struct Lane {
   std::string name;
   std::vector<Block> blocks;
-  WallTime known_since{};  // nothing is known of what was before
+  WallTime known_since{};  // what happened earlier is not known
 };
 
 struct TimelineStyle {
@@ -28,8 +28,8 @@ struct TimelineStyle {
   bool colour = false;
 };
 
-/// A lane for each lock from `begin` to `end`, an axis with local hours below, and what the marks mean. Whatever was
-/// held in a column's time is seen there, however short; a higher block was held for more of it.
+/// Draws a lane for each lock from `begin` to `end`, an axis with local times below, and a legend. Every hold is
+/// visible, however short; the higher a block, the more of the column's time the lock was held.
 std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const TimelineStyle& style);
 
 }  // namespace rlock::cli

@@ -14,7 +14,7 @@ constexpr std::size_t longest_words = 1024;
 
 }  // namespace
 
-/// What is refused may be a URL, where no URL was expected.
+/// Masks passwords, since a rejected value may be a URL in the wrong place.
 void Value::refuse(std::string_view why) const {
   throw Error{fault, fmt::format("{}: {}", origin, redis::mask_password(why))};
 }

@@ -12,7 +12,8 @@ namespace {
 
 using Line = std::vector<std::string>;
 
-/// CLI11 would take the next word for a value that is empty: a NUL, which no argument has, stands for it meanwhile.
+/// CLI11 would take the next word as the value of `--option=`. A NUL, which no argument can contain, stands for the
+/// empty value meanwhile.
 constexpr char empty_value = '\0';
 
 std::string with_mark(const std::string& word) {
@@ -25,7 +26,7 @@ std::string without_mark(std::string text) {
   return text;
 }
 
-/// The options whose names occur in the line, as such or inside a value. All 50 would cost every start 100 us.
+/// The options whose names occur anywhere in the line. To declare all 50 to CLI11 would cost every start 100 us.
 std::vector<const Option*> mentioned_options(const Line& line, std::optional<Subcommand> subcommand) {
   std::vector<const Option*> found;
   const auto add = [&found](const Option* option) {
@@ -42,7 +43,7 @@ std::vector<const Option*> mentioned_options(const Line& line, std::optional<Sub
   return found;
 }
 
-/// Of two options with the same letter CLI11 may know only the one that was looked for by it.
+/// Two options share a letter; CLI11 must know it only for the one that it means here.
 std::string names_for_cli11(const Option& option, std::optional<Subcommand> subcommand) {
   std::string names = "--" + std::string{option.name};
   if (find_option(option.letter, subcommand) == &option)
@@ -59,7 +60,7 @@ class Reading {
     for (const Option* option : options_) {
       const std::string names = names_for_cli11(*option, subcommand);
       CLI::Option* read = option->is_flag() ? app_.add_flag(names) : app_.add_option(names);
-      read->take_all();  // else what is given twice would have CLI11's words for it
+      read->take_all();  // so that we, not CLI11, report an option that is given twice
       read_.push_back(read);
     }
     Line reversed;
@@ -91,13 +92,13 @@ class Reading {
 
  private:
   static Value value_of(const Option& option, const std::string& text) {
-    const bool bare_flag = option.is_flag() && text == "true";  // CLI11's word for it
+    const bool bare_flag = option.is_flag() && text == "true";  // how CLI11 reports a flag
     return {.text = bare_flag ? "yes" : without_mark(text), .origin = "--" + std::string{option.name}};
   }
 
   CLI::App app_;
   std::vector<const Option*> options_;
-  std::vector<CLI::Option*> read_;  // each of the options, with what was given
+  std::vector<CLI::Option*> read_;  // CLI11's counterparts of options_, in the same order
   std::string incomplete_;
 };
 

@@ -8,15 +8,15 @@
 
 namespace rlock::cli {
 
-/// The words of the command line, each where it belongs.
+/// The words of the command line, sorted by kind.
 struct Words {
   const Verb* verb = nullptr;
-  std::vector<std::string> plain;    // neither options nor values: the subcommand's name, if that is unknown, and keys
-  Layer options;                     // all that are known, also those of other subcommands
-  std::vector<std::string> unknown;  // options
-  bool unknown_first = false;        // they stand before what is plain: that may be their value
-  std::string incomplete;            // the option at the end that lacks its value
-  std::vector<std::string> command;  // after the first "--" of run: its own, byte for byte
+  std::vector<std::string> plain;    // neither options nor values: keys, and an unknown subcommand
+  Layer options;                     // all known options, including those of other subcommands
+  std::vector<std::string> unknown;  // unknown options
+  bool unknown_first = false;        // an unknown option came before the plain words, which may be its value
+  std::string incomplete;            // the option at the end whose value is missing
+  std::vector<std::string> command;  // what follows the first "--" of `run`, byte for byte
 
   const Given* find(std::string_view option) const;
 };

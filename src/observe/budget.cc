@@ -6,9 +6,10 @@ namespace rlock::observe {
 
 void Budget::spend(std::size_t bytes) {
   if (bytes > left_) {
-    throw Error{ExitCode::unavailable,
-                server_.address().url + ": it answers with more than 128 MB about locks; name the locks, or a --prefix",
-                true};
+    throw Error{
+        ExitCode::unavailable,
+        server_.address().url + ": it sent more than 128 MB about its locks; name the locks, or narrow --prefix",
+        true};
   }
   left_ -= bytes;
 }

@@ -7,12 +7,13 @@
 
 namespace rlock::observe {
 
-/// How much of what a server, or who answers in its place, says of all its locks is kept: it must not fill our memory.
+/// Limits how much of a server's answers about all its locks is kept, so that a faulty or hostile server cannot fill
+/// our memory.
 class Budget {
  public:
   explicit Budget(const redis::Server& server) : server_(server) {}
 
-  /// Throws Error{unavailable} when all is spent.
+  /// Throws Error{unavailable} when the budget is exceeded.
   void spend(std::size_t bytes);
   void spend(const redis::Reply& reply);
 

@@ -9,7 +9,7 @@
 namespace rlock::observe {
 namespace {
 
-constexpr Milliseconds smallest{1000};  // less is what a clock that is kept right may do
+constexpr Milliseconds smallest{1000};  // smaller steps are normal for a clock that NTP adjusts
 
 WallTime latest_of(const LockFacts& facts) {
   WallTime latest{};

@@ -9,8 +9,8 @@
 
 namespace rlock::observe {
 
-/// How far the server's clock is behind what its locks remember: it was set back. Looks at a few hundred of them.
-/// Nothing where it is not behind, or where nobody may look.
+/// How far the server's clock is behind the latest time that a sample of its locks has recorded, which means that it
+/// was set back. Empty where it is not behind, or where we may not read the locks.
 std::optional<Milliseconds> find_clock_step(Loop& loop,
                                             redis::Server& server,
                                             const std::string& prefix,

@@ -8,28 +8,29 @@ namespace rlock::observe {
 /// How a run ended.
 struct Ending {
   enum class Kind {
-    exited,  // with that status, as a shell would report it
+    exited,  // with the status in `number`, as a shell would report it
     signalled,
     released,  // by a script; there is no status
     evicted,   // release --force
     replaced,  // run --replace
-    lost,      // the lease could not be kept
-    died,      // its lease ran out and nobody had released
+    lost,      // the lease could not be renewed in time
+    died,      // the lease ran out, and the holder had not released the lock
     timeout,   // --max-runtime
-    unknown,   // a later version has its own words
+    unknown,   // a word of a later version
   };
   Kind kind = Kind::unknown;
   int number = 0;    // exit status or signal
-  std::string by{};  // who evicted or replaced it: "root@db1 pid 8784"
+  std::string by{};  // who evicted or replaced the holder: "root@db1 pid 8784"
 
-  /// As Redis keeps it: "0".."255", "-" for no status, "signal:9", "evicted,ENC", "died" ... Takes anything.
+  /// Reads the form in which Redis keeps it: "0".."255", "-" for no status, "signal:9", "evicted,ENC", "died" ...
+  /// Accepts any text.
   static Ending read(std::string_view text);
 
   /// For people: "0", "SIGKILL", "released", "evicted", "died".
   std::string brief() const;
-  /// The same, and who did it: "evicted by root@db1 pid 8784".
+  /// brief(), and who did it: "evicted by root@db1 pid 8784".
   std::string describe() const;
-  /// It is none of the ends that a run was meant to have.
+  /// Whether the run did not end as it was meant to.
   bool is_failure() const;
 
   friend bool operator==(const Ending&, const Ending&) = default;

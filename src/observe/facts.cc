@@ -11,7 +11,7 @@ namespace {
 
 constexpr long long largest_capacity = 1'000'000;
 
-/// What 0.1.0 wrote has no extras; its holders with a command were kept.
+/// Version 0.1.0 wrote no extras. A holder of that version with a command has a process that renews.
 bool is_kept(const lock::Owner& owner, std::string_view extras) {
   return extras.empty() ? !owner.command.empty() : find_extra(extras, "kept").has_value();
 }
@@ -53,7 +53,7 @@ void read_capacity(Words words, LockFacts& facts) {
 void read_waiter(Words words, LockFacts& facts) {
   WaiterFacts waiter;
   waiter.wanted = {static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
-  const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // a ticket is in us
+  const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // a ticket is a time in microseconds
   waiter.waiting = std::max(Milliseconds{0}, facts.now - since);
   waiter.owner = words.owner();
   facts.waiters.push_back(std::move(waiter));
@@ -69,7 +69,7 @@ void read_last(Words words, LockFacts& facts) {
   facts.last = std::move(last);
 }
 
-/// A run that is found out only now to have died: nobody has counted it yet.
+/// A run that the server has only just found to have died, so that its counter does not include it yet.
 void read_died(Words words, LockFacts& facts) {
   words.number_or_zero();  // its fence
   LastRun died;
@@ -122,7 +122,7 @@ constexpr std::array readers{
     Reader{"ttl", read_foreign_ttl},
 };
 
-/// A fact of a kind that only a later version knows is passed over.
+/// Skips facts of kinds that only a later version knows.
 void read_fact(std::string_view fact, LockFacts& facts) {
   Words words{fact};
   const std::string_view kind = words.word();

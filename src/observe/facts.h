@@ -17,24 +17,26 @@ namespace rlock::observe {
 
 enum class State { free, held, cooling, foreign };
 
+/// One holder of a lock.
 struct HolderFacts {
   lock::Owner owner;
-  bool kept = false;  // a process renews it, so that there is somebody to kill; an `acquire` has exited
+  bool kept = false;  // a process renews the lease, so there is a PID to kill; a plain `acquire` has exited
   WallTime acquired_at;
   Milliseconds held, lease, waited;
   lock::Fence fence;
   int slot = 0;
-  int levels = 1;
-  std::optional<Ending> evicted;  // told to give it up: by whom
+  int levels = 1;                 // nested runs that share the hold
+  std::optional<Ending> evicted;  // set when the holder was told to give the lock up, with who told it
 };
 
+/// One waiter in a lock's queue.
 struct WaiterFacts {
   lock::Owner owner;
   lock::Capacity wanted;
   Milliseconds waiting;
 };
 
-/// How the run before ended.
+/// How the previous run ended.
 struct LastRun {
   lock::Owner owner;
   WallTime acquired_at;
@@ -50,33 +52,34 @@ struct Success {
   WallTime ended_at;
 };
 
-/// What one server of a quorum says of a lock.
+/// What one server of a quorum says about a lock.
 struct ServerFacts {
   std::string url;
-  std::optional<State> state;  // none: it did not answer
+  std::optional<State> state;  // empty when it did not answer
 };
 
+/// A key that another program made where a lock would be.
 struct ForeignFacts {
-  std::string type;                        // of the key on Redis
-  std::optional<std::string> value;        // of a string; of a lock of Redisson's: who holds it
-  std::optional<Milliseconds> expires_in;  // none: never
+  std::string type;                        // the type of the key on Redis
+  std::optional<std::string> value;        // of a string, its value; of a Redisson lock, its holder
+  std::optional<Milliseconds> expires_in;  // empty when it never expires
 };
 
-/// How often ever.
+/// How often each of these has happened since the lock was first used.
 struct Counters {
   long long acquired = 0, waited = 0, forced = 0, lost = 0;
 };
 
-/// Everything that one lock's server knows of it. Times are the server's.
+/// Everything that a server knows about one lock. Times are by the server's clock.
 struct LockFacts {
   std::string name;  // without the prefix
-  WallTime now{};    // by the server's clock
+  WallTime now{};    // when the server answered
   State state = State::free;
   std::optional<lock::Capacity> capacity{};
   Milliseconds cooling{0};
-  std::vector<HolderFacts> holders{};  // by fence; of a cooling lock those it cools after
-  std::vector<WaiterFacts> waiters{};  // in their order, the first 500
-  long long waiting = 0;               // all of them
+  std::vector<HolderFacts> holders{};  // ordered by fence; of a cooling lock, its former holders
+  std::vector<WaiterFacts> waiters{};  // the first 500, in the order of the queue
+  long long waiting = 0;               // the length of the whole queue
   std::optional<LastRun> last{};
   std::optional<Success> success{};
   Counters counters{};
@@ -84,12 +87,12 @@ struct LockFacts {
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs
 };
 
-/// What status.lua answered, or whoever answers in its place: throws Error{unavailable} only for what is no answer at
-/// all.
+/// Reads the answer of status.lua, which is untrusted. Values that make no sense are read as zero or left out; throws
+/// Error{unavailable} only for an answer of another kind.
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields);
 
-/// Of a lock on which status.lua failed with those words: what is stored there is not what a lock has, so that nobody
-/// can take it.
+/// The facts of a lock on which status.lua failed with those words: the key holds something that is not a lock, so
+/// nobody can take it.
 LockFacts unreadable(const lock::LockName& name, std::string_view words);
 
 }  // namespace rlock::observe

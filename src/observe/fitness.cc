@@ -24,10 +24,10 @@ using Grade = Finding::Grade;
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
-constexpr int questions = 5;  // the fastest answer counts
+constexpr int attempts = 5;  // the fastest answer counts
 constexpr std::chrono::seconds tolerable_skew{2};
 
-/// What INFO says, `name:value` lines.
+/// The answer to INFO: lines of `name:value`.
 class Info {
  public:
   explicit Info(std::string_view text) : text_(fmt::format("\n{}", text)) {}
@@ -135,7 +135,7 @@ class Examiner {
     } catch (const Error& error) {
       if (error.may_pass())
         throw;
-      return std::nullopt;  // refused, or renamed away
+      return std::nullopt;  // the command is refused, or was renamed
     }
   }
 
@@ -144,13 +144,13 @@ class Examiner {
     return reply ? std::optional{Info{reply->text}} : std::nullopt;
   }
 
-  /// How fast it answers, and what its clock says, by the fastest answer.
+  /// Measures how fast the server answers, and its clock by the fastest answer.
   void ask_time() {
-    for (int i = 0; i < questions; ++i) {
+    for (int i = 0; i < attempts; ++i) {
       const auto sent = BootClock::now();
       const redis::Reply reply = ask({"TIME"});
       const auto took = BootClock::now() - sent;
-      if (i > 0 && took >= fastest_)  // the first one had to connect
+      if (i > 0 && took >= fastest_)
         continue;
       fastest_ = took;
       skew_ = read_time(reply) - (std::chrono::system_clock::now() - duration_cast<microseconds>(took / 2));
@@ -160,7 +160,7 @@ class Examiner {
   }
 
   std::chrono::system_clock::time_point read_time(const redis::Reply& reply) const {
-    constexpr long long latest = 9'000'000'000;  // in seconds: it fits nanoseconds
+    constexpr long long latest = 9'000'000'000;  // seconds that still fit into 64 bits of nanoseconds
     if (reply.elements.size() != 2)
       return {};
     const auto seconds = parse_number<long long>(reply.elements[0].text, 0, latest).value_or(0);
@@ -180,7 +180,7 @@ class Examiner {
     return {size > tolerable_skew ? Grade::warn : Grade::ok, "clock", text};
   }
 
-  /// Nothing where it is not known there, or CONFIG is refused.
+  /// A parameter of the server's configuration. Empty where the server does not know it or refuses CONFIG.
   std::optional<std::string> configured(const std::string& parameter) {
     const auto reply = ask_if_permitted({"CONFIG", "GET", parameter});
     return reply && reply->elements.size() == 2 ? std::optional{reply->elements[1].text} : std::nullopt;
@@ -193,14 +193,14 @@ class Examiner {
     for (long long i = 0; i < count; ++i) {
       const std::string_view replica = info.value(fmt::format("slave{}", i));
       if (replica.find("state=online") == std::string_view::npos)
-        return {Grade::warn, "replicas", fmt::format("{}, one of them not in step: {}", count, replica)};
+        return {Grade::warn, "replicas", fmt::format("{}, one of which is not in sync: {}", count, replica)};
     }
     return {Grade::ok,
             "replicas",
-            fmt::format("{}; a lock can reach them late: see --replicas; {}", count, describe_isolation())};
+            fmt::format("{}; a lock may reach them late (see --replicas); {}", count, describe_isolation())};
   }
 
-  /// What a master does that is cut off from its replicas, one of which may have taken its place.
+  /// What a master does when it is cut off from its replicas, one of which may have been promoted in its place.
   std::string describe_isolation() {
     const std::string wanted = configured("min-replicas-to-write").value_or("");
     const std::string lag = configured("min-replicas-max-lag").value_or("");
@@ -208,9 +208,15 @@ class Examiner {
       return "min-replicas-to-write is not known";
     if (wanted == "0" || lag == "0")
       return fmt::format(
-          "with min-replicas-to-write {} and min-replicas-max-lag {} a master cut off from them goes on", wanted, lag);
+          "with min-replicas-to-write {} and min-replicas-max-lag {} a master that is cut off from them goes on "
+          "granting",
+          wanted,
+          lag);
     return fmt::format(
-        "by min-replicas-to-write {} a master cut off from them goes on for min-replicas-max-lag {}s", wanted, lag);
+        "with min-replicas-to-write {} a master that is cut off from them goes on granting for min-replicas-max-lag "
+        "{}s",
+        wanted,
+        lag);
   }
 
   Finding judge_persistence(const Info& info) {
@@ -220,7 +226,7 @@ class Examiner {
         return {Grade::ok, "persistence", "append-only file, appendfsync " + sync};
       return {Grade::warn,
               "persistence",
-              "append-only file, appendfsync no: a crash of its machine may free every lock; run `CONFIG SET "
+              "append-only file, appendfsync no: if its machine crashes, every lock may be freed; run `CONFIG SET "
               "appendfsync everysec`"};
     }
     if (how_.quorum)
@@ -241,7 +247,7 @@ class Examiner {
   std::chrono::system_clock::duration skew_{};
 };
 
-/// The user that we are, else a new one.
+/// Names our own user if we have one, else a new user.
 std::string make_acl_line(const redis::Address& address, const std::string& prefix, Version version) {
   const std::string& user = address.credentials.user;
   const bool ours = !user.empty() && user != "default";

@@ -10,7 +10,7 @@
 
 namespace rlock::observe {
 
-/// One fact about a server, and whether locks can live with it.
+/// One fact about a server, and whether it is good enough for locks.
 struct Finding {
   enum class Grade { ok, warn, fail };
   Grade grade = Grade::ok;
@@ -20,20 +20,22 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+/// The result of an examination.
 struct Fitness {
   std::vector<Finding> findings;
-  std::string acl_line;  // creates a user that may do just what is needed; empty where there are no users yet
+  std::string acl_line;  // creates a user with the least permissions needed; empty before Redis 6, which has no users
 };
 
 /// How to examine.
 struct Examination {
   std::string prefix;
   Milliseconds timeout{2000};
-  bool quorum = false;  // the server is one of several: it may forget
+  bool quorum = false;  // the server is one of several, so it need not persist its locks
 };
 
-/// Whether what one URL names can be trusted with locks, of a cluster all its masters: version, role, eviction,
-/// persistence, replicas, clock, and what it permits us. Throws Error when it cannot be reached or refuses who we are.
+/// Finds out whether the server that a URL names, or every master of a cluster, can be trusted with locks: version,
+/// role, eviction, persistence, replicas, clock and our permissions. Throws Error when it cannot be reached or refuses
+/// our credentials.
 Fitness examine(Loop& loop, redis::Server& server, const Examination& how);
 
 }  // namespace rlock::observe

@@ -24,26 +24,26 @@ struct Run {
   Milliseconds waited{0};
   lock::Capacity capacity{};
   Ending ending{};
-  lock::Owner owner{};  // command and note cut
+  lock::Owner owner{};  // its command and note may be cut short
 
   Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
 };
 
-/// How many ended runs Redis keeps of one lock.
+/// How many past runs of a lock Redis keeps.
 constexpr std::size_t kept_runs = 100;
 
-/// What Redis remembers of one lock, oldest first.
+/// The past runs of one lock, the oldest first.
 struct History {
   std::string lock;
   WallTime now;  // by the server's clock
   std::vector<Run> runs;
 };
 
-/// What log.lua answered, or whoever answers in its place. A line that cannot be read is left out.
+/// Reads the answer of log.lua, which is untrusted. A line that cannot be read is left out.
 History read_history(const lock::LockName& name, lock::Fields fields);
 
-/// The same lock's histories on several servers as one, the newest `count` runs: a run is known by its fence, and one
-/// that died as far as this server knows may have been released at that one.
+/// Merges one lock's histories on several servers into the newest `count` runs. The fence identifies a run. If it died
+/// according to one server, another may know how it really ended.
 History merge_histories(const std::vector<History>& histories, std::size_t count);
 
 lock::Request history_request(const lock::LockName& name, std::size_t count);

@@ -7,20 +7,20 @@
 namespace rlock::observe {
 namespace {
 
-constexpr std::size_t batch = 50;  // script calls in one exchange, which may be long
+constexpr std::size_t batch = 50;  // script calls in one exchange, since their answers may be long
 
-/// The key is on its way to another node of the cluster, or the node does not know the script yet.
+/// Whether the key has moved or is moving to another node of the cluster, or the node does not have the script yet.
 bool is_elsewhere(const redis::Reply& reply) {
   return reply.is_error("MOVED") || reply.is_error("ASK") || reply.is_error("TRYAGAIN") || reply.is_error("NOSCRIPT");
 }
 
-/// The script met what it cannot read; anything else that fails is the server's.
+/// Whether the script failed on what is stored there. Any other failure is one of the server.
 bool is_about_the_value(const Error& failure) {
   return failure.code() != ExitCode::no_permission &&
          std::string_view{failure.what()}.find("user_script:") != std::string_view::npos;
 }
 
-/// The inquiry about one lock after another.
+/// Carries out an inquiry.
 class Inquirer {
  public:
   Inquirer(Loop& loop, const Inquiry& inquiry, Milliseconds timeout, Budget& budget)
@@ -79,7 +79,7 @@ void inquire(Loop& loop,
   if (names.empty())
     return;
   Inquirer inquirer{loop, inquiry, timeout, budget};
-  inquirer.ask(whole, names.front());  // which teaches the server the script where it must be taught
+  inquirer.ask(whole, names.front());  // loads the script where the server does not have it yet
   const std::span<const lock::LockName> all{names};
   for (std::size_t begin = 1; begin < all.size(); begin += batch)
     inquirer.ask(server, whole, all.subspan(begin, std::min(batch, all.size() - begin)));

@@ -13,17 +13,17 @@
 
 namespace rlock::observe {
 
-/// A question that is put about each of many locks: one call of a script that only reads. It may be put twice, when an
-/// attempt has failed half way.
+/// One call of a read-only script for each of many locks. A lock may be asked about twice, when an attempt failed
+/// half-way.
 struct Inquiry {
   std::function<lock::Request(const lock::LockName&)> ask;
   std::function<void(const lock::LockName&, lock::Fields)> take;
-  /// The script itself failed on what is stored there: one such lock must not hide the others.
+  /// Called when the script itself failed on what is stored under that name: one such lock must not hide the others.
   std::function<void(const lock::LockName&, const Error&)> pass_over;
 };
 
-/// At a server that has all the locks but for those that are just moving: those are looked for in the `whole` cluster,
-/// of which the server is one; elsewhere that is the server itself.
+/// Asks `server` about all the locks. Those that are just moving to another node are looked for in the `whole` cluster
+/// that the server is part of; outside a cluster `whole` is the server itself.
 void inquire(Loop& loop,
              redis::Server& server,
              redis::Server& whole,
@@ -34,7 +34,7 @@ void inquire(Loop& loop,
 
 lock::Request status_request(const lock::LockName& name);
 
-/// Of one lock. Reads only, as all here. Throws as call_script() does.
+/// The facts of one lock. Throws as call_script() does.
 LockFacts inspect(Loop& loop, redis::Server& server, const lock::LockName& name, Deadline deadline);
 
 }  // namespace rlock::observe

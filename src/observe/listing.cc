@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::minutes longest{10};
 constexpr std::string_view meta = ":meta";
 
-/// Nothing for a key that no lock can have.
+/// Empty for a key that no lock can have.
 std::optional<lock::LockName> name_of(const std::string& prefix, std::string_view key) {
   if (!key.starts_with(prefix))
     return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<lock::LockName> name_of(const std::string& prefix, std::string_vie
   }
 }
 
-/// The lock that Redis remembers at this key, "{L}:meta", or "L:meta" where L has a tag of its own.
+/// The lock whose past Redis keeps under this key: "{L}:meta", or "L:meta" where L has a hash tag of its own.
 std::optional<lock::LockName> lock_of_meta(const std::string& prefix, std::string_view key) {
   const std::string_view base = key.substr(0, key.size() - meta.size());
   const bool braced = base.size() > 2 && base.front() == '{' && base.back() == '}';
@@ -44,18 +44,18 @@ std::optional<lock::LockName> lock_of_key(const Scope& scope, std::string_view k
   return scope.remembered && key.ends_with(meta) ? lock_of_meta(scope.prefix, key) : std::nullopt;
 }
 
-/// The way of one SCAN through the keys of a server.
+/// One SCAN over all keys of a server.
 class Scan {
  public:
   Scan(redis::Server& server, const Scope& scope)
       : server_(server),
         pattern_((scope.remembered ? "*" : "") + glob_escape(scope.prefix) + "*"),
-        // Without a prefix most keys are no locks, and those that can be told from others are hashes.
+        // Without a prefix most keys are not locks, and the locks that can be recognised are hashes.
         only_hashes_(scope.prefix.empty()) {}
 
   bool at_end() const { return cursor_ == "0" && begun_; }
 
-  /// The next few keys.
+  /// Returns the next batch of keys.
   std::vector<redis::Reply> next(Loop& loop, Deadline deadline) {
     redis::Command scan{"SCAN", cursor_, "MATCH", pattern_, "COUNT", "1000"};
     if (only_hashes_)
@@ -68,11 +68,11 @@ class Scan {
     lock::check_reply(server_.address(), replies[0]);
     auto& parts = replies[0].elements;
     if (parts.size() != 2 || !is_cursor(parts[0]) || (parts[0].text == cursor_ && cursor_ != "0"))
-      refuse("SCAN was answered with something else");
+      refuse("the answer to SCAN makes no sense");
     cursor_ = parts[0].text;
     begun_ = true;
     if (BootClock::now() > end_)
-      refuse("SCAN does not come to an end");
+      refuse("SCAN does not end");
     return std::move(parts[1].elements);
   }
 
@@ -94,7 +94,7 @@ class Scan {
   bool begun_ = false;
 };
 
-/// Those of the keys that are locks of the scope.
+/// Adds the keys that are locks of the scope.
 void add_locks(const std::vector<redis::Reply>& keys,
                const Scope& scope,
                Budget& budget,
@@ -126,7 +126,7 @@ std::vector<lock::LockName> list_locks(
     add_locks(scan.next(loop, BootClock::now() + timeout), scope, budget, names);
   const auto less = [](const lock::LockName& a, const lock::LockName& b) { return a.text() < b.text(); };
   std::sort(names.begin(), names.end(), less);
-  names.erase(std::unique(names.begin(), names.end()), names.end());  // SCAN may meet a key twice
+  names.erase(std::unique(names.begin(), names.end()), names.end());  // SCAN may return a key twice
   return names;
 }
 

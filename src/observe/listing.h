@@ -11,31 +11,31 @@
 
 namespace rlock::observe {
 
-/// Which locks: those named and those that match a pattern; where there is neither, all.
+/// Which locks to look at: those named and those that match a pattern, or all where there is neither.
 struct Scope {
   std::string prefix;
   std::vector<lock::LockName> names{};
-  std::vector<std::string> patterns{};  // as a shell's
-  bool remembered = false;              // of those not named also the free ones that Redis remembers
+  std::vector<std::string> patterns{};  // globs, as in a shell
+  bool remembered = false;              // list free locks too, as far as Redis remembers them
 
   bool must_list() const { return names.empty() || !patterns.empty(); }
-  /// Of a lock that was listed.
+  /// Whether a lock that was listed belongs to the scope.
   bool includes(const std::string& name) const;
 };
 
-/// Whether a word of the command line is a pattern: it has one of * ? [.
+/// Whether a word of the command line is a pattern, which contains one of * ? [.
 bool is_pattern(std::string_view word);
 
-/// The locks of the scope that are not named, and foreign keys among them, in order of name, found by SCAN so that the
-/// server is never blocked. Ends whatever the server answers.
+/// Lists the locks of the scope that are not named, and foreign keys among them, ordered by name. Uses SCAN, so that
+/// the server is never blocked, and terminates whatever the server answers.
 std::vector<lock::LockName> list_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 
-/// A few hundred of them at most, as they come.
+/// Lists only a few hundred of them, in no particular order.
 std::vector<lock::LockName> sample_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 
-/// What a connection for all of this must accept.
+/// How large the replies on a connection may be that lists locks.
 constexpr redis::ReplyLimits listing_limits{.bytes = 16UL * 1024 * 1024, .elements = 200'000};
 
 }  // namespace rlock::observe

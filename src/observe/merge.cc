@@ -7,7 +7,7 @@
 namespace rlock::observe {
 namespace {
 
-/// The states of one lock, a vote each.
+/// The votes about one lock, one from each server.
 struct Votes {
   std::map<State, std::size_t> states;
   std::map<std::uint64_t, std::size_t> holders;  // by fence
@@ -43,7 +43,7 @@ State decide(const Votes& votes, std::size_t majority) {
   return state;
 }
 
-/// The view that knows most: of the state decided upon, and of the latest acquisition.
+/// The most informative view: one with the decided state, the most holders and the latest run.
 const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t index, State state) {
   const auto rank = [state](const LockFacts& facts) {
     const WallTime last = facts.last ? facts.last->acquired_at : WallTime{};
@@ -57,7 +57,7 @@ const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t ind
   return best;
 }
 
-/// Who waits leaves word at every server that it reaches.
+/// A waiter queues at every server that it can reach, so the longest queue counts.
 long long most_waiting(const std::vector<ServerView>& views, std::size_t index) {
   long long most = 0;
   for (const ServerView& view : views) {

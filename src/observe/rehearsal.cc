@@ -14,7 +14,7 @@
 namespace rlock::observe {
 namespace {
 
-/// As its only waiter.
+/// One rehearsal, with a holder and a waiter.
 class Rehearsal {
  public:
   Rehearsal(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout)
@@ -35,7 +35,7 @@ class Rehearsal {
     attempt("release", [&] { (void)lock_.release_all(loop_, holder_.token, holder_.level, deadline()); });
     attempt("recall", [&] { (void)lock_.recall(loop_, holder_, deadline()); });
     attempt("log", [&] { log(); });
-    attempt("trim", [&] { call({"LTRIM", name_.keys().back(), "0", "-1"}); });  // as release does, in the end
+    attempt("trim", [&] { call({"LTRIM", name_.keys().back(), "0", "-1"}); });  // release does it once the log is full
     attempt("cancel", [&] { lock_.cancel(loop_, waiter_, deadline()); });
     attempt("force", [&] { (void)lock_.look(loop_, deadline()); });
     attempt("remove", [&] { remove(); });
@@ -51,7 +51,7 @@ class Rehearsal {
     try {
       step();
     } catch (const Error& error) {
-      stopped_ = error.code() != ExitCode::no_permission;  // that is not about this step alone
+      stopped_ = error.code() != ExitCode::no_permission;  // any other failure would hit the later steps too
       const std::string_view words{error.what()};
       refusals_.push_back(fmt::format("{}: {}", what, words.substr(0, words.find("; rlock needs"))));
     }

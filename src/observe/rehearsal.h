@@ -9,9 +9,9 @@
 
 namespace rlock::observe {
 
-/// Plays the whole life of a lock with a scratch key, which is removed: every script, waiting, listing. Returns what
-/// was refused or failed, each with the server's words; nothing: all of it works. Stops at what is not a lack of
-/// permission.
+/// Goes through the whole life of a lock on a scratch key: runs every script, waits and lists. The key is removed at
+/// the end. Returns what was refused or failed, in the server's words; an empty list means that everything works. Stops
+/// at the first failure that is not a lack of permission.
 std::vector<std::string> rehearse(Loop& loop, redis::Server& server, const std::string& prefix, Milliseconds timeout);
 
 }  // namespace rlock::observe

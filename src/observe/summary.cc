@@ -13,13 +13,13 @@ std::vector<Finding> Summary::findings() const {
   std::vector<Finding> all;
   for (const Line& line : lines_) {
     all.push_back(line.finding);
-    if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // which names it anyway
+    if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // its text names the node anyway
       all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
   }
   return all;
 }
 
-/// Lines of one topic stand together.
+/// Keeps the lines of one topic together.
 Summary::Line& Summary::line_for(const Finding& finding) {
   auto place = lines_.end();
   for (auto line = lines_.begin(); line != lines_.end(); ++line) {

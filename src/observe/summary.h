@@ -8,7 +8,8 @@
 
 namespace rlock::observe {
 
-/// The findings of all nodes of a cluster: what is the same of all is said once, else of which it is true.
+/// Combines the findings about all nodes of a cluster. What holds for all nodes is said once, anything else with the
+/// names of the nodes that it holds for.
 class Summary {
  public:
   void add(std::string_view node, const std::vector<Finding>& findings);

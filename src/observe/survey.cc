@@ -15,15 +15,15 @@
 namespace rlock::observe {
 namespace {
 
-constexpr Milliseconds grace{250};  // for the servers of a quorum that answer after a majority has
+constexpr Milliseconds grace{250};  // how long to wait for the other servers once a majority has answered
 
-/// Asks about every lock of the scope at one server, or at all masters of a cluster.
+/// Asks one server, or all masters of a cluster, about every lock of the scope.
 void visit(Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   Budget budget{server};
   const bool cluster = server.address().kind == redis::Address::Kind::cluster;
   if (!cluster)
     inquire(loop, server, server, scope.names, inquiry, timeout, budget);
-  for (std::size_t i = 0; cluster && i < scope.names.size(); ++i)  // each is somewhere else
+  for (std::size_t i = 0; cluster && i < scope.names.size(); ++i)  // each lock may be on another node
     inquire(loop, server, server, {scope.names[i]}, inquiry, timeout, budget);
   if (!scope.must_list())
     return;
@@ -35,7 +35,7 @@ void visit(Loop& loop, redis::Server& server, const Scope& scope, const Inquiry&
     inquire(loop, node, server, list_locks(loop, node, scope, timeout, budget), inquiry, timeout, budget);
 }
 
-/// The same, repeated while it fails.
+/// Calls visit() again while it fails and time is left.
 void visit_patiently(
     Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   try {
@@ -47,11 +47,11 @@ void visit_patiently(
   }
 }
 
-/// What was found of each lock, by its name: a key that moves meanwhile may be met twice.
+/// What was found about each lock, by name, since a key that moves meanwhile may be found twice.
 template <typename Findings>
 using ByName = std::map<std::string, Findings>;
 
-/// Those named come first, in their order.
+/// The named locks come first, in the order in which they were named.
 template <typename Findings>
 std::vector<Findings> in_order(ByName<Findings> found, const Scope& scope) {
   std::vector<Findings> all;
@@ -86,7 +86,7 @@ ByName<History> recall(Loop& loop, redis::Server& server, const Scope& scope, st
   return found;
 }
 
-/// Throws unless a majority answers; the others are not asked again.
+/// Asks every server once, so that the silent ones need not be waited for again. Throws unless a majority answers.
 std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> servers, Milliseconds timeout) {
   const auto any = [](const lock::Fields&) { return true; };
   const auto still = [&](std::span<const lock::Answered> answers) {
@@ -102,7 +102,7 @@ std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> se
   return answered;
 }
 
-/// The servers that answer, to be asked about the locks that any of them knows.
+/// The servers of a quorum, which of them answer, and the locks that any of these knows.
 class Quorum {
  public:
   Quorum(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout)
@@ -117,7 +117,7 @@ class Quorum {
 
   const Scope& scope() const { return scope_; }
 
-  /// Calls visit(server, whether it answers) for each.
+  /// Calls visit(server, answers) for each server.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::size_t i = 0; i < servers_.size(); ++i) visit(servers_[i], static_cast<bool>(answers_[i]));
@@ -141,7 +141,7 @@ class Quorum {
   std::span<redis::Server> servers_;
   Milliseconds timeout_;
   std::vector<bool> answers_;
-  Scope scope_;  // all by name
+  Scope scope_;  // names every lock, so that all servers are asked about the same ones
 };
 
 std::vector<LockFacts> look_at_quorum(Loop& loop, const Quorum& quorum, Milliseconds timeout) {

@@ -11,19 +11,19 @@
 
 namespace rlock::observe {
 
-/// A text that a script answered, or whoever answers in its place, read word by word from left to right. What is
-/// missing is empty or zero, and no number is so large that sums and differences of a few could overflow.
+/// Reads an untrusted answer word by word from left to right. A missing word reads as empty or zero, and no number is
+/// so large that a sum of several could overflow.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}
 
   std::string_view word();
-  /// Nothing unless the next word is a whole number from 0 to 2^53.
+  /// Empty unless the next word is a whole number from 0 to 2^53.
   std::optional<long long> number();
   long long number_or_zero() { return number().value_or(0); }
   Milliseconds duration() { return Milliseconds{number_or_zero()}; }
   WallTime time() { return WallTime{duration()}; }
-  /// Its six words.
+  /// Reads the six words of an owner.
   lock::Owner owner();
   std::string_view rest() const { return rest_; }
 
@@ -31,7 +31,7 @@ class Words {
   std::string_view rest_;
 };
 
-/// The value of `name=value` among words; nothing: there is no such word.
+/// The value of `name=value` among the words; empty where there is no such word.
 std::optional<std::string> find_extra(std::string_view words, std::string_view name);
 
 }  // namespace rlock::observe

@@ -114,7 +114,7 @@ END
   wrong ":3: 'ttl 30' is neither" $'\n\nttl 30'
   wrong ":1: unknown section '[walk]'" '[walk]'
   wrong ":1: unknown section '[run'" '[run'
-  wrong ":2: slots is no option of release" $'[release]\nslots = 3'
+  wrong ":2: slots is not an option of release" $'[release]\nslots = 3'
   wrong ":2: ttl is given twice" $'ttl = 3\nttl = 4'
   for value in 'ttl = soon' 'ttl =' 'nonblock = true' 'nonblock =' 'slots = 0' 'redis = http://x' 'signal = NONE' \
     'timeout = 61' 'on-lost = cry'; do

@@ -78,7 +78,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   local option
   for option in '--now' '--fence 7' '-w 3'; do
     # shellcheck disable=SC2086 # words
-    refuses 64 'goes with --force' release a --token 0123456789abcdef0123456789abcdef $option
+    refuses 64 'needs --force' release a --token 0123456789abcdef0123456789abcdef $option
   done
 }
 
@@ -127,8 +127,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
 }
 
 @test "an option of another subcommand, and one without its value, are named" {
-  refuses 64 '--slots is no option of status' status --slots 3
-  refuses 64 '--timeline is no option of status' status --timeline
+  refuses 64 '--slots is not an option of status' status --slots 3
+  refuses 64 '--timeline is not an option of status' status --timeline
   refuses 64 '--ttl needs a value' acquire a -nt
   refuses 64 '--key needs a value' run --key
 }

@@ -200,7 +200,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   same "$OUT" "theirs: deleted another program's key (string \"value\\x1b[2J\")"
 }
 
-@test "--fence goes with --force, --token without: 64" {
+@test "--fence needs --force, and --token excludes it: 64" {
   not_released 64 --key job --fence 1
   not_released 64 --key job --force --token "$RLOCK_TOKEN"
 }

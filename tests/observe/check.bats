@@ -94,7 +94,7 @@ live() {
   start_redis --appendonly yes --appendfsync no
   try check
   exits 0
-  says warn persistence 'append-only file, appendfsync no: a crash of its machine may free every lock'
+  says warn persistence 'append-only file, appendfsync no: if its machine crashes, every lock may be freed'
 }
 
 @test "a policy that evicts: a warning, and with a maxmemory a failure, 1" {
@@ -127,7 +127,7 @@ live() {
   says ok replicas '1; .*see --replicas; with min-replicas-to-write 0 and min-replicas-max-lag 10 a master cut off'
   cli_at_master CONFIG SET min-replicas-to-write 1
   try check
-  says ok replicas '1; .*by min-replicas-to-write 1 a master cut off from them goes on for min-replicas-max-lag 10s'
+  says ok replicas '1; .*with min-replicas-to-write 1 a master that is cut off from them goes on granting for min-replicas-max-lag 10s'
 }
 cli_at_master() { "$REDIS_CLI" -u "$RLOCK_REDIS" "$@"; }
 in_step() { rlock check | grep -q 'ok .*replicas .*1'; }

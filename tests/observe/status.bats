@@ -432,7 +432,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
     try status --timeout 20
     exits 69
     same "$OUT" ''
-    [[ $mode == flood ]] || contains "$ERR" 'SCAN was answered with something else'
+    [[ $mode == flood ]] || contains "$ERR" 'the answer to SCAN makes no sense'
   done
   contains "$ERR" 'more than 128 MB about locks; name the locks, or a --prefix'
 }

@@ -38,7 +38,7 @@ void test_format() {
   refuses("ttl = 3\nttl = 4", "f:2: ttl is given twice");
   refuses("[walk]", "f:1: unknown section");
   refuses("[run", "f:1: unknown section");
-  refuses("[renew]\nwait = 3", "f:2: wait is no option of renew");
+  refuses("[renew]\nwait = 3", "f:2: wait is not an option of renew");
   refuses({"note = a\0b", 10}, "f: not a text file");
   refuses("redis redis://u:secret@h", "f:1: 'redis redis://u:***@h' is neither");
   refuses("redis://u:secret@h = x", "f:1: unknown option 'redis://u:***@h'");
