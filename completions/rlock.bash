@@ -1,6 +1,6 @@
 # bash completion for rlock(1)
 
-# Sets words: those of the line up to the cursor, with what bash split at ':' and '=' put together again.
+# Sets words to those of the line up to the cursor, and joins what bash has split at ':' and '='.
 _rlock_split() {
   local line=${COMP_LINE:0:COMP_POINT} part
   words=()
@@ -9,20 +9,20 @@ _rlock_split() {
       words+=('')
       line=${line#"${line%%[![:space:]]*}"}
     fi
-    [[ $line == "$part"* ]] || part=$line # the cursor stands inside it
+    [[ $line == "$part"* ]] || part=$line # the cursor is inside this word
     words[-1]+=$part
     line=${line#"$part"}
   done
 }
 
-# Adds the lines of standard input that begin with what was typed, quoted as it is.
+# Offers the lines of standard input that begin with what was typed, in the same quoting.
 _rlock_offer() {
   local line quoted='' typed=$cur prefix=''
   case $cur in
     [\"\']*) quoted=yes typed=${cur:1} ;;
     *)
       typed=${cur//\\/}
-      [[ $COMP_WORDBREAKS == *:* ]] && prefix=${cur%"${cur##*[:=]}"} # readline has it already
+      [[ $COMP_WORDBREAKS == *:* ]] && prefix=${cur%"${cur##*[:=]}"} # readline keeps this part of the word
       ;;
   esac
   while IFS= read -r line; do
@@ -38,7 +38,7 @@ _rlock_files() {
   mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 }
 
-# The command behind `--`, completed as it would be without us.
+# Completes the command after `--` as if it stood alone.
 _rlock_command() {
   local at=0
   while [[ ${COMP_WORDS[at]} != -- ]]; do ((++at)); done

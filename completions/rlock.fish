@@ -1,12 +1,12 @@
 # fish completion for rlock(1)
 
-# The cursor stands behind the `--` of `rlock run`.
+# Whether the cursor is after the `--` of `rlock run`.
 function __rlock_in_command
     set -l words (commandline -opc)
     contains -- -- $words; and contains -- run $words
 end
 
-# The command behind `--`, completed as it would be without us.
+# Completes the command after `--` as if it stood alone.
 function __rlock_command
     set -l words (commandline -opc) (commandline -ct)
     set -l at (contains -i -- -- $words)
@@ -14,11 +14,11 @@ function __rlock_command
     complete -C (string join ' ' -- (string escape -- $rest[1..-2]) $rest[-1])
 end
 
-# What rlock itself offers: a candidate and its meaning on each line.
+# Prints rlock's own candidates, each on a line with its meaning.
 function __rlock_complete
     set -l words (commandline -opc)
     set -l program $words[1]
-    set -e words[1] # a range that begins behind the end would count backwards
+    set -e words[1] # a range that begins after the end would count backwards
     set -l current (commandline -ct)
     set -l prefix (string match -r -- '^--[^=]*=' $current)
     for line in ($program __complete $words "$current" 2>/dev/null </dev/null)

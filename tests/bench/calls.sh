@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What one locked section asks of Redis, counted there: commands that clients send, not those inside a script.
+# How many commands one locked section sends to Redis, counted by Redis, without those inside scripts.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=tests/bench/queue.sh
 source "$bench/queue.sh"
 
-# sent COMMAND...: sets SENT, how many commands Redis was sent while it ran, but for our own questions
+# sent COMMAND...: sets SENT to the number of commands that Redis got while it ran, without our own
 sent() {
   ((++ROUND))
   ask ECHO "begin$ROUND"
@@ -15,7 +15,7 @@ sent() {
   SENT=$(sed -n "/\"begin$ROUND\"/,/\"end$ROUND\"/p" "$T/monitor" | grep -Evc ' lua\]|"(ECHO|ZCARD|LLEN)"')
 }
 
-# renewing SECONDS: of rlock, ten renewals a second
+# renewing SECONDS: a run with ten renewals a second
 renewing() { rlock run --key calls --ttl 2 --renew-every 0.1 --report "$T/report" -- sleep "$1"; }
 
 ROUND=0

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# What the benches share: private servers, the peers, tables, targets. Each bench sources it, prints markdown, and says
-# with `target` what was to be reached; see run.sh. RLOCK is the binary that is measured: build/rlock unless set.
+# What the benches share: private servers, the other tools, tables, targets. Each bench sources it, prints markdown, and
+# compares its figures with targets by calling `target`; see run.sh. RLOCK is the binary to measure, by default
+# build/rlock.
 set -euo pipefail
 
 bench=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -24,8 +25,9 @@ cleanup() {
   rm -rf "$T"
 } 2>/dev/null
 
-# build NAME...: the programs of this directory, static, for that is what costs a start the least. What is under the lock
-# is built with musl where it is there: a tenth of the start of glibc, and the lock's own cost shows.
+# build NAME...: compiles programs of this directory, statically, so that they start as fast as possible. What runs
+# under the lock is built with musl where that is installed: it starts ten times faster than with glibc, which makes the
+# lock's own cost visible.
 build() {
   local name compiler
   for name; do
@@ -56,7 +58,7 @@ for python in $(type -ap python3); do
   ! "$python" -c 'import redis' 2>/dev/null || PYTHON=$(realpath "$python")
 done
 
-# What the articles on shell scripts recommend: two calls of redis-cli, and a sleep while the lock is held.
+# What articles about shell scripts recommend: two calls of redis-cli, and a sleep while the lock is held.
 redis_cli_loop='port=$1 key=$2 token=$$-$RANDOM-$RANDOM
 shift 2
 until [[ $("$0" -p "$port" SET "$key" "$token" NX PX 30000) == OK ]]; do sleep 0.1; done
@@ -71,7 +73,7 @@ with redis.Redis(port=int(sys.argv[1])).lock(sys.argv[2], timeout=30):
     status = subprocess.call(sys.argv[3:])
 sys.exit(status)'
 
-# present PEER...: those of them that this machine has
+# present PEER...: prints those that are installed
 present() {
   local peer
   for peer; do
@@ -96,7 +98,7 @@ under() {
   esac
 }
 
-# ask COMMAND...: of the private Redis, without a process; sets REPLY to a number or simple string
+# ask COMMAND...: sends it to the private Redis without starting a process; sets REPLY to a number or simple string
 ask() {
   local connection
   exec {connection}<>"/dev/tcp/127.0.0.1/$REDIS_PORT"
@@ -126,7 +128,7 @@ heading() { # TITLE COLUMN...
   row "${@//*/---}"
 }
 
-# target WHAT most|least LIMIT MEASURED [UNIT]: notes whether it was reached
+# target WHAT most|least LIMIT MEASURED [UNIT]: records whether the target was reached
 target() {
   local sign='<=' verdict=MISSED
   [[ $2 == most ]] || sign='>='

@@ -1,9 +1,9 @@
 // limit PORT KEY COMMAND...
 //
-// The yardstick: what a lock for a command costs that does nothing but lock. It connects, acquires by one script call,
-// spawns the command, waits for it, releases by one script call, and exits as the command did. Who finds the lock held
-// queues; the release gives the lock to the head of the queue and wakes that one. No renewal, no time-out, no signals,
-// no recovery from a crash.
+// The yardstick: the least that a lock around a command costs. It connects, acquires with one script call, spawns the
+// command, waits for it, releases with one script call, and exits with the command's status. If the lock is held it
+// queues; a release gives the lock to the head of the queue and wakes it. There is no renewal, no time-out, no signal
+// handling and no crash handling.
 //
 // limit PORT: teaches the server the scripts.
 #include <errno.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A market of 20 items, after the one in "Redis in Action", chapter 6: sellers and buyers trade as fast as they can. What
-# one of them saw must not have changed when it acts, which Redis can tell (WATCH, and try again), or a lock prevents: one
-# for the market, or one for each item. Every trade is a process, with a lock or without; see trade.c.
+# a trader saw must not have changed when it acts. Redis can detect a change (WATCH, and try again), or a lock prevents
+# it: one for the market, or one for each item. Every trade is a process, with a lock or without; see trade.c.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

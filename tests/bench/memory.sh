@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What stays in memory while a command runs under the lock: all processes but the command; one such run, and ten at once.
-# PSS: a page that several processes share is divided among them.
+# The memory of a run while its command runs: all processes but the command, of one such run and of ten at once. PSS
+# divides a page that several processes share among them.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=tests/support/supervision.bash

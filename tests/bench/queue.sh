@@ -23,7 +23,7 @@ hand_offs() {
   STRAY=$(sort -nk 2 "$T/log" | awk '$1 != NR - 1 {++stray} END {print stray + 0}')
 }
 
-# queued PEER COUNT: waits until so many stand in the queue; of most peers only time can tell that
+# queued PEER COUNT: waits until that many are in the queue; most tools do not show that, and are given time instead
 queued() {
   case $1 in
     rlock) until ask ZCARD '{rlock:queue}:queue' && ((REPLY >= $2)); do :; done ;;

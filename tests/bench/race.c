@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc && count < most; ++i) {
     if (strcmp(argv[i], "@") != 0)
       continue;
-    argv[i] = NULL;  // the end of the command before
+    argv[i] = NULL;  // ends the previous command
     names[count] = argv[i + 1];
     commands[count] = argv + i + 2;
     times[count] = calloc((size_t)rounds, sizeof(double));
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   posix_spawn_file_actions_t silent;
   posix_spawn_file_actions_init(&silent);
   for (int fd = 0; fd < 3; ++fd) posix_spawn_file_actions_addopen(&silent, fd, "/dev/null", O_RDWR, 0);
-  for (int round = -2; round < rounds; ++round) {  // two warm the caches
+  for (int round = -2; round < rounds; ++round) {  // the first two only warm the caches
     shuffle(order, count);
     for (int i = 0; i < count; ++i) times[order[i]][round < 0 ? 0 : round] = time_of(commands[order[i]], &silent);
   }

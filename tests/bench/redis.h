@@ -1,4 +1,4 @@
-// The least client of Redis that works: one blocking socket, one command at a time, no library.
+// A minimal Redis client: one blocking socket, one command at a time, no library.
 #pragma once
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -14,7 +14,7 @@ static _Noreturn void die(const char* what) {
   exit(125);
 }
 
-/// To 127.0.0.1.
+/// Connects to 127.0.0.1.
 static int redis_connect(const char* port) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

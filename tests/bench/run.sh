@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# All benches, or those named. Prints markdown: what was measured, and at the end the targets and whether they were reached.
-# A run of all of them takes less than five minutes on two processors and becomes results.md, with a chart of two tables.
+# Runs all benches, or those named. Prints the results as markdown, and at the end whether the targets were reached. All
+# of them together take less than five minutes on two processors; the output becomes results.md, with charts of two
+# tables.
 #   tests/bench/run.sh [NAME...]
 #
-# Other locks are measured where they are installed: Debian's etcd-server, etcd-client, python3-redis. So is musl-tools
-# used where it is: what runs under the locks then starts sooner, and hides less of their cost.
+# Other locks are measured where they are installed: Debian's etcd-server, etcd-client, python3-redis. With musl-tools
+# the command under the lock starts faster and hides less of the lock's cost.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What TLS adds to a start: to `run -- true` on the same server without.
+# What TLS adds to `run -- true`, compared with the same server without TLS.
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -2,7 +2,7 @@
 //
 // One trade in a market, which is a hash of items and how many of each are for sale. A seller offers one more, looking
 // at its own shop only; a buyer takes one of those that it saw. Both think for a millisecond about what they saw. With
-// `watch` Redis tells when that has changed, and the trade is tried again; else a lock must see to it that it has not.
+// `watch` Redis detects that it has changed, and the trade is tried again; otherwise a lock must prevent the change.
 // Appends "sell|buy done time retries" to LOG, where the trade was begun at SINCE, all in us.
 #include <fcntl.h>
 #include <time.h>

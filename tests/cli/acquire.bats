@@ -35,7 +35,7 @@ lease() { cli PTTL "rlock:$1"; }
   same "$(grep rlock:job "$T/monitor.out" | grep -cvE 'lua\]|"EVALSHA"|SUBSCRIBE"')" 0
 }
 
-@test "tokens differ and fences rise, below 2^53, over release and expiry" {
+@test "tokens differ, and fences rise over release and expiry and stay below 2^53" {
   local fence last=0 token previous=
   for _ in {1..5}; do
     try acquire job --ttl 500ms --output json
@@ -49,7 +49,7 @@ lease() { cli PTTL "rlock:$1"; }
   done
 }
 
-@test "--output json has the facts, numbers as numbers" {
+@test "--output json prints the facts, and numbers as numbers" {
   try acquire job --ttl 20 --output json
   exits 0
   same "$(jq -c keys "$T/out")" '["expires_at","fence","key","slot","token","ttl_ms","waited_ms"]'
@@ -72,7 +72,7 @@ lease() { cli PTTL "rlock:$1"; }
   absent "rlock:$name"
 }
 
-@test "--output takes token, shell and json, nothing else" {
+@test "--output takes token, shell and json, and nothing else" {
   local value
   for value in '' xml JSON 'json ' $'\xff'; do refuses 64 --output acquire job --output="$value"; done
 }
@@ -93,7 +93,7 @@ lease() { cli PTTL "rlock:$1"; }
   same "$OUT" ''
 }
 
-@test "-w gives up after so long, and -w 0 is -n" {
+@test "-w gives up after its time, and -w 0 is -n" {
   try acquire job
   quick 500 75 acquire job -w 0
   try acquire job -w 700ms
@@ -136,7 +136,7 @@ lease() { cli PTTL "rlock:$1"; }
   absent rlock:job
 }
 
-@test "a server is reached by name, by address, by unix socket, and in any database" {
+@test "a server is reached by name, by address and by unix socket, and in any database" {
   local db
   try acquire job --redis "redis://localhost:$REDIS_PORT/1"
   exits 0
@@ -162,7 +162,7 @@ lease() { cli PTTL "rlock:$1"; }
   refuses 69 redis://127.0.0.1 acquire job --redis "redis://127.0.0.1:$REDIS_PORT/99"
 }
 
-@test "no Redis there: 69 and its address" {
+@test "no Redis at the address: 69, and the message names it" {
   refuses 69 127.0.0.1:1 acquire job --redis redis://127.0.0.1:1
   refuses 69 no-such-host.invalid acquire job --redis redis://no-such-host.invalid
   refuses 69 "$T/nothing" acquire job --redis "unix://$T/nothing"
@@ -176,7 +176,7 @@ lease() { cli PTTL "rlock:$1"; }
   contains "$ERR" "127.0.0.1:$REDIS_PORT"
 }
 
-@test "another program's string is held, for ever where it has no expiry, and not touched" {
+@test "another program's string counts as held, for ever if it has no expiry, and is not touched" {
   cli SET rlock:job $'to\nken'
   try acquire job -n
   exits 75
@@ -188,7 +188,7 @@ lease() { cli PTTL "rlock:$1"; }
   same "$(cli GET rlock:job)" $'to\nken'
 }
 
-@test "another program's key of any type is held and not touched" {
+@test "another program's key of any type counts as held and is not touched" {
   local before
   cli RPUSH rlock:job a b
   cli SADD rlock:set a b
@@ -202,7 +202,7 @@ lease() { cli PTTL "rlock:$1"; }
   done
 }
 
-@test "--output json: a key of any bytes is JSON there" {
+@test "--output json is valid JSON whatever bytes the key has" {
   local key=$'quote" back\\slash \ttab \e[31m \xc3\xbc'
   try acquire --key "$key" --output json
   exits 0

@@ -1,4 +1,4 @@
-# What is typed: help, usage errors, values at and beyond their limits, and which of several settings counts.
+# The command line: help, usage errors, values at and beyond their limits, and which of several settings counts.
 
 load ../support/helpers
 
@@ -26,7 +26,7 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   contains "$ERR" 'rlock run'
 }
 
-@test "an unknown subcommand or option is named, 64" {
+@test "an unknown subcommand or option is named: 64" {
   try frobnicate
   exits 64
   same "$OUT" ''
@@ -68,11 +68,11 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   [[ ! -e $T/ran ]]
 }
 
-@test "run -c is refused and the error says what to write instead" {
+@test "run -c is refused, and the error says what to write instead" {
   refuses 64 "write \`-- sh -c '...'\`" run --key job -c 'echo hello'
 }
 
-@test "the other subcommands take the key as an argument too, and cannot do without" {
+@test "the other subcommands also take the key as an argument, and require one" {
   try acquire job
   exits 0
   try status job
@@ -90,7 +90,7 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   refuses 64 --wait run --key job --wait -- true
 }
 
-@test "durations are a number of seconds or carry a unit, fractions too" {
+@test "durations are numbers of seconds or have a unit, and may be fractions" {
   local value ms left
   while read -r value ms; do
     try acquire "lasts-$value" --ttl "$value"
@@ -130,7 +130,7 @@ END
   bad_for_run --ttl 0 499ms 8d
 }
 
-@test "--timeout over 60 s is refused and points to what was probably meant" {
+@test "--timeout over 60 s is refused, and the error points to what was probably meant" {
   refuses 64 --max-runtime run --key job --timeout 61s -- true
   refuses 64 --wait run --key job --timeout 61s -- true
   try acquire job --timeout 60s
@@ -196,7 +196,7 @@ END
   [[ $ERR != *s3cret* ]] || fail "$ERR"
 }
 
-@test "options of every subcommand stand before or after its name" {
+@test "options of every subcommand may come before or after its name" {
   local url=$RLOCK_REDIS
   unset RLOCK_REDIS
   try --redis "$url" --prefix a: acquire job
@@ -233,7 +233,7 @@ END
   same "$(cli TYPE job)" hash
 }
 
-@test "--quiet leaves errors only, --verbose tells every step, both on stderr" {
+@test "--quiet prints errors only, --verbose prints every step, both on stderr" {
   hold job
   try run --key job -n --quiet -- true
   exits 75

@@ -1,4 +1,4 @@
-# The completions in real shells: bash and zsh at a terminal with a tab typed, fish through its `complete -C`.
+# The completions in real shells: bash and zsh on a terminal where a tab is typed, fish through its `complete -C`.
 
 # shellcheck disable=SC2016 # it is the shells under test that expand them
 
@@ -12,14 +12,14 @@ try_in() {
   close_terminal
 }
 
-# offers SHELL LINE: sets OFFERED to what a tab behind LINE offers, one a line, sorted
+# offers SHELL LINE: sets OFFERED to what a tab after LINE offers, sorted, one to a line
 offers() {
   case $1 in
     fish) fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$FILES/rlock.fish" "$2" | cut -f 1 >"$T/offered" ;;
     *)
       [[ -n ${KEYS-} ]] || open_terminal "$1"
       rm -f "$T/offered"
-      printf '\25%s\t' "$2" >&"$KEYS" # ^U: not behind the line before
+      printf '\25%s\t' "$2" >&"$KEYS" # ^U clears the previous line
       wait_until "$PATIENCE" test -e "$T/offered"
       ;;
   esac
@@ -228,7 +228,7 @@ answers_within() {
   try_in bash is_silent_without_redis
 }
 
-@test "bash: behind -- commands and their arguments" {
+@test "bash: commands and their arguments after --" {
   try_in bash knows_the_command
 }
 
@@ -252,7 +252,7 @@ answers_within() {
   try_in zsh is_silent_without_redis
 }
 
-@test "zsh: behind -- commands and their arguments" {
+@test "zsh: commands and their arguments after --" {
   try_in zsh knows_the_command
 }
 
@@ -276,7 +276,7 @@ answers_within() {
   try_in fish is_silent_without_redis
 }
 
-@test "fish: behind -- commands and their arguments" {
+@test "fish: commands and their arguments after --" {
   try_in fish knows_the_command
 }
 

@@ -19,7 +19,7 @@ wrong() {
   refuses 78 "$T/wrong.conf$1" status --config "$T/wrong.conf"
 }
 
-@test "options stand one a line, comments and blank lines between them" {
+@test "options are one to a line, with comments and blank lines between them" {
   configure <<END
 # which Redis
 redis = $HERE
@@ -34,7 +34,7 @@ END
   same "$(cli EXISTS file:job)" 1
 }
 
-@test "a value is taken to the end of its line, whatever stands in it" {
+@test "a value extends to the end of its line, whatever it contains" {
   configure <<END
 redis = $HERE
 holder = it's \$(touch $T/pwned) "q" # no comment = here
@@ -45,21 +45,21 @@ END
   [[ ! -e $T/pwned ]]
 }
 
-@test "an empty value is one" {
+@test "an empty value is a value" {
   printf 'redis = %s\nprefix =\n' "$HERE" | configure
   try acquire job --config "$T/rlock.conf"
   exits 0
   same "$(cli EXISTS job)" 1
 }
 
-@test "line ends of other systems, and a last line without one" {
+@test "line ends of other systems are accepted, and a last line without one" {
   printf 'redis = %s\r\nprefix = file:' "$HERE" | configure
   try acquire job --config "$T/rlock.conf"
   exits 0
   same "$(cli EXISTS file:job)" 1
 }
 
-@test "a section is for its subcommand alone, and outranks what stands above it" {
+@test "a section is for its subcommand alone, and outranks what comes before the sections" {
   configure <<END
 redis = $HERE
 ttl = 20s
@@ -105,7 +105,7 @@ END
   exits 0
 }
 
-@test "what is no configuration is refused with file and line" {
+@test "what is not configuration is refused with file and line" {
   local value
   wrong ":2: unknown option 'colour'" $'# fine\ncolour = red\n'
   wrong ":1: unknown option 'config'" 'config = other.conf'
@@ -122,7 +122,7 @@ END
   done
 }
 
-@test "every line is checked, whatever the subcommand" {
+@test "every line is checked, whichever subcommand runs" {
   wrong ':2: ttl: ' $'[run]\nttl = soon'
 }
 
@@ -133,14 +133,14 @@ END
   refuses 78 "$T: Is a directory" status --config "$T"
 }
 
-@test "a file that is asked for must be there" {
+@test "a file that is asked for must exist" {
   refuses 78 "$T/none.conf: No such file" status --config "$T/none.conf"
   refuses 78 "$T/none.conf: No such file" --config "$T/none.conf" run --key job -- touch "$T/ran"
   RLOCK_CONFIG=$T/none.conf refuses 78 "$T/none.conf: No such file" status
   [[ ! -e $T/ran ]]
 }
 
-@test "a file that may not be read is refused, also where none was asked for" {
+@test "a file that may not be read is refused, even if none was asked for" {
   local limited=()
   ((EUID)) || limited=(setpriv '--bounding-set=-dac_override,-dac_read_search' --) # root may read everything
   mkdir "$T/.config"
@@ -152,7 +152,7 @@ END
   same "$(<"$T/status.err")" "rlock: $T/.config/rlock.conf: Permission denied"
 }
 
-@test "a file of one's own is found in XDG_CONFIG_HOME, else in ~/.config" {
+@test "the user's file is found in XDG_CONFIG_HOME, or else in ~/.config" {
   mkdir -p "$T/.config" "$T/xdg"
   printf 'redis = %s\nprefix = home:\n' "$HERE" >"$T/.config/rlock.conf"
   printf 'redis = %s\nprefix = xdg:\n' "$HERE" >"$T/xdg/rlock.conf"
@@ -165,7 +165,7 @@ END
   same "$(cli EXISTS home:job xdg:job rlock:job)" 3
 }
 
-@test "one's own file outranks the machine's; one that is asked for stands alone" {
+@test "the user's file outranks the machine's, and one that is asked for replaces both" {
   unshare -m mount -t tmpfs none /etc || skip "may not mount"
   mkdir "$T/.config"
   echo 'prefix = mine:' >"$T/.config/rlock.conf"
@@ -197,7 +197,7 @@ END
   exits 0
 }
 
-@test "what contradicts a file's option outranks it too" {
+@test "an option that contradicts one of a file outranks it too" {
   configure <<END
 redis = $HERE
 nonblock = yes
@@ -216,7 +216,7 @@ END
   exits 0
 }
 
-@test "the environment's password outranks a file's password file" {
+@test "a password in the environment outranks a password file named by a configuration file" {
   cli CONFIG SET requirepass s3cret
   echo wrong >"$T/password"
   chmod 600 "$T/password"
@@ -230,7 +230,7 @@ END
   exits 77
 }
 
-@test "a password in a file that others can read is warned about and not shown" {
+@test "a password in a file that others can read causes a warning, which does not show it" {
   printf 'redis = redis://:s3cret@%s\n' "${HERE#redis://}" | configure
   cli CONFIG SET requirepass s3cret
   chmod 644 "$T/rlock.conf"

@@ -18,7 +18,7 @@ subcommands() { rlock --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'; }
 
 # ---- examples
 
-# What the examples call besides rlock: they leave a line in $T/called.
+# The commands that the examples call besides rlock. Each leaves a line in $T/called.
 CALLED='backup.sh deploy.sh copy-tables.sh switch-over.sh report.sh import.sh migrate.sh fetch-prices.sh rsync git make'
 
 make_stubs() {
@@ -62,7 +62,7 @@ try_examples() {
   done
 }
 
-# Everything that it mentions was called, and no lock is left.
+# Checks that every command that the example mentions was called, and that no lock is left.
 check_calls() { # FILE
   local name
   for name in $CALLED; do
@@ -77,7 +77,7 @@ try_sh() {
   check_calls "$1"
 }
 
-# Not to be run here: a build, or these tests. What it runs is there.
+# These examples build rlock or run the tests, so only their syntax is checked, and that their scripts exist.
 try_shell() {
   local script
   bash -n "$1"
@@ -86,7 +86,7 @@ try_shell() {
 
 try_text() { :; }
 
-# Each line as cron would run it: once for a free lock, once for a held one, once without Redis.
+# Runs each line as cron would: once with a free lock, once with a held one, once without Redis.
 try_crontab() {
   local line
   grep -vE '^[A-Z_]+=' "$1" >"$T/jobs"
@@ -104,7 +104,7 @@ try_crontab() {
   check_calls "$1"
 }
 
-# What runs once a day: run by the first, then by nobody; not run without Redis.
+# A job that runs once a day: the first run does it, the second does not, and nothing runs without Redis.
 try_once() {
   local line
   cli FLUSHALL >/dev/null
@@ -118,7 +118,7 @@ try_once() {
   check_calls "$1"
 }
 
-# For node_exporter: where Redis is away the old numbers stay.
+# Metrics for node_exporter: without Redis the old numbers stay.
 try_metrics() {
   local line
   line=$(sed -nE "s#^(\* ){5}##; s#/var/lib/prometheus/node-exporter#$T#p" "$1")
@@ -300,7 +300,7 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   same "$(sed -n 's/^sudo apt-get install //p' "$README" | tr ' ' '\n' | sort)" "$listed"
 }
 
-# ---- what the README says of others
+# ---- what the README says about other tools
 
 @test "flock, killed, leaves its command running, with the lock" {
   start flock flock "$T/lock" sleep 600
@@ -333,7 +333,7 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   command=$(pgrep -P "$PID")
   kill -KILL "$PID"
   timeout 20 etcdctl lock job true
-  alive "$command" # and the lock was another's
+  alive "$command" # although another had the lock
   kill "$command"
 
   start lock etcdctl lock --ttl 2 job sleep 600
@@ -341,7 +341,7 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   command=$(pgrep -P "$PID")
   kill -STOP "$etcd"
   sleep 5
-  alive "$command" # though its lease of 2 s is over
+  alive "$command" # although its lease of 2 s is over
   kill -CONT "$etcd"
   kill "$command"
   finish "$PID"

@@ -1,4 +1,4 @@
-# What is said when Redis fails, and what a script sees of it: the lock, where the address came from, what did not happen.
+# The messages when Redis fails, which say which lock, where the address came from and what was not done.
 
 # shellcheck disable=SC2016 # it is the scripts under test that expand them
 
@@ -13,7 +13,7 @@ says() {
   for part; do contains "$ERR" "$part"; done
 }
 
-@test "a run that cannot reach Redis names the lock, the address, its origin, and that nothing was started" {
+@test "a run that cannot reach Redis names the lock, the address and its origin, and says that nothing was started" {
   try run -k backup --redis "$NOWHERE" -- touch "$T/ran"
   exits 69
   says 'backup: ' 127.0.0.1:1 '(the address of --redis)' '; the command was not started'
@@ -29,9 +29,9 @@ says() {
   [[ ! -e $T/ran ]]
 }
 
-@test "where no address was given the message says which is the default, and how to set another" {
+@test "where no address was given, the message names the default and how to set another" {
   unset RLOCK_REDIS
-  # Whoever listens there is not ours to ask: the network of its own has nobody.
+  # Another program may listen on that port: in a network namespace of its own nobody does.
   local namespace=(--net)
   ((EUID == 0)) || namespace+=(--map-root-user)
   STATUS=0
@@ -63,7 +63,7 @@ says() {
   same "$(jq -r .message "$T/report")" "${ERR#rlock: }"
 }
 
-@test "a replica is told by what it is" {
+@test "a replica is named as such in the message" {
   local master=$REDIS_PORT
   start_redis --replicaof "127.0.0.1 $master"
   wait_until "$PATIENCE" is_replica
@@ -77,7 +77,7 @@ says() {
 
 is_replica() { cli ROLE | grep -q '^slave$'; }
 
-@test "a URL in quotes is told" {
+@test "a URL in quotes is recognised in the message" {
   printf 'redis = "redis://127.0.0.1:%s"\n' "$REDIS_PORT" >"$T/conf"
   RLOCK_REDIS='' refuses 78 'without quotes' acquire job --config "$T/conf"
 }
@@ -95,7 +95,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   cli -a s3cret CONFIG SET requirepass '' >/dev/null
 }
 
-@test "a server that repeats our password in its refusal does not make us repeat it" {
+@test "a server's refusal that repeats our password is not printed as it is" {
   start fake python3 "$BATS_TEST_DIRNAME/../support/refuser.py" "$T/port" \
     "-ERR unknown command 'AUTH', with args beginning with: 's3cret' "
   wait_until "$PATIENCE" test -s "$T/port"
@@ -105,16 +105,16 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   [[ $ERR != *s3cret* ]] || fail "$ERR"
 }
 
-@test "an error of 60 KB from a server is cut" {
+@test "an error of 60 KB from a server is cut short" {
   start fake python3 "$BATS_TEST_DIRNAME/../support/refuser.py" "$T/port" "-ERR $(printf '%60000s' '' | tr ' ' x)"
   wait_until "$PATIENCE" test -s "$T/port"
   try acquire job --redis "redis://127.0.0.1:$(<"$T/port")" --timeout 1
   ((${#ERR} < 1000)) || fail "${#ERR} bytes"
 }
 
-# ---- what the command of run is handed
+# ---- what the command of run inherits
 
-@test "the command gets no password, from whichever variable" {
+@test "the command gets no password, whichever variable it is in" {
   cli CONFIG SET requirepass s3cret >/dev/null
   local url=redis://:s3cret@127.0.0.1:$REDIS_PORT
   RLOCK_PASSWORD=s3cret REDISCLI_AUTH=s3cret try run -k job -- env
@@ -175,7 +175,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   cli -a s3cret CONFIG SET requirepass '' >/dev/null
 }
 
-@test "files that others can read or write, and should not, are told" {
+@test "files that others can read or write, and should not, cause a warning" {
   openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$T/key" -out "$T/cert" 2>/dev/null
   chmod 644 "$T/key"
   try acquire job --redis "rediss://127.0.0.1:$REDIS_PORT" --cert "$T/cert" --tls-key "$T/key" --timeout 1
@@ -195,7 +195,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
 
 # ---- scripts
 
-@test "acquire --output shell leaves a script that evaluates it with the status" {
+@test "acquire --output shell ends a script that evaluates it with the status" {
   hold job
   try acquire job -n --output shell
   exits 75
@@ -206,7 +206,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   same "$(sh -c 'eval "$(rlock acquire other --output shell)" || exit; echo "$RLOCK_KEY"')" other
 }
 
-@test "a name that begins with a tilde is nobody's home" {
+@test "a name that begins with a tilde is not expanded to a home directory" {
   same "$(sh -c 'eval "$(rlock acquire "~root" --output shell)" && echo "$RLOCK_KEY"')" '~root'
 }
 
@@ -233,7 +233,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   query '.[0].holders[0].command == "sleep"'
 }
 
-@test "every step of --verbose has its time" {
+@test "--verbose prints the time of every step" {
   try run -k job -v -- true
   exits 0
   matches "$ERR" '^rlock: [0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} '

@@ -9,7 +9,7 @@ setup() {
   ! is_sanitized || skip "sanitizers bring guards of their own"
 }
 
-# ours: the symbols that our own objects want from elsewhere
+# ours: the symbols that our own objects import
 ours() {
   [[ -e $BUILD/librlock-core.a ]] || skip "this rlock was not built here"
   nm --undefined-only "$BUILD/librlock-core.a" 2>/dev/null
@@ -29,7 +29,7 @@ ours() {
   grep -qE ' __[a-z]+_chk$' <(grep -v __stack_chk "$T/symbols")
 }
 
-@test "a static program has its fixed place, for speed; one with shared libraries has none" {
+@test "a static program has a fixed address, for speed; one with shared libraries has none" {
   local type=DYN
   ! is_static || type=EXEC
   matches "$(readelf --file-header "$T/bin/rlock")" "Type: +$type "

@@ -1,4 +1,4 @@
-# The command line as it is split and judged: bundles, values, contradictions, typing mistakes, secrets in what is said.
+# How the command line is parsed: bundles, values, contradictions, typing mistakes, and secrets in error messages.
 
 # shellcheck disable=SC2016 # messages quote commands
 
@@ -16,7 +16,7 @@ load ../support/helpers
   ((TOOK < 5000))
 }
 
-@test "behind = stands the value, whatever it is, also nothing" {
+@test "what follows = is the value, whatever it is, and even if it is empty" {
   try acquire --key=a=b --note= --holder=--ttl --ttl=20
   exits 0
   try status a=b --json
@@ -57,7 +57,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   exits 0
 }
 
-@test "what a stronger source says outranks what contradicts it in a weaker one" {
+@test "an option of a stronger source overrides one that contradicts it in a weaker source" {
   echo 'nonblock = yes' >"$T/conf"
   hold job
   try run --config "$T/conf" -k job -- true
@@ -74,7 +74,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 78 "$T/conf:2" run --config "$T/conf" -k job -- true
 }
 
-@test "what goes only with --force is refused without it" {
+@test "options that need --force are refused without it" {
   local option
   for option in '--now' '--fence 7' '-w 3'; do
     # shellcheck disable=SC2086 # words
@@ -112,7 +112,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   [[ $ERR != *'did you mean'* ]]
 }
 
-@test "what others call it is answered with what it is called here" {
+@test "names that other tools use are answered with those that rlock uses" {
   refuses 64 --password-file acquire a --password hunter2
   [[ $ERR != *hunter2* ]]
   refuses 64 --password-file acquire a --password=hunter2
@@ -133,7 +133,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--key needs a value' run --key
 }
 
-@test "-n is --nonblock of those who take a lock and a number of lines of log" {
+@test "-n means --nonblock for run and acquire, and the number of lines for log" {
   refuses 64 --lines log -n many
   refuses 64 --lines log -nmany
   refuses 64 'needs a value' log -n

@@ -30,7 +30,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   same "$(cli EXISTS rlock:job)" 0
 }
 
-@test "what is left behind expires by itself" {
+@test "the keys that are left behind expire by themselves" {
   local key
   try release --key job --token "$RLOCK_TOKEN"
   for key in $(cli KEYS '*'); do
@@ -56,7 +56,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   not_released 1 --key job --token "$RLOCK_TOKEN"
 }
 
-@test "owner check and removal are one script, and nothing else" {
+@test "the check of the owner and the removal are one script" {
   start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
   wait_for_text OK "$T/monitor.out"
   try release --key job --token "$RLOCK_TOKEN"
@@ -66,7 +66,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   same "$(grep rlock:job "$T/monitor.out" | grep -cvE 'lua\]|"EVAL(SHA)?"')" 0
 }
 
-@test "release takes key and token from the environment, which the command line outranks" {
+@test "release takes key and token from the environment, and the command line outranks it" {
   export RLOCK_TOKEN
   RLOCK_KEY=job not_released 1 --token "$STRANGER"
   RLOCK_KEY=job not_released 1 other
@@ -80,7 +80,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   not_released 1 --key job --token "$RLOCK_TOKEN"
 }
 
-@test "a token that cannot be one is a usage error: 64" {
+@test "a malformed token is a usage error: 64" {
   local token
   for token in '' x "${STRANGER}0" "${STRANGER%?}" "${STRANGER%?}g" $'\xff'; do
     not_released 64 --key job --token="$token"
@@ -94,12 +94,12 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   contains "$ERR" --token
 }
 
-@test "no Redis there: 69 and its address" {
+@test "no Redis at the address: 69, and the message names it" {
   not_released 69 --key job --token "$RLOCK_TOKEN" --redis redis://127.0.0.1:1
   contains "$ERR" 127.0.0.1:1
 }
 
-@test "--force makes the holder stop its command, says whom it evicted, and returns when the lock is free" {
+@test "--force makes the holder stop its command, says who was evicted, and returns when the lock is free" {
   start run rlock run --key busy --holder deploy@web3 --ttl 1 -- sleep 600
   wait_held busy
   try release --force busy
@@ -118,7 +118,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   ((TOOK < 1000)) || fail "took $TOOK ms"
 }
 
-@test "--force says for whom it waits, and -w ends that: 75" {
+@test "--force says whom it waits for, and -w limits the wait: 75" {
   start run rlock run --key busy --holder deploy@web3 --ttl 6 -- sleep 600
   wait_held busy
   kill -STOP "$PID"
@@ -135,7 +135,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   kill -KILL "$PID"
 }
 
-@test "--force again, as after an answer that was lost, does no harm to the next holder" {
+@test "--force repeated, as after a lost answer, does no harm to the next holder" {
   local next
   start run rlock run --key busy --ttl 1 -- sleep 600
   wait_held busy
@@ -150,7 +150,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
 
 holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
 
-@test "--force evicts every holder, a line each" {
+@test "--force evicts every holder, and prints a line for each" {
   local i
   for i in 1 2 3; do try acquire many --slots 3 --holder "h$i"; done
   try release --force many
@@ -159,7 +159,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   same "$(cli EXISTS rlock:many)" 0
 }
 
-@test "--force --fence breaks only that acquisition: 1 when it is another's" {
+@test "--force --fence breaks only that acquisition: 1 when another holds the lock" {
   local fence
   fence=$(cli HVALS rlock:job | grep -oE ' [0-9]{16} ' | tr -d ' ')
   not_released 1 --force --fence $((fence - 1)) job
@@ -174,7 +174,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   contains "$ERR" 'job is not held: it is free; nothing changed'
 }
 
-@test "who is evicted is shown escaped" {
+@test "the name of an evicted holder is escaped" {
   try acquire evil --holder $'\e[31m\n\xe2\x80\xae'
   try release --force evil
   exits 0
@@ -182,7 +182,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   contains "$OUT" 'evicted \x1b[31m\n\u{202e} pid'
 }
 
-@test "a waiter gets a lock that was forced" {
+@test "a waiter gets a lock whose holder was evicted" {
   hold held
   start waiter rlock run --key held -- true
   wait_for_text 'waiting for held' "$T/waiter.err"
@@ -191,7 +191,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   exits 0
 }
 
-@test "another program's key is deleted only by force, and not for a fence" {
+@test "another program's key is deleted only by force, and not with a fence" {
   cli SET rlock:theirs $'value\e[2J'
   try release --force --fence 1 theirs
   exits 1
@@ -205,7 +205,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   not_released 64 --key job --force --token "$RLOCK_TOKEN"
 }
 
-@test "a token that holds nothing any more is told what there is instead" {
+@test "a release with a token that holds nothing any more says who holds the lock instead" {
   local token other
   token=$(rlock acquire job)
   rlock release job --token "$token"

@@ -46,7 +46,7 @@ not_renewed() {
   (($(lease) > 25000 && $(lease) <= 30000)) || fail "$(lease)"
 }
 
-@test "renew takes key and token from the environment, which the command line outranks" {
+@test "renew takes key and token from the environment, and the command line outranks it" {
   export RLOCK_TOKEN
   RLOCK_KEY=job try renew --ttl 60
   exits 0
@@ -62,7 +62,7 @@ not_renewed() {
   contains "$ERR" job
 }
 
-@test "a lock that is free or has run out is not made again: 1" {
+@test "a lock that is free or has run out is not created again: 1" {
   cli DEL rlock:job
   not_renewed 1 --key job --token "$RLOCK_TOKEN"
   same "$(cli EXISTS rlock:job)" 0
@@ -73,7 +73,7 @@ not_renewed() {
   not_renewed 1 --key job --token "$RLOCK_TOKEN"
 }
 
-@test "a token that cannot be one is a usage error: 64, and it is not repeated" {
+@test "a malformed token is a usage error: 64, and it is not printed" {
   local token
   for token in '' x "${STRANGER}0" "${STRANGER%?}" "${STRANGER%?}g" $'\xff' "${STRANGER%?}"$'\n'; do
     not_renewed 64 --key job --token="$token"
@@ -89,7 +89,7 @@ not_renewed() {
   contains "$ERR" --token
 }
 
-@test "no Redis there: 69 and its address" {
+@test "no Redis at the address: 69, and the message names it" {
   not_renewed 69 --key job --token "$RLOCK_TOKEN" --redis redis://127.0.0.1:1
   contains "$ERR" 127.0.0.1:1
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Plants bugs, one at a time, and tells which of them the tests catch.
+"""Plants bugs, one at a time, and reports which of them the tests catch.
 
     plant.py BUILD_DIR [WORD...]     all of bugs.txt, or those whose name, file or tests contain one of the words
-    plant.py --fit                   only tells which bugs do not fit the sources any more
+    plant.py --fit                   only reports bugs that do not fit the sources any more
 
 Each bug of bugs.txt is a few lines; a line that begins with # between them is a comment:
 
@@ -11,9 +11,9 @@ Each bug of bugs.txt is a few lines; a line that begins with # between them is a
     --
     the new text
 
-The old text must stand in the file exactly once. The tests are those of tests/run.sh, by the names that it takes. A bug
-is caught when they fail twice in a row: one failure may be the machine's. A bug whose old text is gone, that does not
-compile, or whose tests fail without it, is reported as stale: it would prove nothing.
+The old text must occur in the file exactly once. Tests are named as for tests/run.sh. A bug is caught when they fail
+twice in a row, since one failure may be due to a busy machine. A bug whose old text is gone, that does not compile, or
+whose tests fail without it, proves nothing and is reported as stale.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ class Copy:
         run("cmake", "-S", self.source, "-B", self.build_dir, "-DCMAKE_BUILD_TYPE=Release", check=True)
 
     def take(self, name):
-        """What is the same stays, so that it need not be built again."""
+        """Leaves unchanged files alone, so that they need not be built again."""
         original, copy = ROOT / name, self.source / name
         if not original.is_file() or (copy.is_file() and copy.read_bytes() == original.read_bytes()):
             return

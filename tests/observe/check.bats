@@ -1,4 +1,4 @@
-# rlock check: whether this Redis can be trusted with locks, and the rights that rlock needs there, no more.
+# rlock check: whether this Redis can be trusted with locks, and the least rights that rlock needs there.
 
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153 # jq and sh expand them; each test is a shell of its own
 
@@ -59,7 +59,7 @@ live() {
   exits 0
 }
 
-@test "a fit server: a line each, 0, and nothing left on it" {
+@test "a good server: a line for each finding, 0, and nothing is left on it" {
   stop_redis
   start_redis --appendonly yes
   try check
@@ -89,7 +89,7 @@ live() {
   says warn persistence snapshots
 }
 
-@test "an append-only file that the system writes when it likes: a warning" {
+@test "an append-only file that is never synced explicitly: a warning" {
   stop_redis
   start_redis --appendonly yes --appendfsync no
   try check
@@ -109,7 +109,7 @@ live() {
   same "$ERR" ''
 }
 
-@test "a replica is no place for locks: 1, naming its master" {
+@test "a replica is not fit for locks: 1, and the message names its master" {
   local master=$REDIS_PORT
   start_redis --replicaof 127.0.0.1 "$master"
   try check
@@ -132,14 +132,14 @@ live() {
 cli_at_master() { "$REDIS_CLI" -u "$RLOCK_REDIS" "$@"; }
 in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
 
-@test "nobody there: 69, on stdout and on stderr" {
+@test "no server: 69, on stdout and on stderr" {
   try check --redis redis://127.0.0.1:1
   exits 69
   says FAIL reachable 127.0.0.1:1
   matches "$ERR" '^rlock: redis://127.0.0.1:1: '
 }
 
-@test "a wrong password: 77, not shown" {
+@test "a wrong password: 77, and it is not shown" {
   cli CONFIG SET requirepass s3cret
   RLOCK_PASSWORD=wr0ng try check
   exits 77
@@ -162,7 +162,7 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   exits 69
 }
 
-@test "--json tells the same" {
+@test "--json prints the same findings" {
   try check --json
   exits 0
   query --arg url "$RLOCK_REDIS" '.exit_status == 0 and .servers[0].server == $url and
@@ -184,21 +184,20 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   line=$(acl_line)
   paste "$line"
   as_user rlock
-  # What has to do with waking is passed over when it is refused: waiting then takes longer. --replicas alone WAITs, and
-  # only a server that knows the scripts is spared EVAL.
-  # shellcheck disable=SC2013 # they are words
+  # Without the rights that waking needs, waiting takes longer but works. Only --replicas uses WAIT, and EVAL is used
+  # only while the server does not know the scripts. shellcheck disable=SC2013 # they are words
   for right in $(grep -oE '[+][a-z]+' <<<"$line"); do
     case $right in +publish | +pubsub | +subscribe | +unsubscribe | +wait | +info) continue ;; esac
     cli SCRIPT FLUSH
     cli ACL SETUSER rlock "-${right#+}"
     failed=$(try_all | tr '\n' ' ')
     cli ACL SETUSER rlock "$right"
-    cli DEL rlock:job # who may not release it leaves it
+    cli DEL rlock:job # without the right to release, the lock stays
     contains " $failed " ' 77 ' || fail "nothing failed with 77 without $right: $failed"
   done
 }
 
-# The statuses of what rlock does, in short.
+# The exit statuses of everything that rlock does.
 try_all() {
   local token
   try acquire job
@@ -242,7 +241,7 @@ try_all() {
   says FAIL permissions subscribe
 }
 
-@test "the user that we are keeps password and name" {
+@test "the line keeps the name and password of our own user" {
   cli ACL SETUSER deploy on '>PASSWORD' '~*' '&*' '+@all'
   as_user deploy
   matches "$(acl_line)" '^ACL SETUSER deploy ~'
@@ -274,7 +273,7 @@ try_all() {
   [[ $OUT$ERR != *$'\e'* ]] || fail "$OUT$ERR"
 }
 
-@test "a clock that was set back is told by what the locks remember" {
+@test "a clock that was set back is detected from the locks' records" {
   local future
   try run --key job -- true
   try check
@@ -286,7 +285,7 @@ try_all() {
   says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
 }
 
-@test "the last line is the verdict, and what is wrong comes with the command that mends it" {
+@test "the last line is the verdict, and each problem comes with the command that fixes it" {
   cli CONFIG SET maxmemory 100mb
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check

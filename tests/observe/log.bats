@@ -1,11 +1,11 @@
-# rlock log: what happened to a lock, for whoever is called at night; and the metrics that call him.
+# rlock log: what happened to a lock, for those on call; and the metrics that alert them.
 
 # shellcheck disable=SC2016,SC2030,SC2031 # jq expands them; each test is a shell of its own
 
 load ../support/helpers
 load ../support/servers
 
-@test "every run leaves a line: who, when, how long, how it ended" {
+@test "every run leaves a line: who, when, how long, and how it ended" {
   try run --key job --note weekly --holder deploy@web3 -- sh -c 'exit 3'
   try run --key job -- true
   try log job
@@ -28,7 +28,7 @@ load ../support/servers
   query '.[0] | [.acquired_at, .ended_at] | all(test("^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z$"))'
 }
 
-@test "other ends have their names: released, evicted, a signal, died" {
+@test "other endings have names: released, evicted, a signal, died" {
   try acquire given
   try release given --token "$OUT"
   try acquire taken
@@ -74,7 +74,7 @@ load ../support/servers
   query '[.[].note] == ["old", "new"]'
 }
 
-@test "a hundred are kept, and take less than 20 KB" {
+@test "a hundred runs are kept, and take less than 20 KB" {
   local i
   cli EVAL "for i = 1, 100 do redis.call('RPUSH', KEYS[1], i .. ' 1 2 0 1 0 ' .. string.rep('x', 40) .. ' h u 1 c n') end" \
     1 '{rlock:job}:history'
@@ -93,7 +93,7 @@ load ../support/servers
   query 'length == 100'
 }
 
-@test "hostile words in the history fool neither the terminal nor jq" {
+@test "hostile text in the history harms neither the terminal nor jq" {
   cli RPUSH '{rlock:job}:history' $'7 1000 2000 0 1 3 %1b%5b31mevil h u 1 %0aCOMMAND %zz' $'\e[2J' \
     '9223372036854775807 -1 1 1 1 1 a b c d e f' 'evicted' "8 1 2 3 0 evicted,%1b[31m a b c d e f"
   cli HSET '{rlock:job}:meta' floor 1
@@ -105,7 +105,8 @@ load ../support/servers
   query '[.[].fence] == [8, 7]'
 }
 
-# Runs on a day of twenty locks, as Redis would have them: some every minute, some an hour long, one that fails.
+# The runs of twenty locks on one day, in the form that Redis keeps: some every minute, some an hour long, one that
+# fails.
 a_day() {
   cli EVAL "
     local clock = redis.call('TIME')
@@ -122,7 +123,7 @@ a_day() {
     add('nightly-fails', 300, 30, '1')" 0
 }
 
-@test "a day of twenty locks as a picture: as wide as it may be, what failed marked without colour" {
+@test "a timeline of a day of twenty locks: as wide as allowed, with failures marked without colour" {
   a_day
   TZ=UTC try log --timeline
   exits 0
@@ -137,7 +138,7 @@ a_day() {
   same "$(grep -c ^nightly "$T/out")" 7
 }
 
-@test "the picture is as wide as the terminal, and red where a run failed" {
+@test "the timeline is as wide as the terminal, and red where a run failed" {
   local columns
   a_day
   for columns in 80 200; do
@@ -149,7 +150,7 @@ a_day() {
   done
 }
 
-@test "who holds it now is in the picture" {
+@test "the timeline shows the current holders" {
   hold job
   try log --timeline --since 1m
   exits 0
@@ -160,7 +161,7 @@ a_day() {
   refuses 64 '--timeline' log --json --timeline
 }
 
-@test "no Redis there: 69, and nothing on stdout" {
+@test "no Redis at the address: 69, and nothing on stdout" {
   try log --redis redis://127.0.0.1:1
   exits 69
   same "$OUT" ''
@@ -216,7 +217,7 @@ a_day() {
 
 # ---- metrics
 
-@test "metrics: one of each kind for each lock, the free ones that are remembered included" {
+@test "metrics: one of each kind for each lock, including free locks that Redis remembers" {
   try run --key good -- true
   try run --key bad -- sh -c 'exit 3'
   # shellcheck disable=SC1003 # the name ends with a backslash

@@ -67,7 +67,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   same "$(wc -l <"$T/out")" 1
 }
 
-@test "only locks under the prefix are listed, and no key of ours beside them" {
+@test "only locks under the prefix are listed, and none of rlock's other keys" {
   try acquire one
   try acquire two --prefix other:
   try status --json
@@ -102,7 +102,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   done
 }
 
-@test "looking changes nothing" {
+@test "status changes nothing on the server" {
   local before
   try acquire job
   before=$(dump rlock:job; cli KEYS '*' | sort)
@@ -129,7 +129,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   query --arg evil "$evil" '.[0].holders[0] | .holder == $evil and .note == $evil'
 }
 
-@test "bytes that are no UTF-8 leave the table clean and JSON valid" {
+@test "bytes that are not UTF-8 leave the table clean and JSON valid" {
   try acquire --key $'k\xff' --holder $'\xc3(\xf0\x28' --note $'\xed\xa0\x80'
   exits 0
   try status
@@ -158,7 +158,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   [[ $OUT != *$'\e'* ]]
 }
 
-@test "no Redis there: 69, never free" {
+@test "no Redis at the address: 69, and never free" {
   try status job --redis redis://127.0.0.1:1
   exits 69
   same "$OUT" ''
@@ -181,7 +181,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   query --arg evil "$evil" 'any(.[]; .key == "k\($evil)" and .holders[0].holder == $evil and .holders[0].note == $evil)'
 }
 
-@test "what others wrote into the key that we read cannot fool the terminal either" {
+@test "text that others wrote into our keys cannot fool the terminal either" {
   cli SET $'rlock:a\e]0;title\a' $'\e[2J\n\xff\xe2\x80\xae'
   try status
   exits 0
@@ -202,7 +202,7 @@ on_terminal() {
   OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c "stty cols 80 rows 24; $1" <<<"${2-}") || STATUS=$?
 }
 
-@test "colour on a terminal, unless NO_COLOR is set or the terminal has none" {
+@test "colour on a terminal, unless NO_COLOR is set or the terminal has no colours" {
   try acquire job
   on_terminal 'rlock status'
   matches "$OUT" $'\e\\[32mx\e\\[0m'
@@ -212,7 +212,7 @@ on_terminal() {
   [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
 }
 
-@test "a row is one line on a terminal: columns leave from the right, then commands and notes are cut" {
+@test "a row is one line on a terminal: columns are dropped from the right, then commands and notes are cut" {
   local long wide heading
   long=$(printf '%60s' '' | tr ' ' x)
   hold job --holder deploy@web3 --note "$long"
@@ -231,7 +231,7 @@ on_terminal() {
   contains "$OUT" ' COMMAND '
 }
 
-@test "in a pipe rows are whole, and one long name does not push the others apart" {
+@test "in a pipe rows are complete, and one long name does not widen all of them" {
   local long
   long=$(printf '%91s' '' | tr ' ' x)
   try acquire "$long" --holder "$long日本日本" --note "$long"
@@ -241,7 +241,7 @@ on_terminal() {
   matches "$OUT" $'\nshort {29}x '
 }
 
-@test "what process can be killed is told by its number, what cannot is a dash" {
+@test "a process that can be killed is shown by its PID, and a dash stands for none" {
   hold kept
   try acquire taken
   try run --key cold --min-hold 1m -- true
@@ -255,7 +255,7 @@ on_terminal() {
   matches "$OUT" $'\nkept +(x|free) +[^ ]+ +- '
 }
 
-@test "readers, slots and what is free are told apart" {
+@test "readers, slots and free locks are told apart" {
   hold both --shared
   hold few --slots 3
   hold few --slots 3
@@ -266,7 +266,7 @@ on_terminal() {
   matches "$OUT" $'\nnobody +free +- +- +- +- +- +0 +- +- +-$'
 }
 
-@test "the last run stands beside: how it ended and when" {
+@test "the last run is shown: how it ended, and when" {
   try run --key good -- true
   try run --key bad --note weekly -- sh -c 'exit 3'
   try status good bad
@@ -333,7 +333,7 @@ key C"
   contains "$OUT" $'\e[H'
 }
 
-@test "--watch says of what and when it is, and how many rows do not fit" {
+@test "--watch shows the servers, the time, and how many rows do not fit" {
   local i
   for i in {1..30}; do try acquire "job$i"; done
   on_terminal 'rlock status --watch' "expect do not fit
@@ -357,7 +357,7 @@ key C"
 }
 three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''[]'* ]]; }
 
-@test "without a prefix the list shows rlock's and Redisson's locks, and what else is named" {
+@test "without a prefix the list shows rlock's and Redisson's locks, and other keys only when they are named" {
   local redisson=f3b8a4c4-1d7d-4d0f-9a54-0d8a8f4e7a11:42
   cli SET string value
   cli HSET session user 1
@@ -403,7 +403,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   query 'length == 5000'
 }
 
-@test "did it run in the last day, and how did it end? Asked with jq" {
+@test "jq can tell whether a job ran within the last day, and how it ended" {
   try run --key nightly -- sh -c 'exit 3'
   try status nightly --json
   exits 1
@@ -424,7 +424,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   [[ $(<"$T/watch.out") != *$'\e'* ]] || fail "$(<"$T/watch.out")"
 }
 
-@test "a server that never ends its list, or fills it, is cut short" {
+@test "a server whose list never ends, or is too long, is cut short" {
   local mode
   for mode in stuck odd flood; do
     start_fake "$mode"

@@ -1,4 +1,4 @@
-# What a run may cost, in counts that no busy neighbour moves. (Times: tests/bench.)
+# What a run may cost, in numbers that do not depend on how busy the machine is. (Times are measured in tests/bench.)
 
 load ../support/helpers
 
@@ -9,7 +9,7 @@ setup() {
   [[ $(ldd "$T/bin/rlock") != *lib@(a|t|ub)san* ]] || skip "a sanitizer's build is not judged by its size"
   start_redis
   try run --key job -- true # the server learns the scripts
-  TRUE=$(type -P true)      # by its path: how long PATH is must not matter
+  TRUE=$(type -P true)      # by its full path, so that the length of PATH does not matter
 }
 
 # at_most LIMIT COUNT WHAT: a little more than was measured when the limit was set
@@ -22,7 +22,7 @@ trace() {
   timeout -k 2 "$PATIENCE" strace -f -qq -e signal=none -o "$T/trace" "$@" 3>&- 4>&-
 }
 
-# COMMAND...: how many it makes; the least of some runs, since who comes too early has to look again
+# COMMAND...: how many it makes; the least of several runs, since a process that wakes too early has to look again
 calls() {
   for _ in {1..6}; do
     trace "$@"
@@ -52,7 +52,7 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
   same "$(grep -Ec ' (send|write)[a-z]*\(.*"\*[0-9]' "$T/trace")" 2
 }
 
-@test "no library has to be found and bound" {
+@test "no shared library has to be found and bound" {
   contains "$(ldd "$T/bin/rlock" 2>&1)" 'not a dynamic executable'
 }
 

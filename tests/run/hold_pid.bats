@@ -1,4 +1,4 @@
-# acquire --hold-pid: a script's lock that does not outlive the script, renewed meanwhile by nobody the script must mind.
+# acquire --hold-pid: a script's lock that does not outlive the script, and that a background process renews.
 
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034 # it is jq and sh that expand them; each test is a shell of its own
 
@@ -64,7 +64,7 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   same "$(readlink -f "/proc/$keeper/fd/"{0,1,2} | sort -u)" /dev/null
 }
 
-@test "release by the token ends it in silence" {
+@test "a release with the token ends the background process silently" {
   local keeper
   beside job --ttl 1
   keeper=$(keeper_of job)
@@ -100,14 +100,14 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
     finish "$SHELL_PID"
     exits 143
     took=$(($(now_ms) - begin))
-    # By supervision's table 700 ms before the end. Once in six times the machine must have let us see it.
+    # TERM is due 700 ms before the end. On a busy machine it is enough to see that in one of six attempts.
     ((took >= left - 350)) || return 0
     start_redis
   done
   fail "after $took ms at best, with $left ms left"
 }
 
-@test "whoever kills the background process ends the job, and the lock is released" {
+@test "a signal to the background process ends the job, and the lock is released" {
   beside job
   kill -TERM "$(keeper_of job)"
   finish "$SHELL_PID"
@@ -115,7 +115,7 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   wait_until 5 absent rlock:job
 }
 
-@test "a process that is not there is a usage error, before the lock is taken" {
+@test "a process that does not exist is a usage error, before the lock is taken" {
   local dead
   sh -c 'echo $$' >"$T/dead"
   dead=$(<"$T/dead")
@@ -125,7 +125,7 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   refuses 64 --hold-pid acquire job --hold-pid self
 }
 
-@test "a process that has ended and was not waited for is none" {
+@test "a zombie is not accepted as the process" {
   start zombie python3 -c 'import os, time
 pid = os.fork()
 if pid == 0: os._exit(0)
@@ -146,7 +146,7 @@ time.sleep(600)'
   refuses 64 "another user's" acquire job --hold-pid "$PID"
 }
 
-@test "a token that cannot be printed: the lock is free, nothing stays behind, non-zero" {
+@test "a token that cannot be printed: the lock is free, no process is left behind, non-zero" {
   try acquire other # the server learns the scripts
   STATUS=0
   rlock acquire job --hold-pid $$ >/dev/full 2>"$T/err" 3>&- || STATUS=$?
@@ -155,7 +155,7 @@ time.sleep(600)'
   wait_until 5 no_keeper
 }
 
-@test "not acquired: nothing stays behind" {
+@test "not acquired: no process is left behind" {
   hold job
   try acquire job -n --hold-pid $$
   exits 75
@@ -171,7 +171,7 @@ time.sleep(600)'
   wait_until 5 absent '{rlock:job}:queue'
 }
 
-@test "the other outputs go with it" {
+@test "the other outputs work with --hold-pid" {
   start shell sh -c 'eval "$(rlock acquire job --hold-pid $$ --output shell)" && rlock renew && exec sleep 600'
   wait_held job
   kill -KILL "$PID"

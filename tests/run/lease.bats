@@ -1,5 +1,5 @@
-# rlock run: the command is dead before anyone else can get the lock, whatever becomes of the server and of the way to
-# it; and nothing happens to the command while the lease can be kept.
+# rlock run: the command is dead before anyone else can get the lock, whatever happens to the server and the network;
+# and nothing happens to the command while the lease can be kept.
 
 load ../support/helpers
 load ../support/supervision
@@ -14,7 +14,7 @@ script() { # NAME TEXT: an executable $T/NAME
   chmod +x "$T/$1"
 }
 
-lost() { # ends the wait for `run_witness`: it must have stopped its command because the lease could not be kept
+lost() { # waits for the end of `run_witness`, which must have stopped its command because the lease could not be kept
   finish "$PID"
   ERR=$(<"$T/job.err")
   exits 76
@@ -34,7 +34,7 @@ server_frozen() {
   absent rlock:job
 }
 
-@test "server frozen: 76, all that the command started dead before the lease ends though it ignores TERM" {
+@test "server frozen: 76, and all that the command started is dead before the lease ends although it ignores TERM" {
   server_frozen
 }
 
@@ -82,7 +82,7 @@ handed_to_the_deaf() {
   fail "$(<"$T/job.err")"
 }
 
-@test "a lock that is handed over and cannot be confirmed: all dead before its second is over" {
+@test "a lock that is handed over and cannot be confirmed: all dead before its one second is over" {
   handed_to_the_deaf
   lost
   contains "$ERR" 'rlock: cannot renew job'
@@ -103,7 +103,7 @@ handed_to_the_deaf() {
 @test "replies later than the lease: the command is never started on a dead one" {
   start_proxy
   network delay 0.7
-  for _ in {1..20}; do # on a busy machine the answer may come later than an attempt may take, too
+  for _ in {1..20}; do # on a busy machine the answer may also come too late for an attempt
     try run --key job --ttl 600ms -w 500ms -- touch "$T/ran"
     exits 69
     [[ ! -e $T/ran ]]
@@ -113,11 +113,11 @@ handed_to_the_deaf() {
   wait_until "$PATIENCE" absent rlock:job
 }
 
-cancels() { sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' <(cli INFO commandstats); } # given by its text
+cancels() { sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p' <(cli INFO commandstats); } # cancel is sent with EVAL
 
 cancelled() { (($(cancels) + 0 > 0)); }
 
-@test "a late grant is given back; a withdrawal that arrives much later does not take the lock that was got since" {
+@test "a late grant is given back; a cancel that arrives much later does not take the lock that was acquired since" {
   try run --key warm-up -- true
   start_proxy
   network delay 2.2
@@ -139,7 +139,7 @@ cancelled() { (($(cancels) + 0 > 0)); }
   absent rlock:job
 }
 
-undisturbed() { # ends the wait: the command of `run_until_end` must have ended by itself, the lease kept
+undisturbed() { # lets the command of `run_until_end` end; it must end by itself, with the lease kept
   wait_for_text "job is renewed again after" "$T/job.err" || { cat "$T/job.err" "$T/proxy.out" "$T/proxy.err"; cli CLIENT LIST; cli CONFIG GET maxclients; false; }
   touch "$T/end"
   finish "$PID"
@@ -157,7 +157,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   wait_for_text ready "$T/job.out"
 }
 
-@test "an outage shorter than the budget leaves the command undisturbed, and is told in two lines" {
+@test "an outage shorter than the budget leaves the command undisturbed, and is reported in two lines" {
   run_until_end --ttl 3
   kill -STOP "$REDIS_PID"
   wait_for_text 'cannot renew job' "$T/job.err"
@@ -165,14 +165,14 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   undisturbed
 }
 
-@test "a connection that went dead is replaced and the command undisturbed" {
+@test "a dead connection is replaced, and the command is undisturbed" {
   start_proxy
   run_until_end --ttl 3
   network strand
   undisturbed
 }
 
-@test "connections that the server closes are replaced and the command undisturbed" {
+@test "connections that the server closes are replaced, and the command is undisturbed" {
   local i
   run_until_end --ttl 1 -v
   for i in 1 2 3; do
@@ -186,7 +186,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   same "$(<"$T/job.out")" $'ready\ndone'
 }
 
-@test "what nobody reads from standard error does not cost the lease" {
+@test "a standard error that nobody reads does not cost the lease" {
   mkfifo "$T/pipe"
   exec 8<>"$T/pipe"
   dd if=/dev/zero of="$T/pipe" oflag=nonblock bs=4096 status=none 2>/dev/null || true # until it is full
@@ -218,7 +218,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   absent rlock:job
 }
 
-@test "a key that somebody else has by now is not touched" {
+@test "a key that somebody else holds by now is not touched" {
   run_witness --ttl 1 -- child
   cli EVAL "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], 'theirs')" 1 rlock:job
   lost
@@ -226,7 +226,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   same "$(cli PTTL rlock:job)" -1
 }
 
-@test "a lost lock is never made again" {
+@test "a lost lock is never created again" {
   run_witness --ttl 1 -- child
   cli FLUSHALL
   cli CONFIG RESETSTAT
@@ -259,7 +259,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   exits 0
 }
 
-@test "--renew-every: the lease is renewed as often as that" {
+@test "--renew-every: the lease is renewed at that interval" {
   local begin
   begin=$(now_ms)
   start job rlock run --key job -v --ttl 30 --renew-every 50ms -- sleep 600
@@ -279,7 +279,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   same "$(<"$T/job.out")" $'ready\nint\nend'
 }
 
-@test "--on-lost warn: the command goes on, the status is its own, and it is told once" {
+@test "--on-lost warn: the command goes on, the status is its own, and one warning is printed" {
   run_until_end --ttl 600ms --on-lost warn
   kill -STOP "$REDIS_PID"
   wait_for_text 'cannot renew job' "$T/job.err"
@@ -295,7 +295,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   absent rlock:job
 }
 
-@test "--max-runtime: 124 when its time is over, whatever the command makes of TERM, and the lock is released" {
+@test "--max-runtime: 124 when the time is over, however the command reacts to TERM, and the lock is released" {
   script heeds 'trap "echo term; exit 0" TERM; while :; do sleep .02; done'
   try run --key job --max-runtime 200ms -- "$T/heeds"
   exits 124
@@ -321,7 +321,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
 
 @test "the reply to acquire is lost: asked again, it is the same acquisition" {
   start_proxy
-  rlock status absent || (($? == 1)) # so the server knows us, if not our scripts
+  rlock status absent || (($? == 1)) # the server has been reached, but does not know the scripts
   network cut
   # shellcheck disable=SC2016 # it is sh that expands it
   try run --key job -- sh -c 'echo $RLOCK_FENCE; rlock status job --json'

@@ -1,4 +1,4 @@
-# rlock run --once and --once-per: what a fleet does once, however many machines try and whichever of them fail.
+# rlock run --once and --once-per: a fleet does the work once, however many machines try and whichever of them fail.
 
 # shellcheck disable=SC2016,SC2030,SC2031 # sh expands them; each test is a shell of its own
 
@@ -19,7 +19,7 @@ E2
   : >"$T/runs"
 }
 
-@test "what is done is not done again: 0, one line, and none with -q" {
+@test "work that is done is not done again: 0, with one line, or none with -q" {
   make_migration
   try run --key schema --once v42 -- migrate.sh 1
   exits 0
@@ -41,7 +41,7 @@ E2
   same "$(runs)" 2
 }
 
-@test "what failed is not done" {
+@test "work that failed does not count as done" {
   make_migration
   try run --key schema --once v42 -- migrate.sh 2
   exits 1
@@ -67,7 +67,7 @@ E2
   same "$waited" 8
 }
 
-@test "who waits leaves as soon as it is done, not when its turn comes" {
+@test "a waiter leaves as soon as the work is done, not when its turn comes" {
   local i pids=()
   start first rlock run --key schema --once v42 -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$T/go"
   wait_held schema
@@ -88,7 +88,7 @@ E2
 }
 five_wait() { (($(cli ZCARD '{rlock:schema}:queue') == 5)); }
 
-@test "a machine that dies in the middle is taken over" {
+@test "when a machine dies in the middle, the next one does the work" {
   start dying rlock run --key schema --once v42 --ttl 1 -- sleep 600
   wait_held schema
   kill -KILL "$PID"
@@ -97,7 +97,7 @@ five_wait() { (($(cli ZCARD '{rlock:schema}:queue') == 5)); }
   same "$OUT" ran
 }
 
-# pass MILLISECONDS: what is remembered was so much earlier
+# pass MILLISECONDS: makes what Redis remembers that much older
 pass() {
   cli EVAL "local granted, ended, rest = redis.call('HGET', KEYS[1], 'success'):match('^(%d+) (%d+) (.*)\$')
     redis.call('HSET', KEYS[1], 'success', string.format('%.0f %.0f %s', granted - ARGV[1], ended - ARGV[1], rest))" \
@@ -118,7 +118,7 @@ pass() {
   same "$(cat "$T/runs")" "$(seq 30)"
 }
 
-@test "a run inside its own lock heeds neither, but is not for another ID" {
+@test "a run nested in its own lock ignores both options, but not for another ID" {
   try run --key schema --once v42 -- rlock run --key schema --once v42 -- echo inner
   exits 0
   same "$OUT" inner
@@ -130,7 +130,7 @@ pass() {
   same "$OUT" ''
 }
 
-@test "for one holder alone, and an ID of up to 128 bytes" {
+@test "--once is for exclusive locks, and an ID has up to 128 bytes" {
   refuses 64 --shared run --key a --shared --once v1 -- true
   refuses 64 --slots run --key a --slots 2 --once-per 1h -- true
   refuses 64 --once run --key a --once '' -- true
@@ -143,7 +143,7 @@ pass() {
   same "$OUT" ''
 }
 
-@test "of a quorum one server that knows is enough" {
+@test "with a quorum it is enough that one server knows of the success" {
   local port
   start_quorum 3
   try run --ttl 1s --key schema --once v42 -- echo ran

@@ -1,4 +1,4 @@
-# rlock run --report: how a run ended, for programs, whatever its exit status was taken for.
+# rlock run --report: how a run ended, for programs that cannot tell from the exit status.
 
 # shellcheck disable=SC2016,SC2030,SC2031 # jq and sh expand them; each test is a shell of its own
 
@@ -10,7 +10,7 @@ run_reported() {
   OUT=$(<"$T/report.json")
 }
 
-@test "a command that ran: every fact, one JSON object on one line" {
+@test "a command that ran: every fact in one JSON object on one line" {
   run_reported --key job --ttl 1 -- sh -c 'sleep 0.6; exit 3'
   exits 3
   same "$ERR" ''
@@ -35,7 +35,7 @@ run_reported() {
   query '.outcome == "completed" and .exit_status == 137 and .command_status == 137 and .signal == 9'
 }
 
-@test "conflict: what did not happen is null, the message says who has it" {
+@test "conflict: what did not happen is null, and the message says who holds the lock" {
   hold job --holder deploy@web3
   run_reported --key job --wait 300ms -E 0 -- true
   exits 0
@@ -116,7 +116,7 @@ run_reported() {
   jq -e '.outcome == "completed"' "$T/reports/report.json"
 }
 
-@test "it has the permissions that any new file has" {
+@test "a new report has the permissions of any new file" {
   (umask 027; try run --report "$T/report.json" --key job -- true)
   same "$(stat -c %a "$T/report.json")" 640
 }
@@ -130,7 +130,7 @@ run_reported() {
   same "$(ls "$T/reports")" ''
 }
 
-@test "a symbolic link stays, what it leads to is replaced" {
+@test "a symbolic link stays, and its target is replaced" {
   echo old >"$T/real.json"
   ln -s real.json "$T/link.json"
   try run --report "$T/link.json" --key job -- true
@@ -147,14 +147,14 @@ run_reported() {
   query '.outcome == "completed"'
 }
 
-@test "a report that cannot be written in the end does not cost the command's status" {
+@test "a report that cannot be written at the end does not change the exit status" {
   mkdir "$T/reports"
   try run --report "$T/reports/report.json" --key job -- rm -r "$T/reports"
   exits 0
   contains "$ERR" 'cannot write the report'
 }
 
-@test "a report that cannot take its place leaves nothing of itself there" {
+@test "a report that cannot take its place leaves no temporary file" {
   mkdir "$T/reports"
   # shellcheck disable=SC2016 # sh expands it
   try run --report "$T/reports/report.json" --key job -- mkdir "$T/reports/report.json"
@@ -174,7 +174,7 @@ run_reported() {
   same "$OUT" "$without"
 }
 
-@test "a key of any bytes is JSON there" {
+@test "the report is valid JSON whatever bytes the key has" {
   local key=$'quote" back\\slash \ttab \e[31m \xc3\xbc'
   run_reported --key "$key" -- true
   exits 0
@@ -182,7 +182,7 @@ run_reported() {
   [[ $(<"$T/report.json") != *[$'\t\e']* ]] || fail "$(<"$T/report.json")"
 }
 
-@test "/dev/stdout is what the caller's standard output is: a file that it leads to is not replaced" {
+@test "/dev/stdout is the caller's standard output: a file behind it is written to, not replaced" {
   rlock run --key job --report /dev/stdout -- echo first >"$T/out"
   same "$(head -n 1 "$T/out")" first
   same "$(sed -n 2p "$T/out" | jq -r .outcome)" completed
@@ -196,7 +196,7 @@ run_reported() {
   same "$(stat -c %a "$T/report")" 640
 }
 
-@test "a link that somebody else has laid out where everybody may write is not followed" {
+@test "a symbolic link that another user planted in a world-writable directory is not followed" {
   ((EUID == 0)) || skip "needs two users"
   mkdir -m 1777 "$T/open"
   echo precious >"$T/precious"

@@ -1,4 +1,4 @@
-# rlock run: the command and its surroundings, the lock around it, and what happens when somebody else has that.
+# rlock run: the command and what it inherits, the lock, and what happens when somebody else holds that.
 
 # shellcheck disable=SC2016 # it is sh that expands them
 
@@ -65,7 +65,7 @@ script() {
   same "$OUT" 100000
 }
 
-@test "standard input, output and error are the command's" {
+@test "the command has our standard input, output and error" {
   head -c 1000000 /dev/urandom >"$T/random"
   try run --key job -- sh -c 'cat; echo said >&2' <"$T/random"
   exits 0
@@ -83,7 +83,7 @@ script() {
   diff "$T/without" "$T/with"
 }
 
-@test "the environment is as without rlock, but for what rlock tells" {
+@test "the environment is as without rlock, but for rlock's own variables" {
   export ODD=$'two\nlines \xff' EMPTY=
   env -0 | grep -azvE '^(RLOCK_|_=)' | sort -z >"$T/without"
   rlock run --key job -- env -0 | grep -azvE '^(RLOCK_|_=)' | sort -z >"$T/with"
@@ -122,7 +122,7 @@ script() {
   absent rlock:job
 }
 
-@test "a conflict with -n: 75 or -E, the holder is named, the command not started" {
+@test "a conflict with -n: 75 or -E, the holder is named, and the command is not started" {
   hold job --holder deploy@web3
   try run --key job -n -- touch "$T/ran"
   exits 75
@@ -136,7 +136,7 @@ script() {
   [[ ! -e $T/ran ]]
 }
 
-@test "-w gives up after so long and names the holder" {
+@test "-w gives up after its time and names the holder" {
   hold job
   try run --key job -w 600ms -- touch "$T/ran"
   exits 75
@@ -146,7 +146,7 @@ script() {
   [[ ! -e $T/ran ]]
 }
 
-@test "who waits says so once, naming the holder, and gets the lock when that ends" {
+@test "a waiter says once that it waits, names the holder, and gets the lock when the holder ends" {
   hold job
   start waiter rlock run --key job -- echo mine
   wait_for_text waiting "$T/waiter.err"
@@ -158,7 +158,7 @@ script() {
     "^rlock: waiting for job, held by $(id -un)@$(uname -n) pid $HOLDER \"sleep 600\" for [0-9ms.]+, lease [0-9.]+s left\$"
 }
 
-@test "INT or TERM while waiting: 128+n, the command is not started, the holder is left alone" {
+@test "INT or TERM while waiting: 128+n, the command is not started, and the holder is not disturbed" {
   local signal number
   hold job
   while read -r signal number; do
@@ -173,7 +173,7 @@ script() {
   absent '{rlock:job}:queue'
 }
 
-@test "the lock is kept by renewal, two thirds of the lease are never gone" {
+@test "renewals keep the lock, and two thirds of the lease never pass without one" {
   local left
   script witness "for i in \$(seq 15); do sleep .2; $REDIS_CLI -s $REDIS_SOCK PTTL rlock:job; done"
   try run --key job --ttl 1500ms -- "$T/witness"
@@ -184,7 +184,7 @@ script() {
   absent rlock:job
 }
 
-@test "a script cache that is flushed under a held lock is not noticed" {
+@test "flushing the script cache under a held lock does no harm" {
   local redis="$REDIS_CLI -s $REDIS_SOCK"
   try run --key job --ttl 1500ms -- sh -c "sleep 1; $redis SCRIPT FLUSH; sleep 1; $redis EXISTS rlock:job"
   exits 0
@@ -193,7 +193,7 @@ script() {
   absent rlock:job
 }
 
-@test "a lock that vanishes is lost: the command is stopped, 76, and the lock not made again" {
+@test "a lock that vanishes is lost: the command is stopped, 76, and the lock is not created again" {
   local command name
   script patient 'trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep .05; done'
   for command in FLUSHALL 'DEL rlock:job'; do
@@ -210,7 +210,7 @@ script() {
   done
 }
 
-@test "a lock that somebody else has by now is lost, and left to them" {
+@test "a lock that somebody else holds by now is lost, and left to them" {
   hold job --ttl 1
   cli DEL rlock:job
   try acquire job
@@ -220,7 +220,7 @@ script() {
   same "$(cli HEXISTS rlock:job "$OUT")" 1
 }
 
-@test "no Redis there: 69 with its address, the command not started" {
+@test "no Redis at the address: 69, the message names it, and the command is not started" {
   refuses 69 127.0.0.1:1 run --key job --redis redis://127.0.0.1:1 -- touch "$T/ran"
   refuses 69 127.0.0.1:1 run --key job --redis redis://127.0.0.1:1 -n -E 0 -- touch "$T/ran"
   refuses 69 127.0.0.1:1 run --key job --redis redis://127.0.0.1:1 -w 10 -- touch "$T/ran"
@@ -242,7 +242,7 @@ script() {
 
 # ---- signals
 
-@test "TERM goes on to the command, whose reaction decides, and the lock is released" {
+@test "TERM is passed on to the command, which decides how to react, and the lock is released" {
   script patient 'trap "echo bye; exit 7" TERM; echo ready; while :; do sleep .05; done'
   start job rlock run --key job -- "$T/patient"
   wait_for_text ready "$T/job.out"

@@ -1,4 +1,4 @@
-# rlock run: signals sent to it, and that nothing of ours reaches the command: no descriptor, signal state, umask, limit.
+# rlock run: signals sent to it, and what the command inherits: none of our descriptors, signal state, umask or limits.
 
 # shellcheck disable=SC2016 # it is sh that expands them
 
@@ -24,7 +24,7 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
 
 # ---- passed on
 
-@test "each signal reaches the command once, which decides" {
+@test "each signal reaches the command once, and the command decides how to react" {
   local name names=(TERM INT HUP QUIT USR1 USR2 WINCH CONT)
   notes_signals --kill-after 5 --ttl 30
   for name in "${names[@]}"; do
@@ -118,7 +118,7 @@ rlock: SIGINT again: killing the command'
 
 # ---- at other times than while the command runs
 
-@test "a signal while waiting: the queue is left, 128+n, the command not started" {
+@test "a signal while waiting: rlock leaves the queue, 128+n, and the command is not started" {
   local name number
   hold job
   while read -r name number; do
@@ -134,7 +134,7 @@ rlock: SIGINT again: killing the command'
   [[ ! -e $T/ran ]]
 }
 
-@test "a signal while the lock is asked for: nothing of it stays behind" {
+@test "a signal while the lock is being acquired: no lock and no process is left behind" {
   try run --key job -- true # the server has been reached, the scripts are known
   start_proxy
   network delay 0.3
@@ -147,7 +147,7 @@ rlock: SIGINT again: killing the command'
   wait_until "$PATIENCE" absent rlock:job
 }
 
-@test "signals while the lock is released: it is released all the same, and the status is the command's" {
+@test "signals while the lock is being released: it is released all the same, and the status is the command's" {
   start job rlock run --key job -- sh -c 'kill -STOP "$0"; exit 3' "$REDIS_PID"
   wait_until "$PATIENCE" state_is "$REDIS_PID" T
   wait_until "$PATIENCE" no_family "$PID"
@@ -162,7 +162,7 @@ rlock: SIGINT again: killing the command'
 
 no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is a zombie
 
-@test "SIGCHLD ignored by the caller: statuses are still seen, and the command finds it as it was" {
+@test "SIGCHLD ignored by the caller: statuses are still seen, and the command finds it ignored" {
   start job env --ignore-signal=CHLD rlock run --key job -- grep SigIgn /proc/self/status nothing
   finish "$PID"
   exits 2
@@ -170,7 +170,7 @@ no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is
   absent rlock:job
 }
 
-@test "signals blocked by the caller: rlock hears them, and the command starts with none blocked" {
+@test "signals blocked by the caller: rlock gets them, and the command starts with none blocked" {
   start job env --block-signal=TERM,CHLD,ALRM rlock run --key job -- sh -c 'grep ^SigBlk /proc/self/status; exec sleep 600'
   wait_for_text SigBlk "$T/job.out"
   matches "$(<"$T/job.out")" '^SigBlk:.0+$'
@@ -179,7 +179,7 @@ no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is
   exits 143
 }
 
-@test "a signal that crosses with the command's end changes nothing" {
+@test "a signal that arrives as the command ends changes nothing" {
   notes_signals
   GUARD=$(guard_of "$PID")
   freeze "$GUARD"
@@ -196,7 +196,7 @@ no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is
 
 # ---- what the command inherits
 
-# What a process can be given at its birth; not what differs between any two.
+# What a process inherits, without what differs between any two processes.
 LOOK='import os, re, resource, signal
 for line in open("/proc/self/status"):
     if not re.match("(Pid|PPid|NSpid|Tgid|NStgid|NSpgid|NSsid|Vm|Rss|Hugetlb|Threads|.*ctxt|SigQ|Name|Cpus|Mems)", line):
@@ -209,7 +209,7 @@ for fd in os.listdir("/proc/self/fd"):
     except OSError:
         pass'
 
-as_without() { # PREFIX...: a command finds the same surroundings behind "PREFIX rlock run" as behind "PREFIX"
+as_without() { # PREFIX...: a command inherits the same from "PREFIX rlock run" as from "PREFIX"
   rm -f "$T/found"
   FOUND=$T/found timeout 20 "$@" python3 -c "import sys, os; sys.stdout = os.fdopen(os.open(os.environ['FOUND'],
     os.O_CREAT | os.O_WRONLY | os.O_APPEND), 'w'); $LOOK" 3>&- 4>&-
@@ -220,14 +220,14 @@ as_without() { # PREFIX...: a command finds the same surroundings behind "PREFIX
   [[ -s $T/found ]]
 }
 
-@test "nothing of ours reaches the command: descriptors, signals, umask, limits, priority" {
+@test "the command inherits nothing of rlock's own: descriptors, signals, umask, limits, priority" {
   umask 057
   ulimit -Sn 200
   ulimit -Sc 0
   as_without env 7<"$T/bin"
 }
 
-@test "nothing of ours reaches the command, as an ordinary user" {
+@test "the command inherits nothing of rlock's own, as an ordinary user" {
   ordinary_user
   as_without "${AS_USER[@]}"
 }

@@ -1,5 +1,5 @@
-# rlock run: surroundings in which it cannot start its command, and odd ones in which it can. Whatever can be known
-# before the lock is taken is said before Redis is asked anything.
+# rlock run: environments in which it cannot start its command, and odd ones in which it can. Whatever can be known
+# before the lock is taken is reported before Redis is contacted.
 
 # shellcheck disable=SC2016 # it is sh that expands them
 
@@ -24,7 +24,7 @@ untouched() { # Redis was never asked to take a lock
   untouched
 }
 
-@test "a command that only exec finds fault with: 126 or 127, and the lock is free at once" {
+@test "a command that fails only at exec: 126 or 127, and the lock is free at once" {
   printf '#!/no/such/interpreter\n' >"$T/script"
   chmod +x "$T/script"
   try run --key job -- "$T/script"
@@ -48,7 +48,7 @@ untouched() { # Redis was never asked to take a lock
   same "$OUT" "ran by $T/script"
 }
 
-@test "few descriptors: it works with 16, and is told before the lock is taken where it does not" {
+@test "few descriptors: 16 suffice, and with fewer rlock fails before the lock is taken" {
   local limit
   ulimit -Sn 16
   try run --key job -- sh -c 'ulimit -n'
@@ -62,7 +62,7 @@ untouched() { # Redis was never asked to take a lock
   done
 }
 
-@test "the guard fails while the lock is asked for: nothing of it stays behind" {
+@test "the guard fails while the lock is being acquired: no lock and no process is left behind" {
   local _
   for _ in {1..10}; do
     sh -c 'ulimit -n 6; exec rlock run --key job -n -- true' 2>"$T/err" 3>&- 4>&- || true
@@ -70,10 +70,10 @@ untouched() { # Redis was never asked to take a lock
   done
 }
 
-@test "no more processes allowed: 71, before the lock is taken or released at once" {
+@test "no more processes allowed: 71, and the lock is not taken or released at once" {
   ((EUID == 0)) || skip "needs a user without other processes"
   local limit status seen=
-  export ASAN_OPTIONS=detect_leaks=0 # a sanitizer would need one more
+  export ASAN_OPTIONS=detect_leaks=0 # the leak checker would need one more process
   ordinary_user
   for limit in 1 2 3 4; do
     status=0
@@ -109,7 +109,7 @@ untouched() { # Redis was never asked to take a lock
   same "$(<"$T/more")" ''
 }
 
-@test "the bare surroundings of cron: nothing said, nothing left" {
+@test "the bare environment of cron: nothing is printed, and nothing is left behind" {
   OUT=$(env -i HOME=/ LOGNAME=x SHELL=/bin/sh PATH=/usr/bin:/bin setsid \
     "$T/bin/rlock" --redis "$RLOCK_REDIS" run --key job -n -E 0 -q -- true 2>&1 </dev/null 3>&- 4>&-)
   same "$OUT" ''

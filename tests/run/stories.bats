@@ -6,12 +6,12 @@ token() { # KEY [OPTION...]: acquires and prints the token
   rlock acquire --key "$@"
 }
 
-@test "without a lock 16 buyers sell more than there is" {
+@test "without a lock, 16 buyers sell more than there is" {
   sell 50
   (($(cli GET stock) < 0)) || fail "$(cli GET stock) left: this test can no longer tell a lock from none"
 }
 
-@test "with rlock run 500 items and 16 buyers end at exactly 0" {
+@test "with rlock run, 16 buyers sell exactly 500 of 500 items" {
   THINK=0 PATIENCE=300 sell 500 rlock run --key stock --
   same "$(cli GET stock)" 0
   same "$(cat "$T"/buyer*.out | sort -n | uniq | wc -l)" 500 # every number from 499 to 0 once
@@ -72,7 +72,7 @@ END
   same "$(cli EXISTS rlock:deploy)" 0
 }
 
-@test "of ten crons at the same moment one runs, and all are content" {
+@test "of ten cron jobs at the same moment one runs, and all exit with 0" {
   local i pids=()
   for i in {1..10}; do
     start "cron$i" rlock run --key nightly -n -E 0 -q -- sh -c "echo ran; while [ ! -e $T/over ]; do sleep .05; done"

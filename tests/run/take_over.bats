@@ -1,4 +1,4 @@
-# rlock run: surroundings in which the guard cannot see, cannot act or cannot kill, and what the keeper does then.
+# rlock run: cases in which the guard cannot see, cannot act or cannot kill, and what the keeper does then.
 
 # shellcheck disable=SC2016 # it is sh that expands them
 
@@ -10,9 +10,9 @@ setup() {
   start_redis_with_a_log
 }
 
-# ---- who cannot be seen
+# ---- processes that cannot be seen
 
-@test "no /proc, or another namespace's: refused before anything is started, 71, and said what to do" {
+@test "no /proc, or another namespace's: refused before anything is started, 71, and the message says what to do" {
   unshare -m true 2>/dev/null || skip "namespaces may not be made here"
   local hide
   for hide in 'mount -t tmpfs none /proc;' ''; do
@@ -28,7 +28,7 @@ setup() {
   [[ -e $T/ran ]]
 }
 
-# ---- who cannot be killed
+# ---- processes that cannot be killed
 
 # A command with a descendant that became root, so that an ordinary user's rlock cannot kill it. Sets PID and ROOT_PID.
 run_with_a_root_descendant() { # [RUN-OPTION...]
@@ -42,7 +42,7 @@ run_with_a_root_descendant() { # [RUN-OPTION...]
   wait_for_text 'cannot be killed; job is held' "$T/job.err"
 }
 
-@test "what cannot be killed keeps the lock, which is renewed until it has ended" {
+@test "a process that cannot be killed keeps the lock, which is renewed until the process has ended" {
   run_with_a_root_descendant
   contains "$(<"$T/job.err")" "pid $ROOT_PID"
   sleep 5 # longer than the lease
@@ -53,7 +53,7 @@ run_with_a_root_descendant() { # [RUN-OPTION...]
   absent rlock:job
 }
 
-@test "TERM to a run that waits for what cannot be killed: a warning, and the lock is left to its lease" {
+@test "TERM to a run that waits for a process that cannot be killed: a warning, and the lock is left to its lease" {
   run_with_a_root_descendant
   kill "$PID"
   finish "$PID"
@@ -63,7 +63,7 @@ run_with_a_root_descendant() { # [RUN-OPTION...]
   exists rlock:job
 }
 
-@test "a zombie that a debugger holds is dead: the lock is released" {
+@test "a zombie that a debugger holds counts as dead: the lock is released" {
   start job rlock run --key job --max-runtime 500ms --kill-after 100ms -- sh -c 'trap "" TERM; sleep 600 & wait'
   wait_held job
   COMMAND=$(guard_of "$(guard_of "$PID")")
@@ -86,7 +86,7 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
 
 # ---- a guard that does not answer
 
-@test "a guard that is stopped: --max-runtime, and a second TERM, kill the command without it" {
+@test "a guard that is stopped: --max-runtime and a second TERM kill the command without it" {
   run_witness --max-runtime 6 --kill-after 200ms -- "${ALL[@]}"
   freeze "$(guard_of "$PID")"
   finish "$PID"
@@ -179,7 +179,7 @@ child_of() { # COMM PARENT
   done
 }
 
-# ---- hostile surroundings
+# ---- a hostile environment
 
 @test "a stack of 80 KB is enough" {
   ulimit -s 80

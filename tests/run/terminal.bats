@@ -5,7 +5,8 @@
 load ../support/helpers
 load ../support/supervision
 
-# user COMMAND... @ STEP...: the command on a terminal, whose user takes the steps; sets STATUS and what was SHOWN
+# user COMMAND... @ STEP...: runs the command on a terminal, whose user takes the steps; sets STATUS and SHOWN, the
+# output
 user() {
   local command=()
   while [[ $1 != @ ]]; do
@@ -91,14 +92,14 @@ SHELL_THERE=(env 'PS1=prompt> ' bash --norc --noprofile -i)
   exits 0
 }
 
-@test "the shell has its terminal back afterwards, when the command was killed too" {
+@test "the shell has its terminal back afterwards, even when the command was killed" {
   user "${SHELL_THERE[@]}" @ 'expect prompt>' 'type rlock run --key job --ttl 1 -- sh -c "echo rea\dy; exec sleep 600"' \
     'expect ready' "do $REDIS_CLI -s $REDIS_SOCK DEL rlock:job" 'expect prompt>' 'type read line; echo got-$line' \
     'type words' 'expect got-words' 'type exit 4'
   exits 4
 }
 
-@test "Ctrl-Z and fg: both stop, the shell prompts, the lease is told; both go on, and the lease is renewed" {
+@test "Ctrl-Z and fg: both stop, the shell prompts, and a message tells how long the lease is; both go on, and the lease is renewed" {
   user "${SHELL_THERE[@]}" @ 'expect prompt>' \
     'type rlock run --key job --ttl 30 -v -- sh -c "echo rea\dy; read line; echo got-\$line"' 'expect ready' \
     'key Z' 'expect job is not renewed until this job continues; it is lost in 2' 'expect Stopped' 'expect prompt>' \
@@ -126,7 +127,7 @@ SHELL_THERE=(env 'PS1=prompt> ' bash --norc --noprofile -i)
 }
 
 @test "in the background it does not take the terminal; a command that reads is stopped until fg" {
-  # The line comes just before the stop: a fg in between would be for nothing.
+  # The line comes just before the stop: a fg in between would have no effect.
   user "${SHELL_THERE[@]}" @ 'expect prompt>' \
     'type rlock run --key job -- sh -c "read line; echo got-\$line" &' 'expect is not renewed' \
     'type while jobs -r | grep -q .; do :; done; echo still \mine' 'expect still mine' 'expect prompt>' \
@@ -134,7 +135,7 @@ SHELL_THERE=(env 'PS1=prompt> ' bash --norc --noprofile -i)
   exits 0
 }
 
-@test "what reads in an orphaned background group, where nobody can say fg, is hung up, not run in circles" {
+@test "a command that reads in an orphaned background group, which no fg can reach, gets HUP, and rlock does not loop" {
   cat >"$T/orphan.py" <<'END_OF_SCRIPT'
 import os, sys, time
 if os.fork() == 0:
@@ -167,7 +168,7 @@ END_OF_SCRIPT
   same "$(<"$T/noted")" SIGHUP
 }
 
-@test "the terminal of a run that leads its session is closed, as ssh -t leaves it: the command is told once" {
+@test "the terminal of a run that leads its session is closed, as by ssh -t: the command gets one HUP" {
   notes_hang_ups
   user rlock run --key job -- python3 "$T/notes.py" "$T/noted" @ 'expect ready' 'hang-up'
   exits 0
@@ -182,7 +183,7 @@ END_OF_SCRIPT
   exits 0
 }
 
-@test "a command whose input or output is a pipe or a file reads from /dev/tty: it gets the terminal then" {
+@test "a command whose input or output is a pipe or a file gets the terminal when it reads from /dev/tty" {
   local line n=0
   for line in 'echo y | rlock run --key job -- sh -c "$ASK"' 'rlock run --key job -- sh -c "$ASK" </dev/null' \
     'rlock run --key job -- sh -c "$ASK" | cat' 'x=$(rlock run --key job -- sh -c "$ASK"); echo $x'; do

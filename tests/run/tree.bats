@@ -1,5 +1,5 @@
-# rlock run: keeper, guard and the command's whole tree. Whichever of our two processes is killed or stopped, nothing of
-# the command outlives the lease; and nothing is killed that a command left running when it ended well.
+# rlock run: keeper, guard and the command's whole tree. Whichever of our two processes is killed or stopped, no process
+# of the command outlives the lease; and the processes that a successful command left running are not killed.
 
 load ../support/helpers
 load ../support/supervision
@@ -11,7 +11,7 @@ setup() {
 
 ALL=(stubborn child setsid double)
 
-@test "the witness' descendants outlive it where nobody supervises: the other tests can tell" {
+@test "without a supervisor the witness's descendants outlive it, so that the other tests can tell the difference" {
   start job python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
   wait_for_text ready "$T/job.out"
   kill -KILL "$PID"
@@ -30,7 +30,7 @@ keeper_killed() {
   silent_since $((KILLED + 100))
 }
 
-@test "keeper killed: the command and every descendant dead within 100 ms" {
+@test "keeper killed: the command and every descendant are dead within 100 ms" {
   keeper_killed
 }
 
@@ -46,7 +46,7 @@ keeper_killed() {
   wait_until 2 no_witnesses
 }
 
-@test "keeper killed before the lock is taken: its guard goes too" {
+@test "keeper killed before the lock is taken: its guard exits too" {
   hold job
   start waiter rlock run --key job -- touch "$T/ran"
   wait_for_text waiting "$T/waiter.err"
@@ -62,7 +62,7 @@ keeper_stopped() {
   wait_until "$PATIENCE" no_witnesses
   in_time 1000
   wait_until "$PATIENCE" absent rlock:job
-  try acquire job # somebody else's from now on
+  try acquire job # from now on somebody else holds it
   exits 0
   kill -CONT "$PID"
   finish "$PID"
@@ -71,7 +71,7 @@ keeper_stopped() {
   same "$(cli HEXISTS rlock:job "$OUT")" 1
 }
 
-@test "keeper stopped: all dead before the lease ends; continued, it says 76 and leaves the next holder alone" {
+@test "keeper stopped: all dead before the lease ends; when continued, it exits with 76 and leaves the next holder alone" {
   keeper_stopped
 }
 
@@ -122,7 +122,7 @@ guard_killed() {
   guard_killed
 }
 
-@test "guard killed before the lock is taken: 70, and the queue is left" {
+@test "guard killed before the lock is taken: 70, and rlock leaves the queue" {
   hold job
   start waiter rlock run --key job -- touch "$T/ran"
   wait_for_text waiting "$T/waiter.err"
@@ -133,7 +133,7 @@ guard_killed() {
   [[ ! -e $T/ran ]]
 }
 
-@test "guard stopped beyond the deadline that it knows, and continued: it stops the command before it listens" {
+@test "guard stopped beyond its deadline, and continued: it stops the command before it reads orders" {
   run_witness --ttl 600ms -- "${ALL[@]}"
   GUARD=$(guard_of "$PID")
   freeze "$GUARD"
@@ -156,7 +156,7 @@ guard_killed() {
   in_time 1000
 }
 
-@test "both stopped when the command was to be started, until the lease is over: it is not started" {
+@test "both stopped just before the command starts, until the lease is over: it is not started" {
   hold job
   start waiter rlock -v run --key job --ttl 1 -- touch "$T/ran"
   wait_for_text waiting "$T/waiter.err"
@@ -175,7 +175,7 @@ guard_killed() {
   contains "$(<"$T/waiter.err")" 'rlock: lost job before its command was started'
 }
 
-# The guard waits for nothing any more but the keeper's end: it polls one descriptor.
+# The guard has reported, and only waits for the keeper's end: it polls one descriptor.
 has_told() { [[ $(<"/proc/$1/syscall") =~ ^[0-9]+\ 0x[0-9a-f]+\ 0x1\  ]]; } # PID
 held_by() { [[ $(rlock status --json job | jq '.[].holders[].pid') == "$1" ]]; } # PID
 
@@ -191,7 +191,7 @@ held_by() { [[ $(rlock status --json job | jq '.[].holders[].pid') == "$1" ]]; }
 
 # ---- the tree
 
-@test "a command that forks and leaves its session for ever is caught" {
+@test "a command that keeps forking and leaving its session is caught" {
   cat >"$T/hopper.py" <<'END_OF_SCRIPT'
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -211,7 +211,7 @@ END_OF_SCRIPT
   no_leftovers
 }
 
-@test "what a command that ended well left running stays alive" {
+@test "the processes that a successful command left running stay alive" {
   # shellcheck disable=SC2016 # it is sh that expands it
   try run --key job -- sh -c 'setsid sh -c "sleep 601 & sleep 602" >/dev/null 2>&1 & sleep 603 >/dev/null 2>&1 & exit 4'
   exits 4
@@ -224,7 +224,7 @@ END_OF_SCRIPT
 
 sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1)); }
 
-@test "what a command that ended well left running gets no deadline, no dead parent and no signal from us later" {
+@test "the processes that a successful command left running get no signal from us later" {
   # shellcheck disable=SC2016 # it is sh that expands it
   try run --key job --ttl 500ms --max-runtime 300ms -- \
     sh -c 'sh -c "trap \"echo disturbed\" TERM HUP CONT; sleep 0.8; echo undisturbed" >"$0" 2>&1 & exit 0' "$T/left"
@@ -233,7 +233,7 @@ sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1));
   same "$(<"$T/left")" undisturbed
 }
 
-@test "what is left of a command that TERM ended in time is killed before the lease ends" {
+@test "the rest of a command that TERM ended in time is killed before the lease ends" {
   # shellcheck disable=SC2016 # it is sh that expands it
   start job rlock run --key job --ttl 1 -- sh -c '
     (trap "" TERM; exec setsid python3 "$0" stamp "$1" child) & sleep 600' "$HERE/witness.py" "$T/stamps"
@@ -245,7 +245,7 @@ sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1));
   in_time
 }
 
-@test "a stopped command hears TERM when its lease is lost: it is continued, too" {
+@test "a stopped command hears TERM when its lease is lost, since it is continued too" {
   # shellcheck disable=SC2016 # it is sh that expands it
   start job rlock run --key job --ttl 3 -- sh -c 'trap "echo term; exit" TERM; echo $$; while :; do sleep 0.02; done'
   wait_until "$PATIENCE" has_lines "$T/job.out" 1
@@ -303,9 +303,10 @@ END_OF_SCRIPT
   wait_until 3 no_leftovers
 }
 
-# ---- how the command ends decides what becomes of the rest
+# ---- how the command ends decides what happens to its descendants
 
-# A worker that takes half a second to tidy up after TERM, under a shell that dies of it at once. Sets PID and GUARD.
+# Runs a worker that takes half a second to clean up after TERM, under a shell that dies of TERM at once. Sets PID and
+# GUARD.
 run_tidy_worker() { # SHELL [RUN-OPTION...]
   local shell=$1
   shift
@@ -339,7 +340,7 @@ worker_was_waited_for() { # STATUS
   done
 }
 
-@test "HUP and INT to rlock do the same" {
+@test "HUP and INT to rlock: the same" {
   run_tidy_worker dash
   kill -HUP "$PID"
   worker_was_waited_for 129
@@ -354,7 +355,7 @@ worker_was_waited_for() { # STATUS
   worker_was_waited_for 137
 }
 
-@test "what ignores the first signal after its command was killed is killed after --kill-after, not before" {
+@test "a process that ignores the first signal after its command was killed is killed after --kill-after, not before" {
   run_witness --kill-after 700ms -- "${ALL[@]}"
   KILLED=$(now_ms)
   kill -KILL "$(guard_of "$(guard_of "$PID")")"
@@ -365,7 +366,7 @@ worker_was_waited_for() { # STATUS
   absent rlock:job
 }
 
-@test "a command that exits by itself after TERM was passed on leaves nobody behind" {
+@test "a command that exits by itself after TERM was passed on leaves no process behind" {
   start job rlock run --key job --kill-after 300ms -- \
     sh -c 'trap "exit 5" TERM; setsid sleep 600 & echo ready; wait'
   wait_for_text ready "$T/job.out"
@@ -394,7 +395,7 @@ worker_was_waited_for() { # STATUS
     sh -c 'setsid sh -c "until [ -e \"$0\" ]; do sleep .02; done" & exit 6' "$T/end"
   wait_held job
   wait_until "$PATIENCE" is_orphan
-  wait_until "$PATIENCE" was_renewed 6 || fail "$(<"$T/job.err")" # so it is held for longer than the lease
+  wait_until "$PATIENCE" was_renewed 6 || fail "$(<"$T/job.err")" # it has been held for longer than one lease
   exists rlock:job
   touch "$T/end"
   finish "$PID"
@@ -406,7 +407,7 @@ worker_was_waited_for() { # STATUS
 was_renewed() { (($(grep -c 'renewed job' "$T/job.err") >= $1)); } # TIMES
 is_orphan() { [[ $(family_of "$PID" | wc -l) -ge 2 && -z $(pgrep -P "$(guard_of "$PID")" -f 'exit 6') ]]; }
 
-@test "--at-end wait: a lost lease, --max-runtime and TERM stop what was left" {
+@test "--at-end wait: a lost lease, --max-runtime and TERM stop the processes that were left" {
   local left=(sh -c 'setsid sleep 600 & sleep 601 & exit 0')
   try run --key job --at-end wait --max-runtime 300ms --kill-after 100ms -- "${left[@]}"
   exits 124
@@ -441,7 +442,7 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
 
 # ---- signals to whole groups
 
-@test "the guard is in a group of its own: kill -9 of the caller's group leaves nobody" {
+@test "the guard is in a group of its own: kill -9 of the caller's group leaves no process" {
   start job setsid rlock run --key job -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
   wait_for_text ready "$T/job.out"
   KILLED=$(now_ms)
@@ -450,10 +451,10 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
   silent_since $((KILLED + 100))
 }
 
-@test "timeout -k: TERM, then KILL to the whole group leaves nobody" {
+@test "timeout -k: TERM, then KILL to the whole group leaves no process" {
   start job timeout -k 0.3 60 rlock run --key job -- python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
   wait_for_text ready "$T/job.out"
-  kill "$PID" # as if its time were over
+  kill "$PID" # as timeout does when the time is over
   finish "$PID"
   exits 137
   wait_until 5 no_witnesses
@@ -470,9 +471,9 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
   exits 76
 }
 
-# ---- news that must arrive
+# ---- messages that must not be lost
 
-@test "the end of the command is told however full the line is: the keeper releases the lock" {
+@test "the keeper learns of the command's end however full the connection is, and releases the lock" {
   start job rlock run -v --key job --ttl 20 -- sleep 600
   wait_for_text 'renewed job' "$T/job.err" # from then on it has a whole lease
   COMMAND=$(guard_of "$(guard_of "$PID")")
@@ -480,7 +481,7 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
   python3 - "$COMMAND" <<'END_OF_SCRIPT'
 import os, signal, sys, time
 pid = int(sys.argv[1])
-for _ in range(700):  # each stop is told: more than a socket holds
+for _ in range(700):  # the guard reports each stop: more messages than a socket holds
     os.kill(pid, signal.SIGSTOP)
     time.sleep(0.0008)
     os.kill(pid, signal.SIGCONT)
