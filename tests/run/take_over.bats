@@ -31,11 +31,11 @@ setup() {
 # ---- processes that cannot be killed
 
 # A command with a descendant that became root, so that an ordinary user's rlock cannot kill it. Sets PID and ROOT_PID.
-run_with_a_root_descendant() { # [RUN-OPTION...]
+run_with_a_root_descendant() {
   ((EUID == 0)) || skip "only root can make what an ordinary user cannot kill"
   ordinary_user
   install -m 4755 "$(command -v setpriv)" "$T/become"
-  start job "${AS_USER[@]}" rlock run --key job --ttl 4 --max-runtime 1s --kill-after 100ms "$@" -- \
+  start job "${AS_USER[@]}" rlock run --key job --ttl 4 --max-runtime 1s --kill-after 100ms -- \
     sh -c '"$0" --reuid 0 --regid 0 --clear-groups sh -c "echo \$\$; exec sleep 600"' "$T/become"
   wait_until "$PATIENCE" test -s "$T/job.out"
   ROOT_PID=$(<"$T/job.out")
