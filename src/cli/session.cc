@@ -75,8 +75,8 @@ void check_members(const std::vector<redis::Address>& addresses) {
     if (address.kind != redis::Address::Kind::node)
       throw Error{
           ExitCode::usage,
-          fmt::format("{}: several --redis must be single servers, of which a majority decides; a Sentinel's or "
-                      "Cluster's URL stands alone",
+          fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
+          "Sentinel or a Cluster must be the only one",
                       address.url)};
   }
 }
