@@ -73,11 +73,10 @@ void check_members(const std::vector<redis::Address>& addresses) {
     return;
   for (const redis::Address& address : addresses) {
     if (address.kind != redis::Address::Kind::node)
-      throw Error{
-          ExitCode::usage,
-          fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
-          "Sentinel or a Cluster must be the only one",
-                      address.url)};
+      throw Error{ExitCode::usage,
+                  fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
+                              "Sentinel or a Cluster must be the only one",
+                              address.url)};
   }
 }
 
