@@ -124,7 +124,7 @@ live() {
   wait_until "$PATIENCE" in_step
   try check
   exits 0
-  says ok replicas '1; .*see --replicas; with min-replicas-to-write 0 and min-replicas-max-lag 10 a master cut off'
+  says ok replicas '1; .*see --replicas.*; with min-replicas-to-write 0 and min-replicas-max-lag 10 a master that is cut off'
   cli_at_master CONFIG SET min-replicas-to-write 1
   try check
   says ok replicas '1; .*with min-replicas-to-write 1 a master that is cut off from them goes on granting for min-replicas-max-lag 10s'
