@@ -434,5 +434,5 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
     same "$OUT" ''
     [[ $mode == flood ]] || contains "$ERR" 'the answer to SCAN makes no sense'
   done
-  contains "$ERR" 'more than 128 MB about locks; name the locks, or a --prefix'
+  contains "$ERR" 'more than 128 MB about its locks; name the locks, or narrow --prefix'
 }
