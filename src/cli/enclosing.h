@@ -11,14 +11,13 @@
 
 namespace rlock::cli {
 
-/// As RLOCK_REDIS has them.
+/// The servers in the form that RLOCK_REDIS has.
 std::string join_urls(const std::vector<redis::Server>& servers);
 
-/// RLOCK_HELD, if the enclosing runs lock on the same server and under the same prefix as this one.
+/// RLOCK_HELD, if the enclosing runs use the same servers and the same prefix as this one.
 std::string held_around(const Settings& settings, const std::string& urls);
 
-/// The token with which an enclosing run holds this lock. Malformed entries are passed over: nothing is decided by
-/// them.
+/// The token with which an enclosing run holds this lock. Malformed entries are ignored.
 std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name);
 
 }  // namespace rlock::cli
