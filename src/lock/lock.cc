@@ -250,7 +250,8 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(answers_, sent, claim.ttl);
-    if (held.fence.value > 0 && settle(loop, claim, held.fence, deadline))
+    const bool is_new = place.how != Place::How::reenter;  // else the token works with it already
+    if (held.fence.value > 0 && settle(loop, claim, held.fence, is_new, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && place.how != Place::How::reenter))) {
@@ -266,10 +267,10 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
 }
 
 /// Where another reader was granted just this fence, the two choose larger ones, until they differ. A writer is alone.
-bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, Deadline deadline) {
+bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
   const auto settled = outcome_is("settled");
   for (;;) {
-    const bool passed = ask(loop, settle_request(claim, fence, true), deadline, settled).passed();
+    const bool passed = ask(loop, settle_request(claim, fence, is_new), deadline, settled).passed();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const Fields* fields = vote_of(answers_[i]);
       settled_[i] = fields != nullptr && settled(*fields);

@@ -159,7 +159,7 @@ class Lock {
   Request settle_request(const Claim& claim, Fence fence, bool is_new) const;
   Request cancel_request(const Claim& claim, const std::string& waiter) const;
   Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
-  bool settle(Loop& loop, const Claim& claim, Fence& fence, Deadline deadline);
+  bool settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   void confirm(Loop& loop, const Replicas& replicas, Deadline deadline);
   std::string call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
