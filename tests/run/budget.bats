@@ -24,7 +24,7 @@ trace() {
 
 # COMMAND...: how many it makes; the least of several runs, since a process that wakes too early has to look again
 calls() {
-  for _ in {1..6}; do
+  for _ in {1..15}; do
     trace "$@"
     grep -vc '<\.\.\. .* resumed>' "$T/trace"
   done | sort -n | head -n 1
