@@ -5,15 +5,15 @@
 
 namespace rlock {
 
-/// A descriptor that becomes readable when a deadline has passed. It wakes a sleeper right after a suspend too, which
-/// the time limit of poll(2), where suspended time does not count, does not.
+/// A descriptor that becomes readable when a deadline has passed. It also fires right after the machine resumes from
+/// suspend; the timeout of poll(2) would not, since it does not count suspended time.
 class BootTimer {
  public:
   /// Throws Error{os}.
   BootTimer();
 
   int fd() const { return fd_.get(); }
-  /// Replaces the deadline, and what has come of the one before. `never` disarms it.
+  /// Replaces the deadline and clears an expiry that nobody has read yet. `never` disarms the timer.
   void set(Deadline at) const;
 
  private:

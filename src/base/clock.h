@@ -7,8 +7,8 @@
 
 namespace rlock {
 
-/// CLOCK_BOOTTIME: never set back or forward, and it counts the time a machine is suspended, as the server's clock
-/// does for our lease.
+/// CLOCK_BOOTTIME: nobody can set it, and it runs on while the machine is suspended, as the server's clock does, by
+/// which our lease runs out.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -28,7 +28,7 @@ using Deadline = BootClock::time_point;
 
 constexpr Deadline never = Deadline::max();
 
-/// For system calls; what is below zero is zero.
+/// For system calls, which refuse a negative duration: it becomes zero.
 inline timespec to_timespec(BootClock::duration duration) noexcept {
   const auto left = std::max(duration, BootClock::duration::zero());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(left);

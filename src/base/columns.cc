@@ -11,7 +11,7 @@ namespace {
 
 using Range = std::pair<char32_t, char32_t>;
 
-/// The large blocks of Unicode's EastAsianWidth W and F; the rest of them is rare.
+/// The large blocks of Unicode's EastAsianWidth W and F; the small ones are rare in practice.
 constexpr std::array<Range, 9> wide{{{0x1100, 0x115F},
                                      {0x2E80, 0x303E},
                                      {0x3041, 0xA4CF},
@@ -55,7 +55,7 @@ std::string cut_to_columns(std::string_view text, std::size_t columns) {
   std::size_t bytes = 0;
   for (;;) {
     const CodePoint c = decode_utf8(text.substr(bytes));
-    if (taken + width(c) + 1 > columns)  // one is for the ellipsis
+    if (taken + width(c) + 1 > columns)  // one column is for the ellipsis
       return std::string{text.substr(0, bytes)} + "…";
     taken += width(c);
     bytes += c.length;

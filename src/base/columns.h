@@ -6,11 +6,11 @@
 
 namespace rlock {
 
-/// How many columns of a terminal the text takes: East Asian wide characters two, combining marks none. Both functions
-/// are for text that printable() has made.
+/// How many terminal columns the text takes: two for an East Asian wide character, none for a combining mark. Both
+/// functions expect text that has been through printable().
 std::size_t count_columns(std::string_view text);
 
-/// The text, or its beginning and "…", in at most so many columns; there must be one.
+/// The text, or its beginning followed by "…", in at most `columns`, of which there must be at least one.
 std::string cut_to_columns(std::string_view text, std::size_t columns);
 
 }  // namespace rlock

@@ -25,8 +25,8 @@ struct Amount {
   bool is_whole = true;
 };
 
-/// Takes "12" or "1.5" off the front. By hand: strtod() would take "inf", "nan", "0x1p3" and the decimal point of the
-/// locale.
+/// Takes "12" or "1.5" off the front. It is parsed by hand because strtod() would accept "inf", "nan", "0x1p3" and the
+/// locale's decimal point.
 std::optional<Amount> take_amount(std::string_view& rest) {
   Amount amount;
   double place = 1;  // of the next digit after the point
@@ -47,7 +47,7 @@ std::optional<Amount> take_amount(std::string_view& rest) {
   return amount;
 }
 
-/// Takes the unit off the front; nothing for an unknown one.
+/// Takes the unit off the front; returns nullptr for an unknown one.
 const Unit* take_unit(std::string_view& rest) {
   const auto length = std::min(rest.find_first_of(".0123456789"), rest.size());
   const auto* const unit =
@@ -74,7 +74,7 @@ std::optional<Milliseconds> parse_duration(std::string_view text) {
     ms += amount->value * unit->ms;
     last = unit;
   }
-  // Less a hair, so that 0.3 s, which has no exact double, is not rounded up to 301 ms.
+  // A little is subtracted so that 0.3 s, which has no exact double, is not rounded up to 301 ms.
   const double whole = std::ceil(ms - 1e-6);
   if (!(whole <= longest_ms))
     return std::nullopt;

@@ -11,14 +11,14 @@ namespace rlock {
 /// holder) are return values and never thrown. Caught in main, and where an attempt may be repeated.
 class Error : public std::runtime_error {
  public:
-  /// `lasting`: repeating it is pointless.
+  /// `lasting`: trying again is pointless.
   Error(ExitCode code, const std::string& message, bool lasting = false)
       : std::runtime_error(message), code_(code), lasting_(lasting) {}
 
   ExitCode code() const { return code_; }
-  /// Whether it may pass by itself: what is unavailable often comes back, wrong options stay wrong.
+  /// Whether it may pass by itself: a server that is unavailable often comes back, a wrong option stays wrong.
   bool may_pass() const { return code_ == ExitCode::unavailable && !lasting_; }
-  /// The same failure, with what it is about put before it.
+  /// The same failure, with its subject put before the message.
   Error about(const std::string& what_about) const { return {code_, what_about + ": " + what(), lasting_}; }
 
  private:

@@ -14,7 +14,7 @@ struct Range {
   char32_t first, last;
 };
 
-/// Controls, and characters that reorder, hide or break the line (Unicode: Cc, bidi controls, default-ignorables).
+/// Control characters, and those that reorder, hide or break the line (Unicode: Cc, bidi controls, default-ignorables).
 constexpr Range unsafe[] = {{0x00, 0x1F},
                             {0x7F, 0x9F},
                             {0xAD, 0xAD},
@@ -33,7 +33,7 @@ bool is_unsafe(char32_t c) {
   return std::any_of(std::begin(unsafe), std::end(unsafe), [c](Range r) { return c >= r.first && c <= r.last; });
 }
 
-/// How much of the text's beginning is plain: printable ASCII, most of what there is, which nothing has to be done to.
+/// How many printable ASCII characters the text begins with. Most text is nothing else, and needs no work.
 std::size_t count_plain(std::string_view text) {
   const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
   return static_cast<std::size_t>(end - text.begin());
@@ -128,7 +128,7 @@ std::string json_string(std::string_view text) {
 }
 
 std::string shell_word(std::string_view text) {
-  const auto is_plain = [](char c) { return is_unreserved(c) && c != '~'; };  // which would be somebody's home
+  const auto is_plain = [](char c) { return is_unreserved(c) && c != '~'; };  // a shell expands ~ to a home directory
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain))
     return std::string{text};
   std::string out = "'";

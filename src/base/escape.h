@@ -16,13 +16,13 @@ std::string json_string(std::string_view text);
 /// One word for a POSIX shell, safe for `eval`.
 std::string shell_word(std::string_view text);
 
-/// A pattern of Redis (KEYS, SCAN, ACL) that matches the text alone.
+/// A glob pattern for Redis (KEYS, SCAN, ACL) that matches exactly this text.
 std::string glob_escape(std::string_view text);
 
 /// RFC 3986: all but letters, digits and -._~ as %NN; for records that use spaces, ',' and '=' as separators.
 std::string percent_encode(std::string_view text);
 
-/// Nothing for a '%' that two hexadecimal digits do not follow, or for %00.
+/// Returns nothing for a '%' without two hexadecimal digits behind it, and for %00.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace rlock

@@ -2,8 +2,8 @@
 
 namespace rlock {
 
-/// Every exit status that is rlock's own; the man page's EXIT STATUS section is this table.
-/// `run` otherwise exits with its command's status, or with 128 + n where signal n ended it.
+/// Every exit status of rlock's own, as the man page's EXIT STATUS section lists them. Otherwise `run` exits with its
+/// command's status, or with 128 + n if signal n ended the command.
 enum class ExitCode : int {
   ok = 0,
   negative = 1,          // the answer is no: not the holder (renew, release), some free (status), a FAIL (check)

@@ -19,7 +19,7 @@ void ensure_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0)
       continue;
-    // The lowest free number is given, so this lands on fd itself. Opened the wrong way round: EBADF, as if closed.
+    // open() returns the lowest free number, which is fd. The access mode is the wrong one, so that use fails (EBADF).
     const int direction = fd == 0 ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", direction | O_CLOEXEC) < 0)
       throw os_error("cannot open /dev/null", errno);

@@ -22,7 +22,7 @@ class Fd {
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
   void reset();
-  /// From now on somebody else closes it.
+  /// Gives up ownership: the caller closes it.
   int release() { return std::exchange(number_, -1); }
 
  private:
@@ -30,7 +30,7 @@ class Fd {
 };
 
 /// Occupies whichever of 0, 1 and 2 is closed, so that no socket of ours can land there and receive somebody's output.
-/// Using one still fails as a closed one would, and a command started later finds it closed. Throws Error{os}.
+/// Using such a descriptor still fails with EBADF, and a command started later finds it closed. Throws Error{os}.
 void ensure_standard_descriptors();
 
 }  // namespace rlock

@@ -9,14 +9,14 @@
 
 namespace rlock {
 
-/// What already is JSON: an object or an array inside another one.
+/// Text that is JSON already: an object or an array to be put inside another one.
 struct Json {
   std::string text;
 };
 
 inline std::string to_json(const Json& json) { return json.text; }
 inline std::string to_json(std::string_view text) { return json_string(text); }
-/// A template, or it would take pointers to text too.
+/// A template, because a plain overload for bool would accept `const char*` too.
 template <std::integral Number>
 std::string to_json(Number number) {
   if constexpr (std::same_as<Number, bool>) {
@@ -25,13 +25,13 @@ std::string to_json(Number number) {
     return std::to_string(number);
   }
 }
-/// Nothing is null.
+/// An empty optional becomes null.
 template <typename Value>
 std::string to_json(const std::optional<Value>& value) {
   return value ? to_json(*value) : "null";
 }
 
-/// A JSON object on one line, made member by member: each stands beside its name.
+/// A JSON object on one line, built member by member, so that each value stands beside its name.
 ///
 ///     JsonObject{}.add("key", name.text()).add("slot", slot).add("holders", json_array(holders, format)).text()
 class JsonObject {
@@ -51,7 +51,7 @@ class JsonObject {
   std::string text_ = "{";
 };
 
-/// An array of what `format`, which returns Json, makes of each item.
+/// A JSON array of the items, each turned into Json by `format`.
 template <typename Items, typename Format>
 Json json_array(const Items& items, Format format) {
   std::string out = "[";

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int patience_ms = 100;
 
-/// A pipe that has room takes this without a pause.
+/// PIPE_BUF: a pipe that poll(2) calls writable takes this much without blocking.
 constexpr std::size_t longest_line = 4096;
 
-/// The beginning of a text, whole characters.
+/// Shortens the text to at most `limit` bytes, without splitting a character.
 std::string cut(std::string text, std::size_t limit) {
   if (text.size() <= limit)
     return text;
@@ -25,13 +25,13 @@ std::string cut(std::string text, std::size_t limit) {
   return text.substr(0, limit) + "...";
 }
 
-/// A reader that has stopped to read (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
+/// A reader that has stopped reading (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
 bool is_writable() {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   return ::poll(&out, 1, patience_ms) != 0;
 }
 
-/// Of this machine's clock and time zone, as its other logs have it.
+/// In the machine's time zone, as its other logs have it.
 std::string time_of_day() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -44,7 +44,7 @@ void write_line(std::string_view message, std::string_view text = {}) {
   if (!is_writable())
     return;
   const std::string line = "rlock: " + cut(printable(message), longest_line - 16) + "\n" + std::string{text};
-  // Nobody is left to be told when stderr itself fails.
+  // There is nobody left to tell when stderr itself fails.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -41,7 +41,7 @@ bool Loop::run_handlers(std::span<const pollfd> polled) {
   for (const pollfd& p : polled) {
     if (p.revents == 0)
       continue;
-    // Looked up anew and copied: a handler may unwatch itself or another.
+    // It is looked up again and copied because a handler may unwatch itself or another.
     const auto watch = std::find_if(watches_.begin(), watches_.end(), [&](const Watch& w) { return w.fd == p.fd; });
     if (watch == watches_.end())
       continue;

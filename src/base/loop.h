@@ -10,8 +10,9 @@
 
 namespace rlock {
 
-/// The one place where rlock waits. Code above reads as a sequence ("send, wait for the answer"); what may happen
-/// meanwhile (a signal, news from the guard) is registered once with watch() and is handled inside any wait.
+/// Where a process that talks to Redis waits (the guard talks to nobody and has a wait of its own). Code above reads as
+/// a sequence ("send, wait for the answer"); what may happen meanwhile (a signal, news from the guard) is registered
+/// once with watch() and handled inside any wait.
 class Loop {
  public:
   using Handler = std::function<void()>;
@@ -19,7 +20,7 @@ class Loop {
   enum class Wake {
     ready,     // one of the descriptors waited for
     event,     // a handler has run: look at what it changed, then wait again
-    deadline,  // too late
+    deadline,  // it has passed
   };
 
   /// Calls `handler` whenever `fd` is readable during a wait, until unwatch(). The descriptor stays the caller's. A
@@ -27,11 +28,11 @@ class Loop {
   void watch(int fd, Handler handler);
   void unwatch(int fd);
 
-  /// Sleeps until one of `fds` is ready (its revents are set), a handler has run, or `deadline` has passed. The
-  /// clock is looked at before any descriptor: after a suspend the deadline comes first.
+  /// Sleeps until a handler has run, `deadline` has passed, or one of `fds` is ready (its revents are set). Where
+  /// several are true the first of these is reported: an answer found after a suspend is late, not ready.
   Wake wait(std::span<pollfd> fds, Deadline deadline);
 
-  /// Only handlers.
+  /// Waits for handlers alone.
   Wake wait(Deadline deadline) { return wait({}, deadline); }
 
  private:

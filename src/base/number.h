@@ -7,7 +7,7 @@
 
 namespace rlock {
 
-/// A whole decimal number in [low, high]; nothing unless all of the text is one.
+/// Reads a whole decimal number in [low, high]; returns nothing unless all of the text is one.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text,
                                    Number low = std::numeric_limits<Number>::min(),

@@ -12,7 +12,7 @@ namespace {
 using State = std::array<std::uint32_t, 5>;
 constexpr std::size_t block_size = 64;
 
-/// A round's function of three words, and its constant.
+/// The round's function of three words, with its constant added.
 std::uint32_t mix(std::size_t round, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
   if (round < 20)
     return ((b & c) | (~b & d)) + 0x5A827999;
@@ -41,7 +41,7 @@ void add_block(State& state, std::string_view block) {
   for (std::size_t i = 0; i < state.size(); ++i) state[i] += added[i];
 }
 
-/// A one, zeros up to a whole block, and the length in bits.
+/// Appends a one bit, zeros up to a whole block, and the length in bits.
 std::string pad(std::string_view text) {
   std::string padded{text};
   padded += '\x80';

@@ -5,8 +5,8 @@
 
 namespace rlock {
 
-/// FIPS 180-4, in lower-case hexadecimal, as redis.sha1hex() has it. Of our own, because the one of OpenSSL sets up all
-/// of that library first.
+/// SHA-1 (FIPS 180-4) in lower-case hexadecimal, as redis.sha1hex() returns it. It is our own because OpenSSL's would
+/// initialise that whole library first.
 std::string sha1_hex(std::string_view text);
 
 }  // namespace rlock

@@ -25,7 +25,7 @@ Signals::Signals(std::initializer_list<int> delivered) {
   sigset_t wanted;
   ::sigemptyset(&wanted);
   for (const int number : delivered) {
-    // A blocked signal is queued even where it is ignored: such a one must not be in the set at all.
+    // A blocked signal is queued even if it is ignored, so an ignored one must not be in the set at all.
     if (!is_ignored(number))
       ::sigaddset(&wanted, number);
   }

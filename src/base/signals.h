@@ -13,21 +13,21 @@ namespace rlock {
 
 struct Signal {
   int number;
-  bool typed;  // the terminal sent it, and to our whole process group
+  bool typed;  // sent by the terminal, to our whole process group
 };
 
 /// Signals that are blocked and read from a descriptor instead: nothing of ours runs inside a handler, and no
 /// disposition is changed. One that was ignored when rlock started (nohup) stays ignored and is not delivered here.
 class Signals {
  public:
-  /// Blocks `delivered`, and SIGTTOU and those of failed writes for good. Throws Error{os}.
+  /// Blocks `delivered`; and SIGTTOU, SIGPIPE and SIGXFSZ, which are never delivered. Throws Error{os}.
   explicit Signals(std::initializer_list<int> delivered);
 
-  /// Who writes to a closed pipe, or a file that may not grow, learns that by errno, and no signal ends us.
+  /// Blocks SIGPIPE and SIGXFSZ: a write to a closed pipe, or past a file size limit, then fails instead of ending us.
   static void keep_failed_writes_quiet();
 
   int fd() const { return fd_.get(); }
-  /// The next one, if one is pending.
+  /// The next pending signal, if there is one.
   std::optional<Signal> next();
 
  private:
@@ -37,7 +37,7 @@ class Signals {
 /// "SIGTERM".
 std::string signal_name(int number);
 
-/// Reads "TERM", "SIGTERM" or "15"; nothing for what is no signal.
+/// Reads "TERM", "SIGTERM" or "15"; returns nothing for anything that is not a signal.
 std::optional<int> parse_signal(std::string_view text);
 
 }  // namespace rlock

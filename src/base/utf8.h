@@ -5,15 +5,15 @@
 
 namespace rlock {
 
-/// One character and the bytes that it takes.
+/// One character, and how many bytes it takes.
 struct CodePoint {
   char32_t value = 0;
   std::size_t length = 1;
-  bool valid = false;  // otherwise `value` is a byte that is no UTF-8
+  bool valid = false;  // otherwise `value` is a single byte that is not UTF-8
 };
 
-/// The first character of a text that is not empty, after RFC 3629: no overlong forms, no surrogates, nothing above
-/// U+10FFFF.
+/// Decodes the first character of a text that is not empty, by RFC 3629: no overlong forms, no surrogates, nothing
+/// above U+10FFFF.
 CodePoint decode_utf8(std::string_view text);
 
 }  // namespace rlock

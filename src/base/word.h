@@ -5,8 +5,8 @@
 
 namespace rlock {
 
-/// Takes what stands before the next separator off the front of `rest`, and the separator with it. Without one it
-/// takes all.
+/// Removes the first word of `rest` and the separator behind it, and returns the word. Without a separator that is all
+/// of `rest`.
 inline std::string_view take_word(std::string_view& rest, char separator = ' ') {
   const auto end = std::min(rest.find(separator), rest.size());
   const std::string_view word = rest.substr(0, end);

@@ -25,8 +25,8 @@ struct Span {
 std::optional<Span> find_password(std::string_view url) {
   const auto slashes = url.find("://");
   const auto start = slashes == std::string_view::npos ? 0 : slashes + 3;
-  // A '/' or '?' may stand unencoded in a password: take the last '@' of all rather than show a part of it. In the path
-  // of a socket an '@' is no more than that.
+  // A password may contain an unencoded '/' or '?', so the last '@' of all counts, lest a part of it be shown. In the
+  // path of a socket an '@' means nothing.
   const bool is_unix = url.starts_with("unix:");
   const auto at = is_unix ? url.substr(0, url.find('/', start)).rfind('@') : url.rfind('@');
   const auto colon = url.find(':', start);
@@ -37,7 +37,7 @@ std::optional<Span> find_password(std::string_view url) {
 
 bool is_name_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 
-/// The values of parameters such as "?password=secret", which other programs read, up to the next one.
+/// Masks the values of parameters such as "?password=secret", which we refuse but other programs accept.
 void mask_parameters(std::string& text) {
   for (auto equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
     auto begin = equals;
@@ -50,7 +50,7 @@ void mask_parameters(std::string& text) {
   }
 }
 
-/// Whether "user:secret" rather than "host:port" stands there, since a space has cut off the "@host".
+/// Whether this is "user:secret" rather than "host:port": a space in the password has cut off the "@host".
 bool looks_like_a_password(std::string_view host) {
   const auto colon = host.find(':');
   if (colon == std::string_view::npos || host.starts_with('['))
@@ -194,7 +194,7 @@ class Parser {
     address_.endpoints.back().host = decoded(endpoint->host, "host");
   }
 
-  /// Takes "master-name" off the front of the path; the database may follow.
+  /// Takes "master-name" off the front of the path, which may end with the database.
   void parse_master_name(std::string_view& path) {
     const auto slash = path.find('/');
     address_.master_name = decoded(path.substr(0, slash), "master name");
@@ -289,7 +289,7 @@ std::string mask_password(std::string_view url) {
 std::string strip_password(std::string_view url) {
   std::string out{url};
   if (const auto span = find_password(url)) {
-    const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and an '@' left alone
+    const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and the '@' where no user stands before it
     out.erase(span->begin - 1, span->end - span->begin + signs);
   }
   mask_parameters(out);

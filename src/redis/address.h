@@ -52,9 +52,9 @@ struct Address {
   int database = 0;
   std::optional<TlsOptions> tls;
   bool must_be_master = false;     // verified with ROLE before anything is asked
-  bool password_optional = false;  // a sentinel often has none where its servers have one
+  bool password_optional = false;  // a sentinel may want none though its servers do
 
-  /// One node of it, reached in the same way.
+  /// The address of one of its nodes, with the same credentials and TLS options.
   Address at(const Endpoint& endpoint) const;
 };
 
@@ -62,7 +62,7 @@ struct Address {
 /// percent-encoding is decoded. Throws Error{usage} that names the URL with its password masked.
 Address parse_address(std::string_view url);
 
-/// Reads "host:port" or "[v6]:port"; nothing for anything else.
+/// Reads "host", "host:port", "[v6]" or "[v6]:port"; returns nothing for anything else.
 std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
 
 /// The URL with any password in it replaced by "***"; works on malformed ones too.

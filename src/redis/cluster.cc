@@ -7,7 +7,7 @@
 namespace rlock::redis {
 namespace {
 
-/// Takes what stands before `separator` off the front.
+/// Removes the text before `separator`, and the separator, from the front; returns the text.
 std::string_view take(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const std::string_view word = text.substr(0, end);

@@ -13,14 +13,14 @@ namespace rlock::redis {
 struct ClusterNode {
   Endpoint endpoint;
   bool is_master = false;   // and serves slots
-  bool has_failed = false;  // a master that has, and still serves slots, was not replaced
+  bool has_failed = false;  // a failed master that still serves slots has not been replaced
 };
 
-/// The nodes that have an address, and have joined. A node that does not know its own
-/// host is at the one where we `asked`. Hosts are names, where they were announced and `by_name` (TLS) wants them.
+/// The nodes that have joined and have an address. A node listed without a host is at the host that we `asked`. With
+/// `by_name` (for TLS) a node's announced host name is taken where there is one.
 std::vector<ClusterNode> parse_cluster_nodes(std::string_view lines, const Endpoint& asked, bool by_name);
 
-/// "MOVED 3999 127.0.0.1:6381" or "ASK ...": where to; nothing for what is no redirection.
+/// Where "MOVED 3999 127.0.0.1:6381" or "ASK ..." sends us; nothing for any other reply.
 std::optional<Endpoint> parse_redirection(const Reply& reply, const Endpoint& asked);
 
 }  // namespace rlock::redis

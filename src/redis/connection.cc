@@ -41,8 +41,8 @@ void Connection::follow_up(std::vector<Command> commands, Deadline deadline) {
   start(std::move(commands), deadline);
 }
 
-/// Before it is used again: it may have ended, and answers may have come that nobody waits for. One that owes us such
-/// an answer beyond its deadline is given up.
+/// Called before the connection is used again: it may have ended, or hold answers that nobody waits for any more. It is
+/// closed if it still owes us such an answer after that answer's deadline.
 void Connection::check_for_news() {
   if (state_ != State::ready)
     return;
@@ -139,8 +139,8 @@ void Connection::open() {
   state_ = State::opening;
 }
 
-/// The first words of a new connection. Nothing of the request is sent before the server has accepted who we are and
-/// which database we mean.
+/// Sends AUTH, SELECT and ROLE as needed. Nothing of the request is sent before the server has accepted them: who we
+/// are, which database we mean, and that it is a master.
 void Connection::start_talking() {
   introductions_ = introductions();
   state_ = State::introducing;
@@ -163,7 +163,7 @@ std::vector<Command> Connection::introductions() const {
   const std::string& user = address_.credentials.user;
   const auto password = address_.credentials.current_password();
   if (!user.empty()) {
-    commands.push_back({"AUTH", user, password.value_or("")});  // not as the default user, who may do other things
+    commands.push_back({"AUTH", user, password.value_or("")});  // else we would be the default user
   } else if (password) {
     commands.push_back({"AUTH", *password});
   }
@@ -210,7 +210,7 @@ void Connection::check_introduction(const Reply& reply) const {
 bool Connection::exchange() {
   if (!outgoing_.empty()) {
     asked_ = flush() || asked_;
-    return false;  // no answer is there so soon
+    return false;  // no answer can be there yet
   }
   read();
   reached_ = reached_ || dialogue_->is_answered();
@@ -228,7 +228,7 @@ bool Connection::flush() {
   return true;
 }
 
-/// A server that closes the connection behind a refusal (of a long command before AUTH, for one) has said why.
+/// A server that closes the connection after a refusal (of a long command before AUTH, for example) has said why.
 std::size_t Connection::read_from_link(std::span<char> into) {
   try {
     return link_->read(into);
@@ -239,7 +239,7 @@ std::size_t Connection::read_from_link(std::span<char> into) {
   }
 }
 
-/// What has come, or as much of it as leaves the caller time to look at the clock: there are floods of messages.
+/// Reads what has come, but only so much at a time that the caller can look at the clock in a flood of messages.
 void Connection::read() {
   std::array<char, 16384> buffer;
   for (int part = 0; part < 4; ++part) {

@@ -9,9 +9,10 @@ namespace rlock::redis {
 struct Credentials {
   std::string user;  // empty: the default user
   std::optional<std::string> password;
-  std::string password_file;  // read when connecting, each time anew: passwords are changed under us
+  std::string password_file;  // read at each connecting, because passwords are changed while we run
 
-  /// The first line of the file, else the password, else nothing. Throws Error{config} that names the file.
+  /// The first line of the file if one is named, else the password, else nothing. Throws Error{config} that names the
+  /// file.
   std::optional<std::string> current_password() const;
 };
 

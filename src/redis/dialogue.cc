@@ -47,13 +47,13 @@ void Dialogue::feed(std::string_view bytes) {
   } catch (const Error& error) {
     if (!listens_)
       throw;
-    throw Error{error.code(), error.what()};  // anybody may have sent that message: it passes
+    throw Error{error.code(), error.what()};  // anybody may have sent that message, so trying again may help
   }
 }
 
 void Dialogue::sort(Reply reply) {
   if (listens_ && is_message(reply)) {
-    reader_.start_exchange();  // each counts alone against the limits, however many there are
+    reader_.start_exchange();  // the limits apply to each message, not to all of them together
     if (due_.empty())
       messages_.push_back(std::move(reply.elements[2].text));
     return;

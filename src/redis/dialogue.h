@@ -11,35 +11,35 @@
 
 namespace rlock::redis {
 
-/// What is said on one connection, apart from how the bytes travel. Between questions it may listen on a channel: RESP2
-/// forbids a listener to ask, so a question is put as one piece, UNSUBSCRIBE, the commands, SUBSCRIBE. Tells answers,
-/// confirmations and messages apart in what comes back.
+/// What is said on one connection, apart from how the bytes travel. Between questions it may listen on a channel. In
+/// RESP2 a subscribed connection may not send other commands, so each question is sent in one piece: UNSUBSCRIBE, the
+/// commands, SUBSCRIBE. It tells answers, confirmations and messages apart in what comes back.
 class Dialogue {
  public:
   explicit Dialogue(ReplyLimits limits) : reader_(limits) {}
 
-  /// Where it listens from the end of the next question on; empty: nowhere.
+  /// Sets the channel on which it listens after the next question; an empty one stops listening.
   void listen_on(std::string channel) { wanted_ = std::move(channel); }
 
-  /// Appends a question to what is to be sent. What was said before it is forgotten: the answer will be newer.
+  /// Appends a question to `out`. Messages received before it are forgotten, since the answer will be newer.
   void ask(const std::vector<Command>& commands, std::string& out);
-  /// The same, without listening afterwards: for the first words of a connection.
+  /// The same without listening afterwards, for AUTH, SELECT and ROLE on a new connection.
   void introduce(const Command& command, std::string& out);
-  /// The answers that are still due are of no interest: they are dropped when they come.
+  /// Says that nobody wants the answers that are still due: they are dropped when they come.
   void drop_answers();
 
-  /// Takes bytes that came. Throws Error{unavailable} for what nobody asked for, and what ReplyReader throws.
+  /// Takes bytes that were received. Throws Error{unavailable} for a reply that nobody asked for, and as ReplyReader.
   void feed(std::string_view bytes);
 
-  /// Whether all has come that was to come, confirmations included.
+  /// Whether every reply that was due has come, confirmations included.
   bool is_answered() const { return due_.empty(); }
   std::vector<Reply> take_answers() { return std::move(answers_); }
-  /// Those since the last answer.
+  /// The messages since the last answer.
   std::vector<std::string> take_messages() { return std::move(messages_); }
   bool listens() const { return listens_; }
-  /// What the last answer was, if the server refused; for one that closes the connection behind it.
+  /// The last answer if it was a refusal: the reason why a server has closed the connection after it.
   std::optional<Error> last_refusal() const;
-  /// Why it may not begin or, worse, end to listen, if the server has said so: it can then ask nothing any more.
+  /// Why the server has refused SUBSCRIBE or UNSUBSCRIBE. After a refused UNSUBSCRIBE nothing more can be asked.
   const std::optional<Error>& refusal_to_listen() const { return refusal_; }
 
  private:
@@ -50,7 +50,7 @@ class Dialogue {
 
   ReplyReader reader_;
   std::string wanted_;
-  std::string channel_;  // the last SUBSCRIBE that was put into bytes
+  std::string channel_;  // of the last SUBSCRIBE that was encoded
   std::deque<Due> due_;
   std::vector<Reply> answers_;
   std::vector<std::string> messages_;

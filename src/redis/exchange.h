@@ -14,7 +14,7 @@ namespace rlock::redis {
 std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline);
 std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
 
-/// On the connection that the server's last answer came from; throws where that is lost.
+/// The same on the connection that the server's last answer came from; throws if that was lost.
 std::vector<Reply> follow_up(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
 
 }  // namespace rlock::redis

@@ -54,7 +54,7 @@ bool Link::look_up() {
   return true;
 }
 
-/// Goes on to the next address while one fails.
+/// An address that fails is followed by the next one.
 void Link::connect() {
   while (state_ == State::connecting) {
     try {
@@ -76,7 +76,7 @@ void Link::connect() {
   }
 }
 
-/// Each address but the last gets its share of the time, so that one that swallows packets leaves some to the others.
+/// Each address but the last gets a share of the time, so that one that swallows packets leaves some to the others.
 void Link::try_address() {
   const auto left = static_cast<long>(addresses_.size() - next_address_);
   const auto now = BootClock::now();

@@ -16,19 +16,18 @@
 
 namespace rlock::redis {
 
-/// The way to one server, as bytes: its name is looked up, one of its addresses connected to, and TLS agreed on.
-/// Passive: the caller polls interest() until the deadline. Everything that fails throws an Error; the link is of no
-/// use afterwards.
+/// A byte stream to one server: it looks up the name, connects to one of its addresses and negotiates TLS. Passive: the
+/// caller polls interest() until deadline(). Every failure throws an Error, after which the link is of no use.
 class Link {
  public:
-  /// By `deadline` one of the server's addresses should have been reached; when it has passed is for the caller to say.
+  /// `deadline` is used to share out the time among the server's addresses; the caller enforces it.
   Link(const Endpoint& endpoint, const std::optional<TlsOptions>& tls, Deadline deadline);
 
-  /// Goes on with opening it; true once bytes can pass.
+  /// Continues opening the link; true once bytes can pass.
   bool open();
   /// When to call open() at the latest.
   Deadline deadline() const { return state_ == State::connecting ? address_deadline_ : never; }
-  /// What has not happened yet, for a message that it took too long.
+  /// What the link still waits for, as a message that it took too long.
   std::string what_is_late() const;
 
   pollfd interest(bool has_to_write) const;

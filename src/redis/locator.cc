@@ -13,7 +13,7 @@ namespace rlock::redis {
 namespace {
 
 constexpr Milliseconds belief{100};  // spares a short run the second question
-constexpr long confirmation = 4;     // a sentinel has a fourth of the time to confirm what is known
+constexpr long confirmation = 4;     // a sentinel has a quarter of the time to confirm what is known
 
 /// What a sentinel answered: host and port, or nil for a master that it does not know.
 Endpoint read_master(Connection& sentinel, const std::string& name) {
@@ -53,7 +53,7 @@ std::optional<Address> Locator::advance() {
   return address_.at(known_ ? *known_ : candidate());
 }
 
-/// Each gets its share of the time, so that one which hangs leaves some to the others and to the master.
+/// Each sentinel gets a share of the time, so that one that hangs leaves some to the others and to the master.
 void Locator::begin_with_next_sentinel() {
   Address address = address_.at(candidate());
   ++next_;
@@ -69,7 +69,7 @@ void Locator::begin_with_next_sentinel() {
   sentinel_->begin({{"SENTINEL", "get-master-addr-by-name", address_.master_name}}, now + share);
 }
 
-/// True when one has answered, or when none did and what was said before must do.
+/// True when one has answered, or when none did and its earlier answer must do.
 bool Locator::ask_sentinels() {
   for (;;) {
     try {
@@ -77,7 +77,7 @@ bool Locator::ask_sentinels() {
         return false;
       known_ = read_master(*sentinel_, address_.master_name);
       reached_ = true;
-      --next_;  // the same sentinel first, next time, unless forget() finds that it was wrong
+      --next_;  // next time the same sentinel is asked first
       break;
     } catch (const Error& error) {
       if (known_)

@@ -13,9 +13,9 @@
 
 namespace rlock::redis {
 
-/// Finds the node to talk to. A plain URL names it; sentinels are asked in turn who the master is, and one of them
-/// again before each use, since a master that was replaced on purpose goes on as one for ten seconds; of a cluster any
-/// node will do until one says who serves our key. Passive like a Connection.
+/// Finds the node to talk to. A plain URL names it. Sentinels are asked in turn for the master, and one of them again
+/// before each use, since a master that was replaced on purpose keeps that role for ten seconds. In a cluster any node
+/// will do until one tells which node serves our key. Passive like a Connection.
 class Locator {
  public:
   explicit Locator(const Address& address) : address_(address), candidates_(address.endpoints) {}
@@ -23,23 +23,23 @@ class Locator {
   void begin(Deadline deadline);
   pollfd interest() const { return sentinel_->interest(); }
   Deadline deadline() const { return sentinel_->deadline(); }
-  /// The node once it is known. Throws Error{unavailable} when nobody could tell, now or before.
+  /// The node once it is known. Throws Error{unavailable} if no sentinel could name it, now or earlier.
   std::optional<Address> advance();
 
-  /// Whether begin() has to ask somebody.
+  /// Whether begin() will have to ask a sentinel.
   bool must_ask() const;
-  /// Whether the node was named by one who should know, rather than guessed.
+  /// Whether the node was named by the URL, a sentinel or the cluster, rather than guessed.
   bool is_certain() const { return known_ || address_.kind == Address::Kind::node; }
-  /// How many answers there may be to the question where the node is.
+  /// How many nodes are worth trying in one exchange.
   std::size_t chances() const { return address_.kind == Address::Kind::node ? 1 : candidates_.size(); }
   /// Whether a sentinel has ever named a master.
   bool was_reached() const { return reached_; }
 
-  /// The node did not answer, or is not what it was: another is looked for next time.
+  /// To be called when the node did not answer or has changed its role: it is looked up again next time.
   void forget();
-  /// A cluster's node has named the one that serves our key.
+  /// To be called when a node of the cluster has named the one that serves our key.
   void moved_to(const Endpoint& endpoint) { known_ = endpoint; }
-  /// A cluster's other nodes: those of the URL may be gone one day.
+  /// Tells it of a cluster's other nodes, since those of the URL may be gone one day.
   void learn(std::vector<Endpoint> nodes);
 
  private:
@@ -49,9 +49,9 @@ class Locator {
 
   Address address_;
   std::vector<Endpoint> candidates_;  // sentinels, or nodes of the cluster
-  std::size_t next_ = 0;              // of them: the one to try
+  std::size_t next_ = 0;              // the candidate to try
   std::optional<Endpoint> known_;
-  Deadline believed_until_{};  // what a sentinel said
+  Deadline believed_until_{};  // until then a sentinel's answer is not asked for again
   std::unique_ptr<Connection> sentinel_;
   std::size_t left_to_ask_ = 0;
   std::string complaints_;  // of the sentinels asked so far

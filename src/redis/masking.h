@@ -4,7 +4,7 @@
 
 namespace rlock::redis {
 
-/// Overwrites the password of a URL where it stands: in an argument of ours, which ps shows as long as we run.
+/// Overwrites the password of a URL in place: in our own arguments, which ps shows while we run.
 void blot_password(std::span<char> url);
 
 }  // namespace rlock::redis

@@ -13,7 +13,7 @@
 namespace rlock::redis {
 namespace {
 
-/// What getent is given of our environment: what a look-up depends on, and none of our secrets.
+/// The part of our environment that getent gets: what a look-up depends on, and none of our secrets.
 std::vector<std::string> environment_of_getent() {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "LD_LIBRARY_PATH", "RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES"}) {
@@ -46,7 +46,7 @@ std::string resolve(const std::string& host) {
   hints.ai_flags = AI_ADDRCONFIG;
   addrinfo* list = nullptr;
   int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error == EAI_NONAME) {  // AI_ADDRCONFIG does not count loopback addresses as configured
+  if (error == EAI_NONAME) {  // to AI_ADDRCONFIG a machine with nothing but loopback has no addresses
     hints.ai_flags = 0;
     error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
   }

@@ -1,6 +1,6 @@
-// OpenSSL, where it is linked in, asks the processor what it can do before main() begins: in a virtual machine, where
-// each CPUID is trapped, that takes half as long as asking Redis for a lock, and few starts speak TLS. The linker
-// (--wrap) brings the question here. The first time it comes too early; OpenSSL asks again when it is used.
+// A linked-in OpenSSL asks the processor for its features before main() begins. In a virtual machine, where each CPUID
+// traps, that takes half as long as asking Redis for a lock, and few runs speak TLS. The linker (--wrap) redirects the
+// call to this file, which ignores the first one; OpenSSL calls again when it is used.
 
 extern "C" {
 

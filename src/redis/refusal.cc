@@ -17,14 +17,14 @@ bool says(std::string_view text, Texts words) {
   return std::any_of(words.begin(), words.end(), [&](auto word) { return text.find(word) != std::string::npos; });
 }
 
-/// Redis 5 words a wrong password as a plain ERR, and a server with a password cuts a long command short before it
-/// looks at who sent it.
+/// Redis 5 reports a wrong password as a plain ERR, and a server with a password refuses a long command from an
+/// unauthenticated client before it reads all of it.
 bool refuses_us(const Reply& reply) {
   return has_code(reply, {"NOAUTH", "WRONGPASS", "DENIED"}) || lacks_permission(reply.text) ||
          says(reply.text, {"unauthenticated", "invalid password"}) || wants_no_password(reply);
 }
 
-/// States of a server that end.
+/// Whether the error tells of a state of the server that ends by itself.
 bool may_pass(const Reply& reply) {
   return has_code(reply,
                   {"LOADING",
@@ -43,8 +43,8 @@ bool may_pass(const Reply& reply) {
 
 }  // namespace
 
-/// What an ACL forbids inside a script is a plain ERR, of Redis 7.0 in the first of these forms, since then in the
-/// other.
+/// Inside a script a missing permission is reported as a plain ERR: in the second of these forms by Redis 7.0, in the
+/// third since then.
 bool lacks_permission(std::string_view words) {
   return says(words, {"NOPERM", "The user executing the script", "ACL failure in script"});
 }

@@ -8,18 +8,18 @@
 
 namespace rlock::redis {
 
-/// The words of an error reply that may be shown: cut where it repeats the command's arguments, a password among them,
-/// and at some length.
+/// The words of an error reply that may be shown: cut where they repeat the command's arguments, which may include a
+/// password, and cut if they are long.
 std::string shown_words(const Reply& reply);
 
-/// What an error reply means, in the server's own words: Error{no_permission} when it refuses who we are, else
-/// Error{unavailable}, which may pass or not.
+/// An error reply as an Error in the server's own words: no_permission if the server refuses our user, else
+/// unavailable, lasting or not.
 Error refusal(const Reply& reply);
 
-/// Whether an error's words are those of an ACL that lacks a permission, outside or inside a script.
+/// Whether these are the words of an ACL that forbids a command, key or channel, outside or inside a script.
 bool lacks_permission(std::string_view words);
 
-/// Whether a server answered AUTH with "nobody needs a password here".
+/// Whether a server answered AUTH by saying that it has no password.
 bool wants_no_password(const Reply& reply);
 
 }  // namespace rlock::redis

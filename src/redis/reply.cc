@@ -11,7 +11,7 @@ namespace {
 
 ReplyLimits& left_of(const redisReadTask* task) { return *static_cast<ReplyLimits*>(task->privdata); }
 
-/// Puts a new reply where its parent array has kept a place. Nothing (hiredis then gives up) when that is too deep.
+/// Returns the place for a new reply in its parent array, or nullptr, at which hiredis gives up, if that is too deep.
 Reply* place(const redisReadTask* task) {
   std::size_t depth = 0;
   for (const redisReadTask* t = task->parent; t != nullptr; t = t->parent) ++depth;
@@ -57,8 +57,8 @@ void* create_nil(const redisReadTask* task) { return place(task); }
 /// Only whole trees are freed: elements live inside their parents.
 void free_reply(void* reply) { delete static_cast<Reply*>(reply); }
 
-/// hiredis 0.14 counts elements with an int, 1.x with a size_t, and 1.x knows RESP3's doubles and booleans, which we
-/// never ask for: refused.
+/// hiredis 0.14 counts elements with an int, 1.x with a size_t. 1.x also parses RESP3's doubles and booleans; those are
+/// refused, since we never ask for RESP3.
 template <typename Functions>
 Functions make_functions() {
   Functions f{};

@@ -11,7 +11,7 @@ struct redisReader;
 
 namespace rlock::redis {
 
-/// One RESP2 reply: hostile until looked at.
+/// One RESP2 reply, not to be trusted until it was checked.
 struct Reply {
   enum class Kind { nil, text, integer, error, array };
 
@@ -21,25 +21,26 @@ struct Reply {
   std::vector<Reply> elements;
 
   bool is_error() const { return kind == Kind::error; }
-  /// An error of that code, such as "NOSCRIPT": its first word, or in what Redis 5 and 6 say of a command that failed
-  /// inside a script ("ERR Error running script (...): -READONLY You can't write ...") the one behind the dash.
+  /// Whether it is an error with that code, such as "NOSCRIPT". The code is the first word; when Redis 5 and 6 report a
+  /// command that failed inside a script ("ERR Error running script (...): -READONLY You can't write ..."), it is the
+  /// word behind the dash.
   bool is_error(std::string_view code) const;
 };
 
 using Command = std::vector<std::string>;
 
-/// Appends the command in RESP, in which any bytes may stand.
+/// Appends the command in RESP; its words may hold any bytes.
 void encode(const Command& command, std::string& out);
 
-/// How large the replies of one exchange may be together: a server, or who answers in its place, must not fill our
-/// memory or our stack.
+/// How large the replies of one exchange may be together: a server, or an impostor, must not fill our memory or our
+/// stack.
 struct ReplyLimits {
   std::size_t bytes = 64UL * 1024;
   std::size_t elements = 1024;  // of all arrays
   std::size_t depth = 7;
 };
 
-/// hiredis' parser behind limits.
+/// The parser of hiredis, with limits.
 class ReplyReader {
  public:
   explicit ReplyReader(ReplyLimits limits = {});
@@ -47,16 +48,16 @@ class ReplyReader {
   ReplyReader& operator=(const ReplyReader&) = delete;
   ~ReplyReader();
 
-  /// From here on the limits count anew.
+  /// Starts counting against the limits from zero.
   void start_exchange();
 
   void feed(std::string_view bytes);
 
-  /// Whether every byte that was fed belonged to a reply that was taken.
+  /// Whether every byte that was fed belongs to a reply that next() has returned.
   bool is_empty() const;
 
-  /// The next whole reply, if its last byte was fed. Throws Error{unavailable} for what is not RESP2 or exceeds a
-  /// limit; the reader is of no use afterwards.
+  /// The next reply, if all of it was fed. Throws Error{unavailable} for bytes that are not RESP2 or exceed a limit;
+  /// the reader is of no use afterwards.
   std::optional<Reply> next();
 
  private:
@@ -64,7 +65,7 @@ class ReplyReader {
     void operator()(redisReader* reader) const;
   };
   ReplyLimits limits_;
-  ReplyLimits left_;  // of them in this exchange
+  ReplyLimits left_;  // of the limits, in this exchange
   std::unique_ptr<redisReader, Free> reader_;
 };
 

@@ -36,7 +36,7 @@ SocketAddress unix_address(const std::string& path) {
   return out;
 }
 
-/// Of "fe80::1%eth0", the number of eth0; 0, which is no interface, for what names none.
+/// The number of the interface after the '%' of "fe80::1%eth0"; 0 for one that does not exist.
 unsigned scope_of(const std::string& zone) {
   const unsigned index = ::if_nametoindex(zone.c_str());
   return index != 0 ? index : static_cast<unsigned>(std::strtoul(zone.c_str(), nullptr, 10));
@@ -69,8 +69,8 @@ bool is_same(const SocketAddress& a, const SocketAddress& b) {
   return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
 }
 
-/// The addresses that the lines of a name service begin with, in their order, each once: getent tells every one three
-/// times, for streams, datagrams and raw sockets.
+/// The addresses with which the lines begin, in their order and each only once: getent prints every address three
+/// times, for stream, datagram and raw sockets.
 std::vector<SocketAddress> addresses_in(std::string_view lines, std::uint16_t port) {
   std::vector<SocketAddress> found;
   for (std::size_t end = 0; (end = lines.find('\n')) != std::string_view::npos; lines.remove_prefix(end + 1)) {
@@ -83,15 +83,15 @@ std::vector<SocketAddress> addresses_in(std::string_view lines, std::uint16_t po
   return found;
 }
 
-/// What our own resolver said instead of addresses.
+/// The error number that our own resolver wrote instead of addresses.
 std::optional<int> error_in(const std::string& lines) {
   if (!lines.starts_with(error_word))
     return std::nullopt;
   return static_cast<int>(std::strtol(lines.c_str() + error_word.size(), nullptr, 10));
 }
 
-/// In the order in which they are asked. "localhost" stands in a file that we read without another program's help. No
-/// machine has a name that begins with '-', and getent would take it for an option.
+/// The name services in the order in which they are asked. "localhost" is in /etc/hosts, which we can read without
+/// another program. getent would take a name that begins with '-' for an option, and no machine has such a name.
 std::vector<NameService> services_for(const std::string& host) {
   if (host.starts_with('-'))
     return {NameService::ourselves};
@@ -146,7 +146,7 @@ void Lookup::end_child() {
   child_ = -1;
 }
 
-/// True at the end of what the child has to say, or when it has said more than any name has addresses.
+/// True when the child has closed its end of the pipe, or has written more than the addresses of any real name.
 bool Lookup::read_lines() {
   std::array<char, 4096> buffer;
   ssize_t count = 0;
@@ -166,9 +166,9 @@ std::optional<std::vector<SocketAddress>> Lookup::advance() {
     return found_;
   const auto error = error_in(lines_);
   if (!error) {
-    error_ = EAI_NONAME;  // getent finds nothing
+    error_ = EAI_NONAME;  // getent found nothing
   } else if (asked_ == 1 || *error == EAI_AGAIN) {
-    error_ = *error;  // getent would not tell a name server that fails from a name that nobody has
+    error_ = *error;  // getent does not tell a failing name server from an unknown name
   }
   const bool without_getent = error && services_[asked_ - 1] == NameService::machine;
   if (without_getent || asked_ == services_.size())

@@ -19,22 +19,22 @@ struct SocketAddress {
 };
 
 /// Looks up the addresses of one endpoint, in the order in which they should be tried. A unix path or a numeric
-/// address is known at once. A name is looked up by a child process: neither getent(1) nor getaddrinfo(3) has a
-/// time-out, and a dead name server must not outlast our deadline. Passive: the caller polls fd(), which may be another
-/// one after each advance().
+/// address is known at once. A name is looked up by a child process, because neither getent(1) nor getaddrinfo(3) has a
+/// timeout, and a dead name server must not outlast our deadline. Passive: the caller polls fd(), which may change with
+/// each advance().
 class Lookup {
  public:
-  /// Throws Error{os} when no child can be made.
+  /// Throws Error{os} if the child cannot be started.
   explicit Lookup(const Endpoint& endpoint);
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;
   /// Kills the child if it still runs.
   ~Lookup();
 
-  /// Readable when there is more to do; -1 when the answer is already known.
+  /// Readable when advance() has something to do; -1 if the answer is already known.
   int fd() const { return pipe_.get(); }
 
-  /// The addresses once they are known, never an empty list. Throws Error{unavailable} for a name that has none.
+  /// The addresses once they are known, at least one. Throws Error{unavailable} for a name that has none.
   std::optional<std::vector<SocketAddress>> advance();
 
  private:
@@ -46,10 +46,10 @@ class Lookup {
   std::uint16_t port_;
   std::vector<SocketAddress> found_;
   std::vector<NameService> services_;  // in the order in which they are asked
-  std::size_t asked_ = 0;              // so many of them
+  std::size_t asked_ = 0;              // how many of them have been asked
   pid_t child_ = -1;
   Fd pipe_;
-  std::string lines_;  // what the child has said
+  std::string lines_;  // what the child has written
   int error_ = 0;      // of getaddrinfo
 };
 

@@ -107,7 +107,7 @@ std::vector<Command> Server::commands_for_node() const {
     commands.push_back({"CLUSTER", "NODES"});
   for (const Command& command : commands_) {
     if (asking_elsewhere_)
-      commands.push_back({"ASKING"});  // counts for one command
+      commands.push_back({"ASKING"});  // it is valid for one command
     commands.push_back(command);
   }
   return commands;
@@ -149,7 +149,8 @@ bool Server::step() {
   }
 }
 
-/// Notes that listening is refused. True when the question must be put again: who may not end it cannot ask.
+/// Gives up listening if the server refuses it. True when the request must be sent again on a new connection, because
+/// UNSUBSCRIBE was refused and a subscribed connection cannot ask.
 bool Server::must_stop_listening() {
   const auto why = node_->refusal_to_listen();
   if (!why || why->code() != ExitCode::no_permission)
@@ -165,7 +166,7 @@ bool Server::must_stop_listening() {
   return true;
 }
 
-/// Keeps those to the caller's own commands.
+/// Keeps the answers to the caller's own commands, without those to CLUSTER NODES and ASKING.
 void Server::take_answers() {
   replies_ = node_->take_replies();
   if (asks_for_nodes_) {

@@ -16,22 +16,22 @@
 
 namespace rlock::redis {
 
-/// What one URL names; which node answers for it may change. Has the interface of a Connection, and is as passive.
-/// Redirections of a cluster are followed; a node that fails is looked for anew at once where others may know better,
-/// else in the next exchange: what is asked here may be asked twice.
+/// The server that one URL names: a single node, the master that sentinels name, or the node of a cluster that serves
+/// the key. It has the interface of a Connection and is as passive. Redirections are followed. After a failure the node
+/// is located again, in the same exchange if others can be asked, else in the next: a request may be sent twice.
 class Server {
  public:
   explicit Server(const Address& address, ReplyLimits limits = {});
 
   const Address& address() const { return address_; }
-  /// The node that is asked now; nullptr while it is not known.
+  /// The node in use; nullptr while it is not known.
   const Address* node() const { return node_ ? &node_->address() : nullptr; }
 
-  /// On which channel of its node it listens from the end of the next exchange on; empty: on none.
+  /// As Connection's, on whichever node is in use.
   void listen_on(std::string channel);
 
   void begin(const std::vector<Command>& commands, Deadline deadline);
-  /// As Connection's: on the connection that the last answer came from.
+  /// As Connection's, on the connection that the last answer came from.
   void follow_up(const std::vector<Command>& commands, Deadline deadline);
   pollfd interest() const;
   Deadline deadline() const;
@@ -39,16 +39,16 @@ class Server {
   std::vector<Reply> take_replies() { return std::move(replies_); }
   bool was_asked() const { return asked_ || (node_ && node_->was_asked()); }
   bool was_reached() const { return reached_ || (node_ && node_->was_reached()); }
-  /// The next exchange looks for the node anew.
+  /// Makes the next exchange locate the node again.
   void forget_node();
-  /// As Connection's, of an exchange whose answer is of no interest any more.
+  /// As Connection's.
   void abandon();
 
-  /// As Connection's, between exchanges.
+  /// As Connection's.
   void hear();
   std::vector<std::string> take_messages();
   bool listens() const { return node_ && node_->listens(); }
-  /// Why it may not listen, if the server has refused: it does not try again.
+  /// Why it may not listen, if the server has refused; it does not try again.
   const std::optional<Error>& refusal_to_listen() const { return refusal_to_listen_; }
 
  private:
@@ -71,11 +71,11 @@ class Server {
   std::vector<Command> commands_;
   Deadline deadline_ = never;
   std::size_t chances_left_ = 0;
-  bool follows_up_ = false;  // the question is for that connection alone
+  bool follows_up_ = false;  // the request must go to this connection or fail
   int redirections_ = 0;
   bool knows_cluster_ = false;
-  bool asks_for_nodes_ = false;    // before its commands, in this exchange
-  bool asking_elsewhere_ = false;  // after ASK: for this once
+  bool asks_for_nodes_ = false;    // this exchange begins with CLUSTER NODES
+  bool asking_elsewhere_ = false;  // after ASK, for this exchange only
   std::string channel_;
   std::optional<Error> refusal_to_listen_;
   std::vector<Reply> replies_;

@@ -18,7 +18,7 @@ Error broken(int error_number) {
   return {ExitCode::unavailable, std::string{"connection failed: "} + ::strerror(error_number)};
 }
 
-/// Small requests leave at once. A peer that is gone for good is noticed in half a minute also by one who only listens.
+/// Small requests are sent at once, and a peer that is gone is noticed within half a minute even if we only listen.
 void set_options(int fd) {
   const auto set = [fd](int option, int value) { ::setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value); };
   const int on = 1;
@@ -35,7 +35,7 @@ bool must_wait(int error_number) { return error_number == EAGAIN || error_number
 
 Socket::Socket(const SocketAddress& address)
     : fd_(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  if (!fd_ && errno == EAFNOSUPPORT)  // such as that of an IPv6 address where there is none
+  if (!fd_ && errno == EAFNOSUPPORT)  // an IPv6 address on a machine without IPv6, for example
     throw broken(errno);
   if (!fd_)
     throw os_error("cannot make a socket", errno);

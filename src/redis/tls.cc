@@ -29,7 +29,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Whether certificates can be found in it by their hash, "5ad8a5d6.0": not every system prepares its directory so.
+/// Whether certificates can be found in it by their hash, "5ad8a5d6.0". Not every system prepares its directory so.
 bool is_hashed_directory(const std::string& path) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry{path, error}, end; !error && entry != end; entry.increment(error)) {
@@ -51,7 +51,7 @@ bool is_ip_address(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), buffer.data()) == 1;
 }
 
-/// OpenSSL writes with write(2): a broken connection is to be an error and not a signal.
+/// OpenSSL writes with write(2), and a broken connection must be an error rather than a signal.
 void block_sigpipe() {
   sigset_t pipe;
   ::sigemptyset(&pipe);
@@ -59,12 +59,12 @@ void block_sigpipe() {
   ::sigprocmask(SIG_BLOCK, &pipe, nullptr);
 }
 
-/// What a user can make something of; else OpenSSL's words, or `what` where it has none.
+/// The reason in words that help the user, else in OpenSSL's words, else `what`.
 std::string reason_of(unsigned long error, const std::string& what) {
   switch (ERR_GET_REASON(error)) {
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
-      return "the server does not speak TLS on this port";  // its answer was no TLS at all
+      return "the server does not speak TLS on this port";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       return "the server wants a certificate of ours: --cert and --tls-key";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
@@ -80,13 +80,13 @@ std::string reason_of(unsigned long error, const std::string& what) {
   return reason != nullptr ? reason : what;
 }
 
-/// Nobody sits there to be asked, least of all for longer than --timeout.
+/// OpenSSL would ask on the terminal: there may be nobody there, and it would wait for longer than --timeout.
 int know_no_passphrase(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*data*/) { return 0; }
 
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
   const unsigned long error = ::ERR_peek_last_error();
   errno = 0;
-  std::ifstream text{file};  // what OpenSSL says of a passphrase differs from version to version
+  std::ifstream text{file};  // OpenSSL's errors about a passphrase differ from version to version
   if (!text)
     throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, std::strerror(errno))};
   const bool encrypted = std::string{std::istreambuf_iterator<char>{text}, {}}.find("ENCRYPTED") != std::string::npos;
@@ -147,7 +147,7 @@ void Tls::load_authorities(const TlsOptions& options) {
   }
   const bool hashed = is_hashed_directory(default_directory());
   if (hashed)
-    ::SSL_CTX_set_default_verify_dir(context_.get());  // one small file is read, where parsing the bundle takes 20 ms
+    ::SSL_CTX_set_default_verify_dir(context_.get());  // it reads one small file; parsing the bundle takes 20 ms
   if (!hashed || std::getenv("SSL_CERT_FILE") != nullptr)
     ::SSL_CTX_set_default_verify_file(context_.get());
 }
@@ -186,7 +186,7 @@ std::size_t Tls::read(std::span<char> into) {
   return 0;
 }
 
-/// Throws for all but "not yet".
+/// True if the call would block; throws for every other failure.
 bool Tls::must_wait(int result) {
   const int error_number = errno;
   switch (::SSL_get_error(session_.get(), result)) {
@@ -213,7 +213,7 @@ void Tls::fail(const std::string& what) const {
         fmt::format("TLS: the certificate of {} is refused: {}", name_, ::X509_verify_cert_error_string(verified)),
         true};
   }
-  // Its alert may be lost with a connection that is reset: then OpenSSL knows nothing, or a failed system call.
+  // A reset connection may lose the server's alert: then OpenSSL reports nothing, or a failed system call.
   const unsigned long error = ::ERR_peek_last_error();
   const bool hint = may_lack_certificate_ && (error == 0 || ERR_GET_LIB(error) == ERR_LIB_SYS);
   throw Error{

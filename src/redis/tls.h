@@ -19,12 +19,12 @@ class Tls {
   /// Throws Error{config} for a certificate, key or CA that cannot be read.
   Tls(const TlsOptions& options, const std::string& host, int socket);
 
-  /// True when the server has proved who it is. Throws Error{unavailable} that says what was wrong.
+  /// True once the server has proved who it is. Throws Error{unavailable} that says what is wrong.
   bool handshake();
   /// As Socket's.
   std::size_t write(std::string_view bytes);
   std::size_t read(std::span<char> into);
-  /// Whether the last call that could not go on waits to write rather than to read.
+  /// Whether the last call that would have blocked waits to write rather than to read.
   bool wants_to_write() const { return wants_to_write_; }
 
  private:
@@ -43,7 +43,7 @@ class Tls {
 
   std::string name_;  // that the server must prove
   bool verifies_;
-  bool may_lack_certificate_;  // we have none, and the server has not yet answered that it needs none
+  bool may_lack_certificate_;  // we have none, and have not yet seen that the server does without
   std::unique_ptr<ssl_ctx_st, FreeContext> context_;
   std::unique_ptr<ssl_st, FreeSession> session_;
   bool wants_to_write_ = false;
