@@ -1,25 +1,25 @@
--- acquire: take the lock, join its queue, or learn who holds it. Repeatable: the same level is counted once.
+-- acquire: take the lock, join its queue, or learn who holds it. It may be repeated: a level counts only once.
 -- WITH  lock memory history grant
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level capacity ttl_ms how ticket('' the first time) waited_ms owner max_lease_ms(0: not in a quorum),
 --       then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS max-waiting=N
---       waiter=ID (in a quorum, where each question has a token of its own: who waits)
+--       waiter=ID (in a quorum, where each question has a token of its own: identifies the waiter)
 --       how   once: take it or learn who holds it; queue: take it or join the queue; reenter: only if the token holds;
---             restore: past any queue and for the whole lease, what this server has lost and most others still have
--- ->    granted fence slot lease_ms          (a new one for 5 s at most: the first renewal makes it whole;
---                                             fence 0: re-entry where the quorum's has not been settled yet)
+--             restore: past any queue and for the whole lease, on a server that lost what most others still have
+-- ->    granted fence slot lease_ms          (a new grant lasts 5 s at most, until its first renewal;
+--                                             fence 0: re-entry before the quorum's fence has been settled here)
 --       lost                                 (reenter: this token does not hold)
---       upgrade capacity                     (reenter: what the token holds is less than what is asked for)
+--       upgrade capacity                     (reenter: the token holds in a mode that does not allow this one)
 --       once id                              (reenter: the token holds for another ID)
---       evicted kind by                      (reenter: the token must give the lock up)
+--       evicted kind by                      (reenter: the token must give up the lock)
 --       busy sleep_ms ticket held_ms lease_ms cooling_ms owner now_ms capacity place waiting
 --       foreign sleep_ms ticket type value ttl_ms now_ms place     (another program's key)
 --       full waiting                         (max-waiting)
---       done granted_ms ended_ms now_ms owner id                   (once, per: the last success will do)
---       superseded owner                     (latest, replace: by a newer one)
---       cancelled                            (this level was given up, or has ended)
---       young uptime_ms                      (up for less than max_lease: it may have forgotten)
---       Each ends with the server's run_id in a quorum.
+--       done granted_ms ended_ms now_ms owner id                   (once, per: that success counts for this one too)
+--       superseded owner                     (latest, replace: by a newer waiter)
+--       cancelled                            (this level was cancelled or released before)
+--       young uptime_ms                      (the server is up for less than max_lease: it may have forgotten a lock)
+--       In a quorum each answer ends with the server's run_id.
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local how, ticket, waited, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
 local max_lease = tonumber(ARGV[9])
@@ -27,9 +27,9 @@ local wait, has_waited, in_quorum = how == 'queue', ticket ~= '', max_lease > 0
 local lease = how == 'restore' and ttl or math.min(ttl, SHORT)
 local born = now - waited
 local KNOWN = {hold = true, kept = true, poll = true, latest = true, replace = true, once = true, per = true}
-local me = token               -- how the queue knows us
+local me = token               -- our name in the queue
 
--- The text that a record or a waiter has of us, and how many may wait.
+-- Returns our owner and extras, as a record or a waiter keeps them, and how many may wait.
 local function read_options()
   local words, max_waiting = {owner, 'ttl=' .. num(ttl), 'born=' .. num(born)}, nil
   for i = 10, #ARGV do
@@ -51,11 +51,11 @@ local ours = load_lock()
 read_meta()
 local past, mine = fate(level), holders[token]
 
--- Most often nobody is there, and nothing of what follows is needed.
+-- Most often the lock is free and nobody waits; then nothing of what follows is needed.
 local is_plain = not (past or mine or newest_only or in_quorum) and how ~= 'reenter' and not success_for(tail)
 if is_plain and fits(cap) and call('ZCARD', QUEUE) == 0 then
   local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
-  write_meta() -- first, since memory that has run out refuses it
+  write_meta() -- first: a server that is out of memory refuses it, and then nothing has been written
   write_all()
   return {'granted', r.fence, num(r.slot), num(lease)}
 end
@@ -76,11 +76,11 @@ local function reenter(r)
   extend(token, r, lease, ttl)
   note_end(r, level, math.min(r.expires, now + ttl))
   commit()
-  local is_own = in_quorum and how == 'reenter' and not extra(r.tail, 'settled') -- not what the token works with
+  local is_own = in_quorum and how == 'reenter' and not extra(r.tail, 'settled') -- not the fence that the token has
   return {'granted', is_own and '0' or r.fence, num(r.slot), num(r.expires - now)}
 end
 
--- Leaves the queue for good.
+-- Leaves the queue for good, with that reply.
 local function turn_away(reply)
   leave_queue(me)
   serve_next()
@@ -93,7 +93,7 @@ local function done(success)
   return turn_away({'done', granted, ended, num(now), by, id})
 end
 
--- Whoever asked last with --latest or --replace: its token, and what else is known of it.
+-- The last that asked with --latest or --replace: its token, level, birth and owner.
 local function newest()
   local since, its_level, its_token, its_owner = (meta.newest or ''):match('^(%d+) (%S+) (%S+) (.*)$')
   return its_token, its_level, tonumber(since), its_owner
@@ -104,14 +104,14 @@ local function superseded()
   return turn_away({'superseded', its_owner or ''})
 end
 
--- One that began later has asked, though the server may have forgotten that it told us so. One from the future says
--- nothing.
+-- Whether one that began later than we has asked already. A birth in the future is a relic of a wrong clock, and does
+-- not count.
 local function is_outdated()
   local its_token, _, since = newest()
   return newest_only and its_token and its_token ~= me and born < since and since <= now
 end
 
--- Takes the place of the one that waits with --latest or --replace; there is never a second.
+-- Takes the place of the one that waits with --latest or --replace; there is at most one.
 local function supersede()
   local its_token, its_level = newest()
   if its_level == level then return end
@@ -125,7 +125,7 @@ local function supersede()
   note('newest', string.format('%.0f %s %s %s', born, level, me, owner))
 end
 
--- Makes holders that were started with --replace, earlier than we, give up the lock.
+-- Makes holders give up the lock if they were started with --replace, and before us.
 local function replace_holders()
   local holder, pid, command = owner:match('^(%S*) %S* %S* (%S*) (%S*)')
   local by = string.format('%s%%20pid%%20%s', holder or owner, pid or '')
@@ -142,7 +142,7 @@ local function replace_holders()
   end
 end
 
--- In a quorum all servers agree on the order, by who has waited longest.
+-- In a quorum the order is that of how long each has waited, so that all servers agree on it.
 local function new_ticket()
   if in_quorum then return num(now_us - waited * 1000) end
   local new = num(math.max(now_us, meta_number('ticket') + 1))
@@ -151,7 +151,7 @@ local function new_ticket()
 end
 
 local function join_queue()
-  local has_none = in_quorum or ticket == '' -- one of another server is by another clock
+  local has_none = in_quorum or ticket == '' -- in a quorum a ticket may come from another server's clock
   if has_none then ticket = new_ticket() end
   local is_there = call('ZADD', QUEUE, 'NX', ticket, me) == 0
   if has_none and is_there then -- the reply with its ticket was lost
@@ -160,7 +160,7 @@ local function join_queue()
   end
 end
 
--- How many wait, if that is too many for one more. Nobody counts who is dead, or whose place we would take.
+-- How many wait, if one more would be too many. A dead waiter does not count, nor does one whose place we would take.
 local function crowd()
   if not wait or not max_waiting or call('ZRANK', QUEUE, me) then return nil end
   local waiting = 0
@@ -171,7 +171,7 @@ local function crowd()
   return waiting >= max_waiting and waiting or nil
 end
 
--- A refused waiter counts as alive a little longer than the sleep it is told. Returns both that and its place.
+-- Notes the waiter as alive for a little longer than the sleep that it is told. Returns that sleep and its place.
 local function sleep()
   local rank = wait and call('ZRANK', QUEUE, me) or nil
   local ms = patience(rank or 0, in_quorum and CONTEST or polls and POLL)
@@ -196,7 +196,7 @@ local function busy()
   local ms, place = sleep()
   local waiting = num(call('ZCARD', QUEUE))
   local r = first_to_leave()
-  if not r then -- in a quorum somebody may be ahead who has not been granted it yet
+  if not r then -- in a quorum: a waiter ahead of us keeps the seat, and has not been granted it yet
     local w = waiter(call('ZRANGE', QUEUE, 0, 0)[1] or '')
     return {'busy', ms, ticket, '0', '0', '0', w and owner_of(w.tail) or '', num(now), num(w and w.capacity or cap),
             place, waiting}
@@ -217,7 +217,7 @@ local function take(queued)
   if queued then leave_queue(me) end
   if newest_only then supersede() end
   local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
-  write_meta() -- first, as above
+  write_meta() -- first, for the reason given above
   if queued then serve_next() end
   commit()
   return {'granted', r.fence, num(r.slot), num(lease)}
@@ -242,8 +242,8 @@ local function wait_for_turn()
   return reply
 end
 
--- Who we are, and for how long at least we have been up: what INFO says is the difference of two clock readings cut to
--- seconds, up to one too many.
+-- The server's run_id, and for how long at least it has been up, in ms. The uptime of INFO is the difference of two
+-- clock readings that were cut to seconds, so it may be a second too long.
 local function describe_server()
   local info = call('INFO', 'server')
   local seconds = math.max(0, tonumber(info:match('uptime_in_seconds:(%d+)')) - 1)

@@ -20,7 +20,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// Nothing for what is no whole number, or over `most`.
+/// Returns nothing for a word that is not a whole number in [0, most].
 std::optional<long long> take_number(std::string_view& text, long long most) {
   const std::string_view word = take_word(text);
   long long value = 0;
@@ -63,7 +63,7 @@ Answer read_foreign(Fields& fields, BootClock::time_point sent) {
   return foreign;
 }
 
-/// Shorter than it was to be: it waits for its first renewal.
+/// A lease shorter than `ttl` is unconfirmed until its first renewal.
 Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl) {
   Granted granted{
       .fence = {static_cast<std::uint64_t>(fields.number())}, .slot = static_cast<int>(fields.number()), .sent = sent};

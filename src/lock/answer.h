@@ -12,7 +12,7 @@
 
 namespace rlock::lock {
 
-/// How many may hold at once: 0 any number of readers, 1 one alone, N that many.
+/// How many may hold the lock at once: 0 any number of readers, 1 a single holder, N that many.
 struct Capacity {
   int value = 1;
   friend bool operator==(Capacity, Capacity) = default;
@@ -21,7 +21,7 @@ struct Capacity {
 constexpr Capacity shared{0};
 constexpr Capacity exclusive{1};
 
-/// When a question was put: by our clock before it was sent, and by the server's (ms, as text) when it was answered.
+/// The two times of a question: by our clock before it was sent, by the server's (ms, as text) when it was answered.
 struct Asked {
   BootClock::time_point sent;
   std::string answered;
@@ -30,79 +30,80 @@ struct Asked {
 /// Who made a holder give up the lock, and by which means.
 struct Eviction {
   std::string kind;  // "forced" or "replaced"
-  std::string by;    // as written by describe(Owner), not to be trusted
+  std::string by;    // as describe(Owner) writes it; not to be trusted
 };
 
 /// The answers to an acquire.
 struct Granted {
   Fence fence;
   int slot = 0;
-  BootClock::time_point sent;                 // before the first byte of the request that was granted
-  std::optional<Milliseconds> unconfirmed{};  // the lease is so short until it is renewed
+  BootClock::time_point sent;                 // before the first byte of the request left; the lease counts from here
+  std::optional<Milliseconds> unconfirmed{};  // the length of the lease until its first renewal, if that is shorter
 };
 struct Busy {
-  Milliseconds sleep;  // before asking again, at most
-  std::string ticket;  // our place, where we queue
+  Milliseconds sleep;  // how long to sleep at most before asking again
+  std::string ticket;  // of our place, if we are in the queue
   Milliseconds held, lease, cooling;
   Owner holder;
   Asked asked;
   Capacity in_force;
-  long long place = 0;  // 1 the first in the queue, 0 not in it
+  long long place = 0;  // in the queue, from 1; 0 if we are not in it
   long long waiting = 0;
 };
 struct Foreign {
   Milliseconds sleep;
   std::string ticket, type, value;
-  std::optional<Milliseconds> expires_in;  // none: never
+  std::optional<Milliseconds> expires_in;  // nothing: never
   Asked asked;
   long long place = 0;
 };
-/// As many wait as may.
+/// The queue has as many waiters as --max-waiting allows.
 struct Full {
   long long waiting;
 };
-/// The last success will do for who asks for it once.
+/// With --once or --once-per: the work has been done already.
 struct Done {
   Milliseconds granted_ago, ended_ago;
   Owner by;
-  std::string id;  // empty where it had none
+  std::string id;  // empty if it had none
 };
-/// A newer one has our place.
+/// With --latest or --replace: a newer waiter has taken our place.
 struct Superseded {
   Owner by;
 };
-/// The level was given up, or has ended; nothing was taken.
+/// The level was cancelled or released before; nothing was taken.
 struct Cancelled {};
-/// Re-entry: what the token holds is less than what is asked for.
+/// Re-entry: the token holds the lock in a mode that does not allow what was asked for.
 struct Upgrade {
   Capacity in_force;
 };
-/// Re-entry: the token holds for another ID.
+/// Re-entry: the token holds the lock for another --once ID.
 struct OtherOnce {
   std::string id;
 };
-/// Re-entry: the token must give the lock up.
+/// The token must give up the lock.
 struct Evicted {
   Eviction eviction;
 };
-/// Re-entry: the token does not hold.
+/// The token does not hold the lock.
 struct Lost {};
 using Answer =
     std::variant<Granted, Busy, Foreign, Full, Done, Superseded, Cancelled, Upgrade, OtherOnce, Evicted, Lost>;
 
-/// The IDs and descriptions that scripts keep are percent-encoded; whatever cannot be decoded stays as it is.
+/// Decodes an ID or description as the scripts keep it, percent-encoded; one that cannot be decoded stays as it is.
 std::string decode_word(std::string_view word);
 
-/// Reads "kind by", as acquire and renew answer "evicted".
+/// Reads "kind by" of an answer "evicted" of acquire or renew.
 Eviction read_eviction(Fields& fields);
 
-/// Reads what acquire.lua answered to a request for a lease of `ttl` that was sent then. Throws for what it never
-/// answers.
+/// Reads the answer of acquire.lua to a request for a lease of `ttl` that was sent at `sent`. Throws for anything that
+/// it never answers.
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 
-/// Reads a message to a waiter that says that it has the lock. `asked`: its last question; a message that counts from
-/// another one, or does not prove that its sender knows the token, is worth nothing, and tells only that it is time to
-/// ask. What the server's clock says has passed since is taken with the doubt that a lease has (LeaseTerms::usable).
+/// Reads the message that hands the lock to a waiter. Its times count from the waiter's last question, `asked`. Returns
+/// nothing for a message that counts from another question, or does not prove that its sender knows the token; it means
+/// no more than that it is time to ask. The time that passed on the server's clock since the question is trusted as far
+/// as LeaseTerms::usable() trusts a lease.
 std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token);
 
 }  // namespace rlock::lock

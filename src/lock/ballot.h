@@ -9,11 +9,10 @@
 
 namespace rlock::lock {
 
-/// Nothing for an answer that counts for nothing.
+/// The answer as a vote; nullptr for a server that failed or has not been up for long enough to vote.
 const Fields* vote_of(const Answered& answer);
 
-/// The answers of all servers to one question, as votes: one server decides alone, several by majority. One that failed
-/// or has not been up for long enough has no vote.
+/// The answers of all servers to one question, counted as votes: one server decides alone, several by majority.
 class Ballot {
  public:
   using Predicate = std::function<bool(const Fields&)>;
@@ -21,11 +20,11 @@ class Ballot {
   Ballot(std::span<const Answered> answers, const Predicate& in_favour);
 
   bool passed() const { return favour_ >= majority(); }
-  /// No majority can be in favour any more.
+  /// Whether a majority in favour has become impossible.
   bool rejected() const { return against_ > servers_ - majority(); }
-  /// A majority has voted, whichever way.
+  /// Whether a majority has voted, whichever way.
   bool is_quorate() const { return favour_ + against_ >= majority(); }
-  /// Why it neither passed nor was rejected: what each server without a vote has to say.
+  /// Why it neither passed nor was rejected, with the failure of each server that did not vote.
   Error failure() const;
 
  private:
@@ -37,8 +36,8 @@ class Ballot {
   std::size_t against_ = 0;
   std::size_t young_ = 0;  // of those without a vote
   std::string complaints_;
-  std::size_t lasting_ = 0;            // of them those that no repetition mends
-  std::optional<Error> last_lasting_;  // which says how to exit
+  std::size_t lasting_ = 0;            // of the complaints, those that trying again does not mend
+  std::optional<Error> last_lasting_;  // gives the exit status
 };
 
 }  // namespace rlock::lock

@@ -1,8 +1,8 @@
--- cancel: as if it had never asked: leave the queue, give back a grant that was not used, and let the next one have
--- it. What was not used does not cool. A request of this level that comes later takes nothing.
+-- cancel: undo whatever this level asked for: leave the queue, give back a grant that was not used, without a minimum
+-- hold, and serve the next waiter. A request of this level that arrives later takes nothing.
 -- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
--- ARGV  token level waiter('': it goes on waiting, with another token; by default the token itself)
+-- ARGV  token level waiter('': it keeps its place in the queue, for another token; by default the token itself)
 -- ->    cancelled
 local token, level, waits = ARGV[1], ARGV[2], ARGV[3] or ARGV[1]
 

@@ -7,22 +7,21 @@
 
 namespace rlock::lock {
 
-/// Who stands in the way, as it follows the lock's name in a message:
+/// Who stands in the way, as the part of a message after the lock's name:
 /// `held by deploy@web3 pid 812 "backup.sh --full" for 4m12s, lease 22s left`, `cooling for 12s after deploy@web3`,
-/// `held by another program (string "value"), never expires`. What is held otherwise than wanted is told so.
+/// `held by another program (string "value"), never expires`. The mode is named if it differs from the wanted one.
 std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
 /// `3 are waiting already`.
 std::string describe(const Full& full);
-/// `done 5m ago by deploy@web3 pid 812 "migrate.sh"`.
-/// "v42 done by root@db1 2s ago", for who asked by that ID.
+/// `done by root@db1 2s ago`, or with the ID that was asked for: `v42 done by root@db1 2s ago`.
 std::string describe(const Done& done, const std::optional<std::string>& id);
 
-/// Of a refusal that waiting does not mend; each is an Error{usage}.
+/// Throw Error{usage} for a refusal that no waiting mends.
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
-/// "deploy@web3 pid 812 "backup.sh --full"".
+/// `deploy@web3 pid 812 "backup.sh --full"`.
 std::string describe(const Owner& owner);
 
 }  // namespace rlock::lock

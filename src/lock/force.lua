@@ -1,10 +1,11 @@
--- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that
--- a repetition does no harm to who comes next; without fences it tells who is there.
+-- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that a
+-- repetition does no harm to the next holder. Without fences it only lists the holders.
 -- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
--- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: another program's key, which is deleted)
---       evict: who has a keeper is marked and told, and holds on until that has given the lock up; others are removed.
---       now: all are removed
+-- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: delete another program's key)
+--       evict: a holder with a keeper is marked and told, and holds on until its keeper has given up the lock; other
+--       holders are removed.
+--       now: all are removed.
 -- ->    free | foreign type value ttl_ms
 --       holders, then for each "fence held|cooling|marked|removed lease_ms kept(0|1) owner"
 local how, by = ARGV[1], ARGV[2]
@@ -25,7 +26,7 @@ local function foreign()
   return reply
 end
 
--- 0.1.0 does not say who has a keeper, but acquire has no command.
+-- Records of 0.1.0 do not say whether there is a keeper, but only `run` has a keeper, and only `run` has a command.
 local function is_kept(r)
   if extra(r.tail, 'ttl') then return extra(r.tail, 'kept') ~= nil end
   return r.tail:match('^%S* %S* %S* %S* (%S*)') ~= ''
@@ -45,7 +46,7 @@ end
 
 local function take_away(token, r)
   if not extra(r.tail, 'evict') then count('forced') end
-  if strike(token) then -- not of a cooling one, whose end is told already
+  if strike(token) then -- the end of a cooling one has been recorded already
     local run = run_of(r, num(capacity))
     add_entry(run, now, 'evicted,' .. by)
     note_last(run, now, 'evicted,' .. by)
@@ -56,7 +57,7 @@ local function take_away(token, r)
   return 'removed'
 end
 
--- Its state afterwards.
+-- Returns the holder's state afterwards.
 local function evict(token, r)
   if how == 'now' or not is_live(r) or not is_kept(r) then return take_away(token, r) end
   return extra(r.tail, 'evict') and 'marked' or mark(token, r)

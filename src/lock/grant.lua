@@ -6,15 +6,15 @@ local function lowest_free_slot()
   return slot
 end
 
--- What is known of a success is kept for as long as anybody has ever asked back.
+-- A success is remembered for as long as the longest --once or --once-per that was ever asked for needs it.
 local function lengthen_memory(tail)
   local longest = math.max(extra(tail, 'once') and 34560000000 or 0, tonumber(extra(tail, 'per')) or 0) -- 400 days
   if longest > math.max(LIFE, meta_number('memory')) then note('memory', num(longest)) end
 end
 
--- A new acquisition, for `lease` until it is renewed: returns its record.
+-- Makes a new acquisition, which lasts for `lease` unless it is renewed. Returns its record.
 local function grant(token, cap, lease, level, tail, counter)
-  strike(token) -- it had it before, and did not know
+  strike(token) -- the token held it before, and has lost that without knowing
   bury_dead()
   local hold = tonumber(extra(tail, 'hold'))
   local r = {expires = now + lease, cools = hold and now + hold or 0, acquired = num(now), levels = level, tail = tail,

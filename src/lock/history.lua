@@ -1,9 +1,9 @@
--- Part of the verbs by which acquisitions begin and end: who holds, as it will be told when that ends, and what ended.
---   running   in META, newest first, lines of "token fence acquired born mode lasts owner"; lasts: the end of what
---             nobody renews, else 0. What is in it and holds no more has died.
---   HISTORY   list of "fence acquired ended waited mode end owner", newest last, words of the owner cut
+-- Part of the verbs by which acquisitions begin and end: the acquisitions in progress, and those that have ended.
+--   running   in META, newest first, lines of "token fence acquired born mode lasts owner"; lasts: the end of a lease
+--             that nobody renews, else 0. An acquisition that is listed but holds no more has died.
+--   HISTORY   list of "fence acquired ended waited mode end owner", newest last, the owner's words shortened
 local ENTRIES = 100
-local TRIM_EVERY = 4           -- so many more are there at most
+local TRIM_EVERY = 4           -- the list is cut only when it has so many more
 local ENTRY_SIZE = 180
 local END_SIZE = 40
 local RUNNING = 16             -- lines at most
@@ -16,7 +16,7 @@ local function cut(text, size)
   return short .. '...'
 end
 
--- What one of them does not need is left to the command.
+-- Shortens the owner's words. The command gets whatever room the others leave.
 local function cut_owner(owner, size)
   local holder, host, user, pid, command, text = owner:match('^(%S*) (%S*) (%S*) (%S*) (%S*) (%S*)')
   if not holder then return cut(owner:gsub(' ', '%%20'), size) end
@@ -58,7 +58,7 @@ local function start_line(token, r, mode)
   note('running', table.concat(lines, '\n'))
 end
 
--- Takes the token's line out, and returns what it said.
+-- Removes the token's line, and returns it as a table.
 local function strike(token)
   local lines, struck = {}, nil
   for line in (meta.running or ''):gmatch('[^\n]+') do
@@ -71,19 +71,19 @@ end
 
 local function add_entry(run, ended, how) entries[#entries + 1] = format_entry(run, ended, how) end
 
--- `status`: of `last`, which is about how the command ended where that is known.
+-- `status` is the command's exit status if it is known, else how the run ended.
 local function note_last(run, ended, status)
   local held = math.max(0, ended - run.acquired)
   note('last', string.format('%s %.0f %.0f %s %s', run.acquired, ended, held, status, run.owner))
 end
 
--- "evicted,BY" or "replaced,BY" of a record that was marked so.
+-- "evicted,BY" or "replaced,BY" for a record that was marked so, else nil.
 local function eviction_end(r)
   local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
   return kind and (kind == 'forced' and 'evicted' or kind) .. ',' .. by
 end
 
--- Of those that hold no more though nobody said so: what they were, when and how they ended.
+-- The acquisitions that hold no more although nobody released them, with when and how they ended.
 local function dead_runs()
   local dead = {}
   for line in (meta.running or ''):gmatch('[^\n]+') do
@@ -115,7 +115,7 @@ local function write_history()
   entries = {}
 end
 
--- The lock first: what leaves it passes where memory has run out, and then the rest does.
+-- The lock comes first: a server that is out of memory allows a write that only removes, and every write after it.
 local function write_all()
   write_lock()
   write_meta()

@@ -8,16 +8,16 @@
 
 namespace rlock::lock {
 
-/// The times of a lease, all derived from its length T (Gray and Cheriton, "Leases", 1989: the holder's end must come
-/// before the server's whatever their clocks' rates, within 1 % here).
+/// The times of a lease, all derived from its length T. The lease must end for the holder before it ends on the server,
+/// although their clocks run at different rates, which may differ by 1 % here (Gray and Cheriton, "Leases", 1989).
 ///
 ///     |s --- renew_every --- attempt --- attempt ---|TERM --- kill_after ---|KILL --- margin ---|E    T|
 struct LeaseTerms {
   Milliseconds ttl{};  // T
   Milliseconds renew_every{};
-  Milliseconds attempt{};     // longest wait for the answer to one renewal
+  Milliseconds attempt{};     // the longest wait for the answer to one renewal
   Milliseconds kill_after{};  // from TERM to KILL
-  Milliseconds margin{};      // from KILL to the end: the time to die
+  Milliseconds margin{};      // from KILL to the end: the time in which the processes die
 
   /// The part of T that may be used: T less 1 % and 2 ms.
   Milliseconds usable() const { return ttl - ttl / 100 - Milliseconds{2}; }
@@ -25,22 +25,22 @@ struct LeaseTerms {
 
 struct LeaseOptions {
   Milliseconds ttl{30'000};
-  std::optional<Milliseconds> renew_every;  // default ttl / 3
-  std::optional<Milliseconds> kill_after;   // default the smaller of 5 s and ttl / 4
+  std::optional<Milliseconds> renew_every;  // by default ttl / 3
+  std::optional<Milliseconds> kill_after;   // by default the smaller of 5 s and ttl / 4
   Milliseconds timeout{2'000};              // for one answer of the server
 };
 
-/// The terms of a lock that was granted for a moment, until the first renewal makes it whole: that is due early, but
-/// not at once, since a short command is over by then.
+/// The terms of a grant that is short until its first renewal. That renewal is due early, but not at once, so that a
+/// short command has ended before it.
 LeaseTerms unconfirmed_terms(const LeaseTerms& terms, Milliseconds ttl);
 
-/// Throws Error{usage} that shows the sum where a renewal, two attempts, kill_after and margin do not fit.
+/// Throws Error{usage}, with the sum, if a renewal interval, two attempts, kill_after and margin do not fit into `ttl`.
 LeaseTerms plan_lease(const LeaseOptions& options);
 
-/// How long we may believe that we hold, from the moment at which the request was sent that the server granted.
+/// How long we may believe that we hold the lock. It counts from before the request was sent that the server granted.
 class Lease {
  public:
-  /// `unconfirmed`: the length of the lease until it is extended for the first time, where that is shorter.
+  /// `unconfirmed`: the length of the lease until it is first extended, if that is shorter.
   Lease(const LeaseTerms& terms, BootClock::time_point sent, std::optional<Milliseconds> unconfirmed = {})
       : full_terms_(terms),
         terms_(unconfirmed ? unconfirmed_terms(terms, std::min(*unconfirmed, terms.ttl)) : terms),
@@ -48,14 +48,14 @@ class Lease {
         confirmed_(!unconfirmed) {}
 
   const LeaseTerms& terms() const { return terms_; }
-  /// Only a reply that says "extended" moves the lease, and from its own request's time.
+  /// To be called only for the answer "extended", with the time at which its own request was sent.
   void extended(BootClock::time_point sent) {
     terms_ = full_terms_;
     sent_ = sent;
     confirmed_ = true;
   }
 
-  /// Until when a grant may be used that has just come; of an unconfirmed one half is for confirming it.
+  /// Until when a grant that has just come may be used. Half of an unconfirmed lease is kept for confirming it.
   Deadline usable_until() const { return confirmed_ ? term_at() : sent_ + terms_.ttl / 2; }
   Deadline renew_at() const { return sent_ + terms_.renew_every; }
   Deadline term_at() const { return kill_at() - terms_.kill_after; }

@@ -18,9 +18,10 @@
 namespace rlock::lock {
 namespace {
 
-constexpr Milliseconds split_grace{50};  // for servers that might still tip a vote
+// How long to wait for stragglers.
+constexpr Milliseconds split_grace{50};  // while they may still tip a split vote
 constexpr Milliseconds prompt_grace{3};
-constexpr Milliseconds patient_grace{100};  // a server that misses a renewal is no help later
+constexpr Milliseconds patient_grace{100};  // for renewals: a server that misses them is of no use later
 constexpr Milliseconds withdrawal{500};
 constexpr Milliseconds settle_pause{5};
 
@@ -40,7 +41,7 @@ std::string_view text(Place::How how) {
   return {};
 }
 
-/// The words that acquire.lua knows.
+/// Appends the options of acquire.lua.
 void add_options(const Claim& claim, std::vector<std::string>& words) {
   if (claim.min_hold > Milliseconds{0})
     words.push_back("hold=" + text(claim.min_hold));
@@ -80,7 +81,7 @@ std::uint64_t read_number(std::string_view word) {
   return value;
 }
 
-/// "fence state lease_ms kept owner".
+/// Reads "fence state lease_ms kept owner".
 Target read_target(Fields& fields) {
   const std::string line = fields.text();
   std::string_view rest = line;
@@ -103,11 +104,12 @@ void add_target(std::vector<Target>& targets, Target target) {
   const auto known = std::find_if(targets.begin(), targets.end(), same);
   if (known == targets.end())
     targets.push_back(std::move(target));
-  else if (known->state == Target::State::removed)  // elsewhere it still holds
+  else if (known->state == Target::State::removed)  // another server may still know it as held
     *known = std::move(target);
 }
 
-/// How to take again what a server that was asked for a renewal does not know of; nothing where it knows it all.
+/// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one
+/// that has lost nothing, or did not vote.
 std::optional<Place::How> missing_at(const Answered& answer) {
   const Fields* vote = vote_of(answer);
   if (vote == nullptr || vote->outcome() == "evicted")
@@ -170,7 +172,7 @@ std::vector<std::string> Lock::take_messages() {
   return all;
 }
 
-/// All servers' answers are kept for whoever wants more than the result.
+/// The servers' answers are kept for callers that need more than the result.
 Ballot Lock::ask(Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Pace pace) {
   const auto still = [&](std::span<const Answered> answers) -> std::optional<Milliseconds> {
     const Ballot ballot{answers, in_favour};
@@ -183,8 +185,8 @@ Ballot Lock::ask(Loop& loop, const Request& request, Deadline deadline, const Ba
   return Ballot{answers_, in_favour};
 }
 
-/// For those who have not answered yet. Who lagged the last time too is most likely dead: it has as long again as the
-/// majority needed, and no more.
+/// How long to wait at least for the servers that have not answered yet. Those that did not answer the last question
+/// either are most likely dead: nobody waits for them alone.
 Milliseconds Lock::grace(std::span<const Answered> answers, Pace pace) const {
   if (pace == Pace::patient)
     return patient_grace;
@@ -195,7 +197,7 @@ Milliseconds Lock::grace(std::span<const Answered> answers, Pace pace) const {
   return Milliseconds{0};
 }
 
-/// True when a majority is in favour, false when none can be any more; throws when too many failed to tell.
+/// True if a majority is in favour, false if none can be any more; throws if too many servers failed to answer.
 bool Lock::decide(const Ballot& ballot) const {
   if (!ballot.passed() && !ballot.rejected())
     throw explain(ballot.failure(), name_.prefix());
@@ -226,7 +228,7 @@ Request Lock::settle_request(const Claim& claim, Fence fence, bool is_new) const
                                     is_new ? "1" : "0"}});
 }
 
-/// By its text at once: who gives up may not be there any more to hear that a server does not know the script.
+/// Sent with the script's text: the process may be gone before it could hear that a server does not know the script.
 Request Lock::cancel_request(const Claim& claim, const std::string& waiter) const {
   Request request = script_request(scripts::cancel,
                                    {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text(), waiter}});
@@ -242,7 +244,7 @@ Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadlin
   return read_answer(std::get<Fields>(answers_[0]), sent, claim.ttl);
 }
 
-/// Held once a majority has agreed on the fence; else nothing of it may stay behind but a place in the queue.
+/// The lock is held once a majority has settled the fence. Otherwise nothing may stay behind but a place in the queue.
 Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
   const auto sent = BootClock::now();
   Ballot ballot = ask(loop, acquire_request(claim, place), deadline, outcome_is("granted"));
@@ -296,8 +298,9 @@ Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadli
   return renewal;
 }
 
-/// A master that was replaced, and does not know it yet, extends a lease that its successor lets run out: without its
-/// replicas the extension is worth nothing. They have half the time: Redis looks every 100 ms whose has run out.
+/// A master that was replaced and does not know it yet may extend a lease that its successor lets run out, so an
+/// extension counts only if the replicas have it. They get half of the time left, because Redis ends a WAIT up to 100
+/// ms late.
 void Lock::confirm(Loop& loop, const Replicas& replicas, Deadline deadline) {
   const auto rest = std::chrono::duration_cast<Milliseconds>(deadline - BootClock::now()) / 2;
   const Milliseconds limit = std::max(Milliseconds{1}, std::min(rest, replicas.limit));
@@ -321,9 +324,9 @@ Renewal Lock::renew(Loop& loop, const Token& token, const std::string& level, Mi
   return Extended{};
 }
 
-/// Servers that have lost our lock (restarted, or cut off for long), or this level of it, take part again, and those
-/// that answered too late to learn the fence learn it. Only in a round in which a majority extended: then nobody else
-/// can hold it.
+/// Gives the lock back to servers that have lost it, or this level of it (they restarted, or were cut off for long),
+/// and the fence to those that answered too late to learn it. That is safe only right after a majority has extended the
+/// lease, since nobody else can hold the lock then.
 void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     const auto missing = missing_at(answers_[i]);
@@ -395,7 +398,7 @@ std::optional<ForeignKey> Lock::delete_foreign(Loop& loop, Deadline deadline) {
   return foreign != nullptr ? std::optional{*foreign} : std::nullopt;
 }
 
-/// What any server knows of; several that know of one acquisition tell the same of it.
+/// Returns every acquisition that any server knows of, each once.
 Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline deadline) {
   const Request request = script_request(scripts::force, {.keys = name_.keys(), .values = std::move(arguments)});
   (void)decide(ask(

@@ -26,7 +26,7 @@ struct Replicas {
   Milliseconds limit{1000};
 };
 
-/// Who takes a lock, and how it wants it.
+/// Who asks for a lock, and on which terms.
 struct Claim {
   Token token;
   Level level;
@@ -35,8 +35,8 @@ struct Claim {
   Milliseconds min_hold{0};
   std::optional<Replicas> replicas{};
   std::string owner;              // Owner::encode()
-  std::optional<Token> waiter{};  // among several servers, where each question has a token of its own: who waits
-  bool kept = false;              // renewed by a keeper that listens and gives the lock up when it is told to
+  std::optional<Token> waiter{};  // in a quorum, where each question has a token of its own: identifies the waiter
+  bool kept = false;              // renewed by a keeper that listens, and gives up the lock when it is told to
   bool polls = false;             // may not listen while it waits
   bool latest = false;            // --latest
   bool replace = false;           // --replace
@@ -45,54 +45,55 @@ struct Claim {
   std::optional<Milliseconds> once_per{};
 };
 
-/// What a taker does that is not the first.
+/// How to ask: once, queue, re-enter or restore; and what the asker has behind it.
 struct Place {
   enum class How {
-    once,     // learn who holds it
-    queue,    // join the queue
+    once,     // take it, or learn who holds it
+    queue,    // take it, or join the queue
     reenter,  // take it only if the token holds it already, else Lost
-    restore,  // past any queue: of several servers this one has lost what most others still have
+    restore,  // take it past any queue: this server of a quorum has lost what most others still have
   };
   How how = How::once;
-  std::string ticket;      // of the place in the queue that it has already
-  Milliseconds waited{0};  // since it began to ask
+  std::string ticket;      // of its place in the queue, if it has one already
+  Milliseconds waited{0};  // since it first asked
 };
 
-/// The answer to a renewal that most have obeyed.
+/// The answer to a renewal that a majority has carried out.
 struct Extended {};
 using Renewal = std::variant<Extended, Evicted, Lost>;
 
-/// How a command ended, as it is remembered.
+/// How a command ended, for the history.
 struct End {
   std::optional<int> status{};
-  std::string word{};  // empty: as the status says; else signal:N, evicted,BY, replaced,BY, lost, timeout or released
+  std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout or released
 };
 enum class Release { released, cooling, kept, lost };
 
 struct ForeignKey {
   std::string type, value;
 };
-/// One acquisition that a forced release has found.
+/// One acquisition that a forced release found.
 struct Target {
   enum class State { held, cooling, marked, removed };
   Fence fence;
   State state = State::held;
   Milliseconds lease{0};  // that it had left
-  bool kept = false;      // somebody renews it, and has been told
+  bool kept = false;      // it has a keeper, which renews it and can be told to give it up
   Owner owner;
 };
-/// Nobody: the lock is free.
+/// What a forced release found; no targets if the lock is free.
 using Forced = std::variant<std::vector<Target>, ForeignKey>;
 
-/// The means of a forced release: marked holders give the lock up by themselves, others are removed; or all are.
+/// How to force: `evict` marks holders that have a keeper, which then gives up the lock, and removes the others; `now`
+/// removes all.
 enum class Force { evict, now };
 
 /// One lock, on one server or on a quorum of independent ones (after Redlock, redis.io/docs/manual/patterns/
 /// distributed-locks, with a fence that a majority has settled before the lock is used). One server is a quorum of one.
-/// Each verb asks all servers at once, one time, and is decided by a majority; the servers stay the caller's.
+/// Each verb asks all servers at once, a single time, and a majority decides; the servers stay the caller's.
 ///
-/// Throws Error{unavailable} for whatever may pass when tried again (everything here may be repeated),
-/// Error{no_permission} when Redis refuses who we are.
+/// Throws Error{unavailable} for a failure of the servers, Error{no_permission} if Redis refuses our user. Every verb
+/// may be repeated.
 class Lock {
  public:
   /// `max_lease`: the longest lease anybody uses with these servers; ignored for one server.
@@ -101,46 +102,47 @@ class Lock {
   const LockName& name() const { return name_; }
   /// Whether a majority has ever answered.
   bool was_reached() const;
-  /// Whether a request has left for any: it may have been granted, though the answer was lost.
+  /// Whether a request has been sent to any: it may have been granted although the answer was lost.
   bool was_asked() const;
   /// Only one server can keep a queue; among several, waiters ask again and again.
   bool can_queue() const { return servers_.size() == 1; }
 
-  /// From the end of the next question on, and until the last one (a release, a cancel), listens between questions to
-  /// what is told to that level.
+  /// Listens to the channel of that level between questions, from the end of the next question until a release or
+  /// cancel.
   void listen(const Level& level);
-  /// Sleeps until something was told, a handler has run or a connection has broken, at most until the deadline.
+  /// Sleeps until a message has come, a handler has run or a connection has broken, at most until the deadline.
   void sleep(Loop& loop, Deadline until);
-  /// What was told since the last answer: anybody's words.
+  /// The messages since the last answer, which anybody may have sent.
   std::vector<std::string> take_messages();
-  /// Whether the one server has confirmed that we listen; it may have refused for good.
+  /// Whether the single server has confirmed that we listen, and why it has refused for good.
   bool listens() const { return servers_[0].listens(); }
   /// How many servers have.
   std::size_t listening() const;
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
-  /// Throws too when fewer replicas than the claim wants have it then.
+  /// Throws also if fewer replicas than the claim wants have the renewal.
   [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
-  /// Extends by the token alone, as a script can; servers that missed out are not brought back.
+  /// Extends the lease for a script, which knows no more than the token; servers that have lost it are not brought
+  /// back.
   [[nodiscard]] Renewal renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline);
   /// Gives up one level.
   [[nodiscard]] Release release(Loop& loop, const Claim& claim, const End& end, Deadline deadline);
-  /// Gives up every level of the token, and leaves word for a keeper that still believes in it. Who repeats it, since
-  /// the answer was lost, names the same request.
+  /// Gives up every level of the token, and leaves word for a keeper that still believes that it holds. To repeat it
+  /// after a lost answer, name the same `request`.
   [[nodiscard]] Release release_all(Loop& loop, const Token& token, const Level& request, Deadline deadline);
   /// Leaves the queue and gives back a grant that was not used, as if it had never been asked for.
   void cancel(Loop& loop, const Claim& claim, Deadline deadline);
-  /// Who could be forced to release it. Changes nothing.
+  /// Tells who could be forced to release it. Changes nothing.
   Forced look(Loop& loop, Deadline deadline);
-  /// Forces the acquisitions of these fences, and tells of all that it found. May be repeated: it touches nobody else.
+  /// Forces the acquisitions with these fences and no others, so that it may be repeated. Returns all that it found.
   std::vector<Target> force(Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline);
-  /// Deletes another program's key; what it was.
+  /// Deletes another program's key, and returns what it was.
   std::optional<ForeignKey> delete_foreign(Loop& loop, Deadline deadline);
-  /// Whether what was written last is on so many replicas, after waiting for at most `limit`: how many have it. Asked
-  /// of the connection that wrote. Not for a quorum.
+  /// Waits until `wanted` replicas have what this connection wrote last, for at most `limit`; returns how many have it.
+  /// Not for a quorum.
   long long count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline);
-  /// Whether a release that was not ours ended this level. Throws when nobody can tell.
+  /// Whether somebody else's release has ended this level. Throws if no majority can tell.
   bool recall(Loop& loop, const Claim& claim, Deadline deadline);
 
  private:
@@ -171,8 +173,8 @@ class Lock {
   LockName name_;
   Milliseconds max_lease_;
   Answers answers_;            // to the last question
-  std::vector<bool> lagged_;   // servers that did not answer it
-  std::vector<bool> settled_;  // servers that are known to have the fence
+  std::vector<bool> lagged_;   // the servers that did not answer it
+  std::vector<bool> settled_;  // the servers that are known to have the settled fence
 };
 
 }  // namespace rlock::lock

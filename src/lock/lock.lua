@@ -4,20 +4,20 @@
 --             token -> "expires cools fence slot acquired levels owner extras"
 --   owner     holder host user pid command note, percent-encoded, each followed by a space but the last
 --   extras    words name=value, none of them in what rlock 0.1.0 wrote:
---             ttl=MS       asked for, at most so long is anything believed that the record claims
---             hold=MS      the minimum hold, without which nothing cools
---             kept=1       its keeper renews and listens, so that it can be asked to give up the lock
+--             ttl=MS       the lease that was asked for; a record that claims more than that is not believed
+--             hold=MS      the minimum hold; without it a record does not cool
+--             kept=1       its keeper renews and listens, so that it can be told to give up the lock
 --             born=MS      when its taker began to ask
 --             latest=1 replace=1 poll=1 quorum=1 once=ID per=MS    how it asked
---             settled=1    its fence is that of all servers of a quorum
---             ends=LEVEL:MS,...    until when each level counts on it, since there were several; '*' is for all of them
---             evict=KIND,BY   it must give up the lock, and is renewed no more
+--             settled=1    its fence is the one on which a quorum has agreed
+--             ends=LEVEL:MS,...    until when each level counts on it, once there were several; '*' stands for all levels
+--             evict=KIND,BY   it must give up the lock, and is not renewed any more
 -- Times are the server's, in ms; fences and tickets are in us.
 if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
 
 local LOCK, QUEUE, WAITERS, META, HISTORY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local SHORT = 5000             -- a grant lasts no longer, unless it is renewed
-local FOREIGN = 100            -- how often the head looks at a lock that will not tell us when it ends
+local SHORT = 5000             -- a grant lasts no longer unless it is renewed
+local FOREIGN = 100            -- how often the first waiter looks at another program's lock
 local LARGEST = 9007199254740992 -- the last whole number before a double skips some
 
 local call = redis.call
@@ -27,17 +27,17 @@ local now = math.floor(now_us / 1000)
 
 local function num(x) return string.format('%.0f', x) end -- tostring() would round to 14 digits
 
-local holders = {}             -- token -> record
-local expired = {}             -- token -> record that has run out, removed when the lock is written
+local holders = {}             -- token -> record that holds or cools
+local expired = {}             -- token -> record that has run out; removed when the lock is written
 local touched = {}             -- tokens whose records are to be written or removed
-local exists = false           -- the lock's key, as ours
-local capacity                 -- in force, nil when nobody holds
-local seats = 0                -- taken by holders and cooling records
+local exists = false           -- whether the lock's key exists, and is rlock's
+local capacity                 -- in force; nil when nobody holds
+local seats = 0                -- how many are taken, by holders and cooling records
 local next_free                -- when the first of them falls free
 
--- Of an owner's text and its extras: a word of the owner has no '='.
+-- The value of one of the extras behind an owner's text. A percent-encoded word of the owner has no '='.
 local function extra(tail, name)
-  local _, at = tail:find(' ' .. name .. '=', 1, true) -- a pattern would be tried at every letter
+  local _, at = tail:find(' ' .. name .. '=', 1, true) -- plain, since a pattern is tried at every letter
   return at and tail:match('^%S*', at + 1)
 end
 
@@ -67,7 +67,7 @@ local function fits(cap)
   return seats == 0 or (cap == capacity and (cap == 0 or seats < cap))
 end
 
--- What we cannot read is somebody's, for as long as its key lives.
+-- A record that we cannot read counts as a holder for as long as the key lives.
 local function unreadable_record()
   local left = math.max(call('PTTL', LOCK), FOREIGN)
   return {expires = now + left, cools = 0, fence = '0', slot = 0, acquired = num(now), levels = '?',
@@ -82,7 +82,7 @@ local function parse_record(text)
           acquired = acquired, levels = levels, tail = tail}
 end
 
--- A clock that was set back leaves nobody more than was asked for. What 0.1.0 wrote does not tell how much that was.
+-- After a clock was set back nobody holds for longer than was asked for. Records of 0.1.0 do not say how long that was.
 local function bound(token, r)
   local ttl = tonumber(extra(r.tail, 'ttl'))
   if not ttl then return end
@@ -92,13 +92,13 @@ local function bound(token, r)
   if r.expires < expires or r.cools < cools then touched[token] = true end
 end
 
--- Fills holders, capacity and seats. False: the key belongs to another program, and its one seat is taken.
+-- Fills holders, capacity and seats. Returns false if the key belongs to another program, which then has the one seat.
 local function load_lock()
   local cap = redis.pcall('HGET', LOCK, 'rlock')
   cap = type(cap) == 'string' and #cap < 7 and tonumber(cap:match('^%d+$'))
   if not cap then
     if call('TYPE', LOCK).ok == 'none' then return true end
-    take_seat(nil, now + FOREIGN) -- nobody fits beside it
+    take_seat(nil, now + FOREIGN) -- no capacity fits beside nil
     return false
   end
   exists = true
@@ -126,8 +126,8 @@ local function format_record(r)
   return string.format('%.0f %.0f %s %d %s %s %s', r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.tail)
 end
 
--- Where the key exists its expiry comes first: PEXPIREAT passes when memory has run out, and a script whose first write
--- has passed may go on.
+-- If the key exists its expiry is written first: a server that is out of memory allows PEXPIREAT, and every write after
+-- the first that it has allowed.
 local function write_lock()
   if not next(touched) then return end
   if not next(holders) then
@@ -153,8 +153,8 @@ local function remove(token)
   count_seats(capacity)
 end
 
--- No shorter than it is, and never for longer than the record says that it may be. A record of 0.1.0 stays without that
--- word: the levels that 0.1.0 added may be longer.
+-- Extends a lease, never shortens it, and raises the record's ttl if need be. A record of 0.1.0 stays without a ttl,
+-- because levels that 0.1.0 added may have asked for more.
 local function extend(token, r, ms, ttl)
   local known = tonumber(extra(r.tail, 'ttl'))
   if known and ttl > known then r.tail = with_extra(r.tail, 'ttl', num(ttl)) end

@@ -2,7 +2,7 @@
 -- WITH  lock memory history
 -- KEYS  lock queue waiters meta history
 -- ARGV  count
--- ->    history now_ms, then an entry for each, newest last: "fence acquired ended waited mode end owner"
+-- ->    history now_ms, then for each, newest last, "fence acquired ended waited mode end owner"
 --       (end: exit status, signal:N, released, evicted,BY, replaced,BY, lost, died or timeout)
 load_lock()
 read_meta()

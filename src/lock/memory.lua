@@ -1,23 +1,23 @@
 -- Part of most verbs: what the lock remembers beyond its holders, in the hash META.
 --   floor ticket    the last fence and ticket given
 --   acquired waited forced lost    counters
---   last            "acquired ended held_ms end owner" of the run before
---   success         "granted ended owner id" of those that ended with 0, newest first, a line for each ID
+--   last            "acquired ended held_ms end owner" of the last run
+--   success         "granted ended owner id" of runs that ended with status 0, newest first, a line for each ID
 --   newest          "born level token owner" of the last that asked with --latest or --replace
---   gone            "level letter until ", newest first: levels that have ended or were given up
---   released        "token:until token:until", newest first: ended from elsewhere than by their keepers
---   running         a line for each that holds, see history.lua
---   memory          how long META must live, in ms, where that is longer than usual
+--   gone            "level letter until ", newest first: levels that were released, cancelled or superseded
+--   released        "token:until token:until", newest first: tokens that somebody else than their keeper released
+--   running         a line for each acquisition in progress, see history.lua
+--   memory          how long META must live, in ms, if that is longer than usual
 local FIELDS = {'floor', 'ticket', 'acquired', 'waited', 'forced', 'lost', 'success', 'newest', 'gone', 'released',
                 'running', 'memory'}
 local LIFE = 2592000000        -- META is kept 30 days
-local SUCCESSES = 8            -- so many are kept
-local GONE = 64                -- so many ended levels are remembered
-local GONE_FOR = 60000         -- for so long
-local GONE_SIZE = 33           -- one of them, with its space
+local SUCCESSES = 8            -- how many are kept
+local GONE = 64                -- how many ended levels are remembered
+local GONE_FOR = 60000         -- and for how long
+local GONE_SIZE = 33           -- of one entry, with its space
 
-local meta = {}                -- field -> value, false where there is none
-local news = {}                -- what is to be written of it
+local meta = {}                -- field -> value, false if there is none
+local news = {}                -- field -> value that is still to be written
 
 local function read_meta()
   local values = call('HMGET', META, unpack(FIELDS))
@@ -30,7 +30,7 @@ local function meta_number(name) return tonumber(meta[name] or 0) or 0 end
 
 local function count(name) note(name, num(meta_number(name) + 1)) end
 
--- META counts its days from the last grant, if it still knows it.
+-- The lifetime of META starts anew with each grant.
 local function write_meta()
   local fields = {}
   for name, value in pairs(news) do fields[#fields + 1], fields[#fields + 2] = name, value end
@@ -40,8 +40,8 @@ local function write_meta()
   news = {}
 end
 
--- Entries are of one size and in the order in which they end, so that nobody goes through all of them. An end too far
--- away was written before the clock was set back.
+-- Entries have one size and are in the order in which they run out, so only the last ones need a look. An end too far
+-- in the future was written before the clock was set back.
 local function drop_old_entries(gone)
   while #gone > 0 do
     local till = tonumber(gone:sub(-14, -2)) or 0
@@ -51,7 +51,7 @@ local function drop_old_entries(gone)
   return gone
 end
 
--- What became of a level: r released, c cancelled, s superseded; nil when we know of nothing.
+-- What became of a level: 'r' released, 'c' cancelled, 's' superseded; nil if nothing is known of it.
 local function fate(level)
   local gone = meta.gone or ''
   local at = gone:find(level .. ' ', 1, true)
@@ -66,7 +66,7 @@ local function remember(level, letter)
   note('gone', entry .. drop_old_entries((meta.gone or ''):sub(1, (GONE - 1) * GONE_SIZE)))
 end
 
--- Tells a keeper of 0.1.0, which looks for its token there.
+-- For a keeper of 0.1.0, which looks for its token there.
 local function mark_released(token, till)
   local marks = {token .. ':' .. num(till)}
   for mark in (meta.released or ''):gmatch('%S+') do
@@ -78,9 +78,9 @@ end
 
 local function was_released(token) return (meta.released or ''):find(token .. ':', 1, true) ~= nil end
 
--- The success that will do for a run that is to happen once: by its ID, by time, or by both. That is the last one,
--- or one that ended while the run waited, since it may hear of that only after the next has ended. A success that was
--- granted later than now plus that time is a relic of a wrong clock.
+-- The success that makes this one unnecessary: with --once by its ID, with --once-per by its time, with both by both.
+-- It is the last one, or one that ended while this one waited, which may hear of that only after the next has ended. A
+-- success granted too far in the future is a relic of a wrong clock.
 local function success_for(tail)
   local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
   if not (once or per) then return nil end

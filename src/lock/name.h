@@ -8,20 +8,22 @@
 
 namespace rlock::lock {
 
-/// Name of a lock and the keys that it has on Redis. The lock's own key is prefix + name, plain, so that locks of
-/// other programs on it are respected; the others carry it as their hash tag, so that all live in one Cluster slot.
+/// The name of a lock, and its keys on Redis. The lock's own key is prefix + name, so that a lock which another program
+/// keeps under that key is respected. The companion keys carry it as their hash tag, so that all are in one Cluster
+/// slot.
 class LockName {
  public:
-  /// Throws Error{usage}: 1 to 512 bytes, any but NUL, newline and braces other than one non-empty {tag}.
+  /// Throws Error{usage} unless the name has 1 to 512 bytes, no newline, and no braces but those of one non-empty
+  /// {tag}.
   LockName(std::string_view prefix, std::string_view name);
 
   /// As the user gave it, without the prefix.
   const std::string& text() const { return name_; }
   const std::string& key() const { return key_; }
   std::string_view prefix() const { return std::string_view{key_}.substr(0, key_.size() - name_.size()); }
-  /// lock, queue, waiters, meta, history: the order of every script.
+  /// lock, queue, waiters, meta, history: the order in which every script expects them.
   std::vector<std::string> keys() const;
-  /// Where one waiter is woken.
+  /// The channel on which one level is told of what concerns it.
   std::string channel(const Level& waiter) const { return base_ + ":wake:" + waiter.text(); }
 
   friend bool operator==(const LockName& a, const LockName& b) { return a.key_ == b.key_; }
@@ -29,10 +31,10 @@ class LockName {
  private:
   std::string name_;
   std::string key_;
-  std::string base_;  // what the other keys begin with
+  std::string base_;  // with which the companion keys begin
 };
 
-/// Whether `key` is a queue, waiters, meta or history key rather than a lock's own.
+/// Whether `key` is a companion (queue, waiters, meta, history) rather than a lock's own key.
 bool is_companion_key(std::string_view key);
 
 }  // namespace rlock::lock

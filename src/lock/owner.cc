@@ -21,14 +21,14 @@ std::string host_name() {
   return name.data();
 }
 
-/// The user database is not asked: it may be a network service.
+/// It does not ask the user database, which may be a network service.
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
     const char* value = std::getenv(variable);
     if (value != nullptr && *value != '\0')
       return std::string{value}.substr(0, 64);
   }
-  return ::geteuid() == 0 ? "root" : std::to_string(::geteuid());  // cron and containers
+  return ::geteuid() == 0 ? "root" : std::to_string(::geteuid());  // as in cron jobs and containers
 }
 
 std::string join(const std::vector<std::string>& words) {

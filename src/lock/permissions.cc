@@ -10,13 +10,13 @@
 namespace rlock::lock {
 namespace {
 
-/// Sent by us, and by the scripts. A script's own commands are checked as if the user had sent them.
+/// What we send and what the scripts call: Redis checks a script's commands as if the user had sent them.
 constexpr std::string_view commands =
     "+eval +evalsha +time +info +type +del +pttl +pexpire +pexpireat +getrange +hget +hmget +hset +hdel "
     "+hgetall +hscan +zadd +zrem +zrange +zrank +zcard +rpush +ltrim +lrange +publish +subscribe +unsubscribe "
     "+pubsub|numsub +scan +wait";
 
-/// A pattern that matches what begins with `text`. What an ACL or a command line cannot hold is any character.
+/// A glob pattern for `text`, in which '?' stands for each character that an ACL rule or a command line cannot hold.
 std::string pattern(std::string_view text) {
   std::string out = glob_escape(text);
   const auto awkward = [](unsigned char c) { return c <= ' ' || c == '"' || c == '\'' || c >= 0x7F; };
@@ -28,7 +28,7 @@ std::string pattern(std::string_view text) {
 
 std::string needed_permissions(std::string_view prefix, Use use) {
   const std::string own = pattern(prefix);
-  // With a {tag} in the prefix or the name the companions of a lock begin as it does.
+  // If the prefix or the name has a {tag}, the companion keys begin as the lock's own key does.
   const bool always_tagged = prefix.find('{') != std::string_view::npos;
   std::string rules = fmt::format("~{}*", own);
   if (!prefix.empty() && !always_tagged)

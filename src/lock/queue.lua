@@ -1,17 +1,17 @@
--- Part of the verbs that change who waits: the queue, and those who are given the lock.
---   queue     token -> ticket: since when it waits
+-- Part of the verbs that change who waits: the queue, and handing the lock to waiters.
+--   queue     token -> ticket, by which the queue is ordered
 --   waiters   token -> "capacity asked alive ticket level channel owner extras"
--- A level listens on a channel of its own. 0.1.0 reads its name from the waiter's text; we make it from the level,
--- since the name of a lock may have spaces.
-local UNCONFIRMED = 1000       -- for so long a waiter of 0.1.0 is handed the lock
-local GRACE = 1000             -- a waiter is alive for so long after its sleep
-local LOOK = 2000              -- the head of the queue looks at least so often, rank r every (r + 1) times that
-local POLL = 100               -- the same for those who listen to nothing
-local CONTEST = 20             -- and for those who need most of several servers: the first comes far more often
+-- A level listens on a channel of its own. 0.1.0 reads the channel's name from the waiter's text; we make it from the
+-- level, since the name of a lock may have spaces.
+local UNCONFIRMED = 1000       -- the lease with which a waiter of 0.1.0 is handed the lock
+local GRACE = 1000             -- how long after its sleep a waiter still counts as alive
+local LOOK = 2000              -- the first waiter asks at least this often, the one at rank r every (r + 1) * LOOK
+local POLL = 100               -- the same for waiters that may not listen
+local CONTEST = 20             -- the same for waiters of a quorum, of which the first must be far ahead of the others
 local LONGEST = 60000          -- no waiter sleeps longer
-local QUORUM_VIEW = 100        -- of a queue on one server of several, so many are looked at
+local QUORUM_VIEW = 100        -- how many waiters a server of a quorum looks at
 
-local outbox = {}              -- who was given the lock, and what it is told
+local outbox = {}              -- pairs of a level that was handed the lock, and its message
 
 local function channel(level) return QUEUE:sub(1, -#'queue' - 1) .. 'wake:' .. level end
 
@@ -40,9 +40,9 @@ local function leave_queue(token)
   call('HDEL', WAITERS, token)
 end
 
--- Somebody subscribed to its channel? Not asked through PUBLISH, whose count includes pattern subscribers. Where an ACL
--- forbids the question the waiter is taken for alive. Who may not listen is alive for as long as it said, which a clock
--- that was set back must not make longer.
+-- Whether a waiter is alive: somebody is subscribed to its channel. PUBLISH would not tell, since its count includes
+-- pattern subscribers. If an ACL forbids the question the waiter counts as alive. One that may not listen is alive
+-- until the time that was noted for it, unless that is too far away because the clock was set back.
 local function is_alive(w)
   if w.alive < now then return false end
   if extra(w.tail, 'poll') then return w.alive <= now + LONGEST + GRACE end
@@ -50,8 +50,8 @@ local function is_alive(w)
   return reply[2] ~= 0
 end
 
--- Gives a waiter the lock before it asks again, and tells it how long after its last question that happened: from the
--- time at which it sent that, it knows what is left of the lease. That it knows its token and the fence proves that the
+-- Gives a waiter the lock before it asks again, and tells it how long after its last question that happened: it knows
+-- when it sent that question, and so what is left of the lease. The digest of its token and the fence proves that the
 -- message is ours.
 local function hand_over(token, w)
   leave_queue(token)
@@ -62,8 +62,8 @@ local function hand_over(token, w)
     math.max(0, now - w.asked), redis.sha1hex(token .. ':' .. r.fence))}
 end
 
--- Iterates over the queue for one who takes out whom he has looked at. Mostly two are enough: who is served, and who is
--- next.
+-- Iterates over the queue for a caller that removes each waiter that it was given. It reads two at a time: mostly those
+-- are the waiter that is served and the next one.
 local function heads()
   local tokens, i = call('ZRANGE', QUEUE, 0, 1), 0
   return function()
@@ -73,7 +73,7 @@ local function heads()
   end
 end
 
--- Takes out of the queue who has no business there any more. Returns who is left.
+-- Returns a waiter that is alive and still needs the lock; removes any other from the queue.
 local function look_at(token)
   local w = waiter(token)
   if w and is_alive(w) then
@@ -83,9 +83,9 @@ local function look_at(token)
   leave_queue(token)
 end
 
--- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first
--- that does not fit, telling it when the next seat falls free, if it is new there or the seats have changed.
--- Returns whether the turn of `me`, wanting `cap`, has come, and whether anybody is queued.
+-- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first that
+-- does not fit. That one is told when the next seat falls free, if it has just become the first or the seats have
+-- changed. Returns whether it is the turn of `me`, which wants `cap`, and whether anybody is queued.
 local function walk(me, cap, seats_changed)
   local first
   local is_news = seats_changed
@@ -103,7 +103,7 @@ local function walk(me, cap, seats_changed)
   return me ~= nil and (not first or first == me) and fits(cap), first ~= nil
 end
 
--- On one server of several nobody is handed anything, but whoever stands ahead and fits keeps a seat.
+-- In a quorum no single server hands over the lock, but each waiter ahead of `me` that fits keeps a seat.
 local function walk_in_quorum(me, cap)
   for _, token in ipairs(call('ZRANGE', QUEUE, 0, QUORUM_VIEW - 1)) do
     if token == me then break end
@@ -114,17 +114,17 @@ local function walk_in_quorum(me, cap)
   return fits(cap), true
 end
 
--- Lets go on whoever can, now that the lock has changed.
+-- Hands the lock to the waiters that fit now that it has changed.
 local function serve_next() walk(nil, nil, true) end
 
--- How long a waiter may sleep: until a seat is free, later the further back it stands.
+-- How long a waiter may sleep: until a seat falls free, and the longer the further back it stands.
 local function patience(rank, poll)
   if poll then return math.min(poll * (rank + 1), LOOK) end
   local free = next_free or now
   return math.max(1, math.min(free - now + 1 + rank * GRACE, LOOK * (rank + 1), LONGEST))
 end
 
--- Redis writes last what was published first: nobody else's message comes before the new holders'.
+-- Redis sends first what was published last, so the new holders, which are told last, hear of it before anybody else.
 local function commit()
   write_all()
   for _, message in ipairs(outbox) do tell(message[1], message[2]) end

@@ -1,4 +1,4 @@
--- recall: whether a script has released what a keeper thought it held. Reads only.
+-- recall: whether somebody else has released what a keeper believed it held. Reads only.
 -- WITH  lock memory
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level

@@ -1,8 +1,8 @@
--- release: give up one level, or all of a token's. Who repeats it is answered the same.
+-- release: give up one level, or all levels of a token. A repetition gets the same answer.
 -- WITH  lock memory history
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
---       end('': as the status says, else signal:N, evicted,BY, replaced,BY, lost, timeout or released)
+--       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout or released)
 -- ->    released | cooling ms | kept levels | lost
 local token, level, status, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local all = level:sub(1, 1) == '*'
@@ -13,11 +13,11 @@ local function ended(r)
   return {'released'}
 end
 
--- Whoever took it away has told how that ended, or we do.
+-- Records the loss in the history, unless whoever took the lock away has done so already.
 local function report_loss()
   local run = strike(token)
   if not run then return end
-  call('PEXPIRE', META, LIFE) -- passes when memory has run out, so that the rest does
+  call('PEXPIRE', META, LIFE) -- a server that is out of memory allows this, and every write after it
   how = how == '' and 'lost' or how
   add_entry(run, now, how)
   note_last(run, now, how)
@@ -83,7 +83,7 @@ if not all and call('ZCARD', QUEUE) == 0 then
 end
 
 -- WITH  grant queue
--- All who wait for just this to be done need wait no more.
+-- Tells the waiters that need no more than this success, and removes them from the queue.
 local function dismiss_done()
   local texts = call('HGETALL', WAITERS)
   for i = 1, #texts, 2 do

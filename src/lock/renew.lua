@@ -1,8 +1,8 @@
--- renew: extend a lease, never shorten it. Touches the lock's own key alone, so that a cluster slot in migration
--- does not break it.
+-- renew: extend a lease, never shorten it. It touches only the lock's own key, so that it works even while a cluster
+-- slot is being migrated.
 -- WITH  lock
 -- KEYS  lock
--- ARGV  token ttl_ms level('' where only the token is known)
+-- ARGV  token ttl_ms level('' if only the token is known)
 -- ->    extended lease_ms known(1: the record has that level, else 0) | evicted kind by | lost
 local token, ttl, level = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 load_lock()

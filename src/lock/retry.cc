@@ -8,7 +8,7 @@ namespace rlock::lock {
 
 Milliseconds jitter(Milliseconds low, Milliseconds high) {
   std::uint32_t bits = 0;
-  // Without random bits the pause is merely not random.
+  // If there are no random bits the pause is merely not random.
   [[maybe_unused]] const ssize_t count = ::getrandom(&bits, sizeof bits, GRND_NONBLOCK);
   return low + Milliseconds{static_cast<long long>(bits) % (high - low + Milliseconds{1}).count()};
 }

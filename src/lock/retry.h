@@ -10,8 +10,8 @@
 
 namespace rlock::lock {
 
-/// Pauses between attempts at a server that fails: none before the first repetition, then 50 ms to 1 s, doubled each
-/// time, each shortened at random by up to half so that a crowd does not come back as one.
+/// The pauses between attempts at a server that fails: none before the first repetition, then 50 ms to 1 s, doubling
+/// each time. Each is shortened at random by up to half, so that a crowd of clients does not come back all at once.
 class Backoff {
  public:
   Milliseconds next();
@@ -21,8 +21,8 @@ class Backoff {
   Milliseconds step_{0};
 };
 
-/// Keeps messages and answers, which may be anybody's, from making us ask without a pause: a few questions at once,
-/// then one every 40 ms.
+/// Keeps messages and answers, which anybody may have sent, from making us ask without a pause: it allows a few
+/// questions at once, then one every 40 ms.
 class Throttle {
  public:
   /// When the next question may be put.
@@ -38,10 +38,10 @@ class Throttle {
 /// A random duration in [low, high].
 Milliseconds jitter(Milliseconds low, Milliseconds high);
 
-/// Calls `attempt(deadline)` until it does not throw an Error that may pass, each time with at most `timeout`, until
-/// `give_up`; the first attempt always has its full time. A server that has taken a request but never answered is asked
-/// again for no longer than `timeout`, one that could not be connected to not at all: its address is more likely wrong
-/// than its answer late. The failure thrown is the last that has a cause: that time ran out in the end says nothing.
+/// Repeats `attempt(deadline)`, each time with at most `timeout`, while it throws an Error that may pass, until
+/// `give_up`; the first attempt always has its full time. A server that has taken a request but never answered one is
+/// asked again for no longer than `timeout`. One that we could never connect to is not asked again: its address is more
+/// likely wrong than its answer late. It throws the last failure that has a cause: a final timeout never masks that.
 template <typename Peer, typename Attempt>
 auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
   Backoff backoff;

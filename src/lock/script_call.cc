@@ -11,9 +11,10 @@
 namespace rlock::lock {
 namespace {
 
-constexpr Milliseconds distance{2000};  // that a server of several may be away, its handshake included
+constexpr Milliseconds distance{2000};  // the longest round trip to a server of a quorum, its handshake included
 
-/// One question to several servers. Who answers too late for it is not cut off: it may be in time for the next one.
+/// One question to several servers. A server that answers too late keeps its connection: it may be in time for the next
+/// question.
 class Round {
  public:
   Round(std::span<redis::Server> servers, const Request& request, Deadline deadline)
@@ -27,7 +28,7 @@ class Round {
 
   std::vector<Answered> finish(Loop& loop, const Grace& grace) {
     const auto start = BootClock::now();
-    std::optional<BootClock::time_point> enough;  // since when the answers will do
+    std::optional<BootClock::time_point> enough;  // when the answers began to suffice
     while (advance()) {
       const auto now = BootClock::now();
       Deadline cut = deadline_;
@@ -49,7 +50,7 @@ class Round {
  private:
   bool is_open(std::size_t i) const { return std::holds_alternative<std::monostate>(answers_[i]); }
 
-  /// True while somebody has not answered.
+  /// True while a server has not answered.
   bool advance() {
     bool any_open = false;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -100,7 +101,7 @@ class Round {
   std::span<redis::Server> servers_;
   const Request& request_;
   Deadline deadline_;  // of the round
-  Deadline late_;      // of an answer that is not to cost the connection
+  Deadline late_;      // until then a late answer does not cost the connection
   std::vector<Answered> answers_;
 };
 

@@ -17,8 +17,8 @@
 
 namespace rlock::lock {
 
-/// A script's answer, read from left to right: its outcome's name, then texts. Hostile until read: whatever is not
-/// there or not of the kind asked for throws Error{unavailable}.
+/// A script's answer, read from left to right: the name of the outcome, then texts. It is not trusted: reading a field
+/// that is missing or of another kind throws Error{unavailable}.
 class Fields {
  public:
   Fields(const redis::Address& from, redis::Reply reply);
@@ -26,7 +26,7 @@ class Fields {
   const std::string& outcome() const { return outcome_; }
   const std::string& server() const { return server_; }
   bool at_end() const { return next_ == reply_.elements.size(); }
-  /// The text at its end; empty where there is none. It is not read by this.
+  /// The text at its end, or an empty one; it counts as not yet read.
   std::string_view last() const;
   std::string text();
   /// A whole number, at most 2^53.
@@ -53,25 +53,25 @@ struct Request {
 
 Request script_request(const Script& script, const ScriptArguments& arguments);
 
-/// The same call by the script's text, for a server that does not know it.
+/// The same call with the script's text, for a server that does not know the script.
 redis::Command with_source(const Request& request);
 
-/// What one server made of a call: nothing yet, its answer, or why it failed (no_permission where Redis refuses who we
-/// are, else unavailable with the server's words).
+/// What came of a call to one server: nothing yet, its answer, or why it failed (no_permission if Redis refuses our
+/// user, else unavailable, with the server's words).
 using Answered = std::variant<std::monostate, Fields, Error>;
 
-/// Once the answers so far will do: how long those that lag have still, at least. Nothing: they are needed.
+/// How long to wait at least for stragglers once the answers suffice. Nothing if they do not suffice yet.
 using Grace = std::function<std::optional<Milliseconds>(std::span<const Answered>)>;
 
-/// Asks all servers at once. Ends when all have answered or failed, or, once the answers will do, when those that lag
-/// have had as long again and their grace. Throws only what a handler of `loop` throws.
+/// Asks all servers at once. Ends when all have answered or failed; or, once the answers suffice, after the same time
+/// again or the grace, whichever is longer. Throws only what a handler of `loop` throws.
 std::vector<Answered> call_everywhere(
     Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace);
 
 /// Calls a script at one server; throws what it failed with.
 Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline);
 
-/// Throws for an error reply as call_script() does.
+/// Throws what call_script() would throw for an error reply.
 void check_reply(const redis::Address& from, const redis::Reply& reply);
 
 }  // namespace rlock::lock

@@ -4,8 +4,8 @@
 
 namespace rlock::lock {
 
-/// A Lua script with the parts before it that it needs, and its SHA1 as SCRIPT LOAD answers it. The contract of each is
-/// in the first lines of its file. scripts.cc is made from the files by embed.cmake.
+/// A Lua script together with the parts that it needs, and its SHA1 as SCRIPT LOAD returns it. The contract of a script
+/// stands in the first lines of its file. embed.cmake makes scripts.cc from these files.
 struct Script {
   std::string_view name;
   std::string_view sha1;

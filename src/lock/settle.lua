@@ -1,9 +1,8 @@
--- settle: in a quorum, where the token still holds, give it the largest fence that a majority granted, and raise the
--- floor to that. Two majorities share a server, so the next holder's fence is larger than this. A fence that is settled
--- is never lowered.
+-- settle: in a quorum, if the token still holds, give it the largest fence that a majority granted, and raise the floor
+-- to it. Two majorities share a server, so the next holder's fence is larger. A settled fence is never lowered.
 -- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
--- ARGV  token fence waiter('' where none: it waits no more, here neither where it was not granted the lock)
+-- ARGV  token fence waiter('' if none; it leaves the queue, also of a server that did not grant it the lock)
 --       new(1: nobody has been told this fence yet, so another may be chosen)
 -- ->    settled | lost
 --       used floor   (another reader, of a majority that overlaps with ours, may have this fence)

@@ -1,4 +1,4 @@
--- status: every fact known of one lock. Reads only.
+-- status: everything that is known of one lock. Reads only.
 -- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
 -- ARGV  -
@@ -6,13 +6,14 @@
 --       "capacity N"  "holder expires cools fence slot acquired levels(count) owner extras"
 --       "waiter capacity ticket owner extras" (in their order, the first 500)
 --       "last acquired ended held_ms end owner" (end: exit status, or how it ended)
---       "success granted ended owner id"  "died fence acquired ended waited mode end owner" (found out just now)
+--       "success granted ended owner id"  "died fence acquired ended waited mode end owner" (not yet in the history)
 --       "acquired N"  "waited N"  "forced N"  "lost N"  "type T"  "ttl ms"  "value V" (of a foreign key)
 local SHOWN = 500
 local reply = {'free', num(now), num(call('ZCARD', QUEUE))}
 local function add(kind, text) reply[#reply + 1] = kind .. ' ' .. text end
 
--- Who holds a lock of Redisson's, "uuid:thread": a field of its hash. Of any other hash only a few fields are read.
+-- The holder of a Redisson lock, "uuid:thread", is a field of its hash. Any other hash may be large: HSCAN reads only a
+-- few fields.
 local function redisson_holder()
   for _, field in ipairs(call('HSCAN', LOCK, 0)[2]) do
     if field:find('^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return field end

@@ -17,7 +17,7 @@ constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
 constexpr long long longest_sleep{60'000};
 
-/// How long a message says to sleep; zero, ask at once, for one that is not understood.
+/// How long a message says to sleep; zero, which means to ask at once, for one that is not understood.
 Milliseconds read_sleep(std::string_view text) {
   long long ms = 0;
   std::from_chars(text.data(), text.data() + text.size(), ms);
@@ -57,8 +57,8 @@ Taken Taker::take_or_enter(const std::optional<Token>& inherited) {
   return entered ? *entered : compete();
 }
 
-/// The token is used only while it holds: were we to take the lock anew with it, the enclosing run would go on renewing
-/// what it had lost.
+/// The inherited token is used only while it holds the lock. If we took a lost lock again with it, the enclosing run
+/// would go on renewing what it had lost.
 std::optional<Taken> Taker::reenter(const Token& token) {
   const Token own = std::exchange(claim_.token, token);
   is_nested_ = true;
@@ -94,7 +94,7 @@ Taken Taker::compete() {
   }
 }
 
-/// A lock that is ours becomes one that stays ours.
+/// Makes sure of a grant: that enough replicas have it, and that its lease has the full length.
 Taken Taker::settle(const Granted& granted) {
   if (claim_.replicas) {
     if (const auto conflict = replicate(granted))
@@ -118,7 +118,7 @@ std::optional<Granted> Taker::confirm(const Granted& granted) {
   });
 }
 
-/// A grant that too few replicas know of would not outlive the master: it is given back.
+/// A grant that too few replicas have would be lost with the master, so it is given back.
 std::optional<Conflict> Taker::replicate(const Granted& granted) {
   const auto [wanted, limit] = *claim_.replicas;
   const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
@@ -128,13 +128,13 @@ std::optional<Conflict> Taker::replicate(const Granted& granted) {
   return Conflict{.message = fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
 }
 
-/// One question, repeated through failures while there is time.
+/// Puts one question, and repeats it through failures while there is time.
 Answer Taker::ask(Place::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
     try {
       if (!lock_->can_queue())
-        claim_anew();  // a round of a quorum that fails ends with a withdrawal
+        claim_anew();  // because a quorum's round that fails ends with a cancel
       listen(how);
       asked_as_poller_ = claim_.polls || !lock_->can_queue();
       throttle_.note_question();
@@ -149,7 +149,7 @@ Answer Taker::ask(Place::How how) {
   });
 }
 
-/// From the answer on, who waits; and whoever is to give the lock up when it is told to.
+/// Waiters listen, and so do holders that can be told to give up the lock.
 void Taker::listen(Place::How how) {
   if (lock_->can_queue() && !claim_.polls && (how == Place::How::queue || claim_.kept))
     lock_->listen(claim_.level);
@@ -161,14 +161,14 @@ void Taker::note_refusal_to_listen() {
     log_->step(fmt::format("may not subscribe, so it polls while it keeps its place in the queue: {}", why->what()));
 }
 
-/// A wait that goes on through an outage says so, once.
+/// Tells the user, once, that the wait goes on through an outage.
 void Taker::note_failure(const Error& error) {
   const bool goes_on = error.may_pass() && lock_->was_reached() && BootClock::now() < give_up_;
   if (goes_on && !std::exchange(complained_, true))
     log_->notice(fmt::format("{}: {}; trying again", lock_->name().text(), error.what()));
 }
 
-/// How it ends, if it does.
+/// The end of the attempt, if this answer ends it.
 std::optional<Taken> Taker::examine(const Answer& answer) {
   if (const auto* granted = std::get_if<Granted>(&answer))
     return examine_grant(*granted);
@@ -206,7 +206,7 @@ std::optional<Granted> Taker::examine_grant(const Granted& granted) {
   return std::nullopt;
 }
 
-/// Who does not listen asks more often; soon, where the server does not know that yet.
+/// Without listening we must ask more often, and soon if the server does not know yet that we poll.
 void Taker::note_obstacle(const Busy& busy) {
   ticket_ = busy.ticket;
   asked_ = busy.asked;
@@ -232,7 +232,7 @@ bool Taker::is_in_time(const Granted& granted) const {
   return BootClock::now() < Lease{terms_, granted.sent, granted.unconfirmed}.usable_until();
 }
 
-/// One that comes too late is worth nothing: we ask, as after any message.
+/// A hand-over that comes too late counts for nothing: we ask, as after any message.
 std::optional<Granted> Taker::accept_hand_over() {
   const auto granted = std::exchange(handed_over_, std::nullopt);
   return granted && takes_hand_overs_ && is_in_time(*granted) ? granted : std::nullopt;
@@ -247,14 +247,14 @@ void Taker::give_back_late_grant() {
   obstacle_ = "which answers too late for so short a lease";
 }
 
-/// As somebody whom no withdrawal is on its way to.
+/// With a fresh token and level, which no cancel in flight can hit.
 void Taker::claim_anew() {
   claim_.level = Level::random();
   if (!is_nested_)
     claim_.token = Token::random();
 }
 
-/// Until a message says otherwise. A connection that breaks ends the sleep: ask() makes a new one.
+/// Sleeps until then, or until a message says otherwise. A broken connection ends the sleep: ask() makes a new one.
 void Taker::sleep(Deadline until) {
   const bool listens = lock_->listens();
   while (BootClock::now() < until && lock_->listens() == listens) {
@@ -265,19 +265,19 @@ void Taker::sleep(Deadline until) {
   }
 }
 
-/// A message never lengthens a sleep: who sleeps longer than the script was told is taken for dead.
+/// A message never lengthens a sleep: the server takes a waiter that sleeps longer than it was told for dead.
 void Taker::heed(std::string_view message, Deadline& until) {
   if (const auto granted = read_hand_over(message, asked_, claim_.token))
     handed_over_ = granted;
   until = std::min(until, std::max(BootClock::now() + read_sleep(message), throttle_.next()));
 }
 
-/// Takes back whatever we asked for: the place in the queue, and a lock granted by an answer that we did not see.
-/// A server that has never answered is told too: it may yet read what we sent it. Quietly: one that does not answer
-/// forgets us when the lease and the sleep that it told us have run out.
+/// Takes back whatever we asked for: the place in the queue, and a lock that was granted by an answer we did not see. A
+/// server that has never answered is told too, since it may yet read what we sent. Failures are only logged: a server
+/// that does not answer forgets us once the lease and the sleep that it told us have run out.
 void Taker::withdraw() noexcept {
   try {
-    Loop quiet;  // without the handlers: we may be here because one of them has thrown
+    Loop quiet;  // it has no handlers: we may be here because one of the caller's has thrown
     const Milliseconds limit = std::min(patience_.timeout, longest_withdrawal);
     persist(quiet, *lock_, limit, BootClock::now() + limit, [&](Deadline deadline) {
       lock_->cancel(quiet, claim_, deadline);

@@ -14,13 +14,13 @@
 
 namespace rlock::lock {
 
-/// The lock was not to be had, or is not needed: why, as it follows the lock's name in a message.
+/// Why the lock could not be had, or is not needed, as the part of a message after the lock's name.
 struct Conflict {
   enum class Kind {
     held,        // or the wait ran out
-    full,        // as many wait as may
-    superseded,  // by a newer one
-    done,        // what was to be done once has been done
+    full,        // the queue has as many waiters as --max-waiting allows
+    superseded,  // by a newer waiter (--latest, --replace)
+    done,        // the work has been done already (--once, --once-per)
   };
   Kind kind = Kind::held;
   std::string message;
@@ -30,29 +30,29 @@ using Taken = std::variant<Granted, Conflict>;
 struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
-  bool renews = false;               // the taker does, so that a lock will do that is handed over for a moment
+  bool renews = false;               // the caller does, so the taker need not confirm a short grant
 };
 
-/// Takes a lock, first come, first served. Asks once; if the lock is held, joins the queue, listens, and sleeps until
-/// it is told to ask or has slept for as long as the server said. Where listening is forbidden it polls. The message
-/// that wakes it may hand it the lock, which saves asking.
+/// Takes a lock, first come, first served. It asks; if the lock is held, it joins the queue, listens, and sleeps until
+/// a message tells it to ask or it has slept for as long as the server said. If it may not listen it polls. The message
+/// that wakes it may also hand it the lock, which saves a question.
 ///
-/// However it ends, also by an exception of a handler of the loop, nothing of it stays behind on the server but the
+/// However it ends, even by an exception from a handler of the loop, nothing of it stays behind on the server but the
 /// lock that it returned.
 ///
-/// A withdrawal may reach the server late, even after the next question. So nothing is asked for again with the token
-/// or level that was withdrawn: claim() tells those of the grant.
+/// A cancel may reach the server late, even after the next question. So nothing is asked for again with a token or
+/// level that was cancelled, and claim() tells which ones the grant has.
 class Taker {
  public:
-  /// `terms` are the lease's: a grant that comes too late for them is given back and asked for again. All references
-  /// stay the caller's and outlive this.
+  /// A grant that comes too late for the `terms` of its lease is given back and asked for again. All references stay
+  /// the caller's and outlive this.
   Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, Patience patience);
 
   const Claim& claim() const { return claim_; }
 
-  /// `inherited`: the token of an enclosing run. While that holds, one more level of its lock is taken. Throws
-  /// Error{unavailable} when the server cannot be reached (also when the wait ran out because of that), Error{usage}
-  /// for a refusal that no waiting mends.
+  /// `inherited` is the token of an enclosing run: while that holds the lock, this takes one more level of it. Throws
+  /// Error{unavailable} if the server cannot be reached (also if the wait ran out because of that), Error{usage} for a
+  /// refusal that no waiting mends.
   Taken take(const std::optional<Token>& inherited = {});
 
  private:
@@ -85,7 +85,7 @@ class Taker {
   Lock* lock_;
   Claim claim_;
   LeaseTerms terms_;
-  bool is_nested_ = false;  // the token is an enclosing run's
+  bool is_nested_ = false;  // the token is that of an enclosing run
   Patience patience_;
   BootClock::time_point start_ = BootClock::now();
   Deadline give_up_;
@@ -93,13 +93,13 @@ class Taker {
   bool complained_ = false;
   WaitNotice notice_;
   long long place_ = 0;           // in the queue, by the last answer
-  bool asked_as_poller_ = false;  // the last time
+  bool asked_as_poller_ = false;  // by the last question
   std::string ticket_;
-  Asked asked_;  // last, and told to wait
+  Asked asked_;  // the last question that was answered with "wait"
   std::optional<Granted> handed_over_;
   Milliseconds told_sleep_{0};  // by the last answer
   Throttle throttle_;
-  std::string obstacle_;  // who stood in the way then
+  std::string obstacle_;  // who held the lock at the last answer
 };
 
 }  // namespace rlock::lock

@@ -13,7 +13,7 @@ namespace {
 
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
-  // Up to 256 bytes are given whole or not at all.
+  // getrandom() returns up to 256 bytes in full or not at all.
   while (::getrandom(&bits, sizeof bits, 0) != sizeof bits) {
     if (errno != EINTR)
       throw os_error("getrandom", errno);
