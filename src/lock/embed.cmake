@@ -1,6 +1,6 @@
 # cmake -DSOURCE_DIR=... -DOUTPUT=... -P embed.cmake
-# Writes scripts.cc: for every verb its Lua source, in which each line "-- WITH part..." is replaced by the parts that it
-# names, and the SHA1 by which Redis knows the script.
+# Writes scripts.cc: for every verb its Lua source, in which each line "-- WITH part..." is replaced by the parts that
+# it names, and the SHA1 by which Redis knows the script.
 function(expand text result)
   while(text MATCHES "\n-- WITH +([^\n]*)")
     set(line "${CMAKE_MATCH_0}")

@@ -1,4 +1,4 @@
-# Locks of other programs on the same key: they exclude rlock, rlock excludes them, and none of theirs is ever changed.
+# Locks of other programs on the same key: they exclude rlock, rlock excludes them, and rlock never changes theirs.
 
 load ../support/helpers
 
@@ -8,7 +8,7 @@ setup() {
   export RLOCK_PREFIX=
 }
 
-# python SCRIPT: with redis-py as `redis` and a connection as `r`
+# python SCRIPT: runs it with redis-py as `redis` and a connection as `r`
 python() {
   /usr/bin/python3 -c "
 import redis
@@ -16,7 +16,7 @@ r = redis.Redis(unix_socket_path='$REDIS_SOCK')
 $1"
 }
 
-# excluded: rlock finds deploy held, shows it as foreign, and changes nothing of it
+# excluded: rlock finds the lock deploy held, shows it as foreign, and does not change it
 excluded() { # PART, of the message
   local before
   before=$(dump deploy)
@@ -34,7 +34,7 @@ excluded() { # PART, of the message
   same "$(cli --raw KEYS '*' | grep -vFx -e '{deploy}:meta' -e '{deploy}:history')" deploy
 }
 
-@test "redis-py's Lock excludes rlock, and goes on to work" {
+@test "redis-py's Lock excludes rlock, and goes on working" {
   mkfifo "$T/end"
   exec 8<>"$T/end"
   python 'pass'
@@ -64,7 +64,7 @@ print('released')"
   same "$(python "print(r.lock('deploy', timeout=30).acquire(blocking=False))")" True
 }
 
-@test "SET NX PX of redsync, node-redlock or a shell script, both ways" {
+@test "a lock by SET NX PX (redsync, node-redlock, shell scripts) excludes rlock, and rlock excludes it" {
   cli SET deploy my-token NX PX 60000 >/dev/null
   excluded 'string "my-token"), '
   try release deploy --token "$(printf '%032d' 1)"
@@ -75,13 +75,13 @@ print('released')"
   same "$OUT" ''
 }
 
-@test "a key that never expires is said to" {
+@test "a foreign key that never expires is reported so" {
   cli SET deploy for-ever >/dev/null
   excluded 'string "for-ever"), never expires'
 }
 
-@test "Redisson's hash, both ways" {
-  # As RLock.lock() leaves it; and as it looks whether it may have it.
+@test "Redisson's hash excludes rlock, and rlock excludes it" {
+  # The hash that RLock.lock() leaves, and the script by which it tries to take a lock.
   local take="if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], 30000) return 'taken' end
     return redis.call('pttl', KEYS[1])"
@@ -93,7 +93,7 @@ print('released')"
   matches "$OUT" '^4[0-9]{3}$' # what a grant has until it is renewed
 }
 
-@test "lists, sets and streams are held by somebody" {
+@test "a list, set or stream on the key counts as a held lock" {
   cli RPUSH deploy a b >/dev/null
   excluded 'list), never expires'
   cli DEL deploy >/dev/null
@@ -104,7 +104,7 @@ print('released')"
   excluded 'stream), never expires'
 }
 
-@test "only --force, without --fence, deletes a foreign key, and says so" {
+@test "only --force without --fence deletes a foreign key, and it says so" {
   cli SET deploy theirs >/dev/null
   try release deploy --force --fence 7
   exits 1
@@ -115,7 +115,7 @@ print('released')"
   same "$(cli EXISTS deploy)" 0
 }
 
-# install_redlock: where it is not there already, for this test
+# install_redlock: for this test, unless it is there already
 install_redlock() {
   optional npm npm # which has node-redlock, and node with it
   node -e 'require("redlock"); require("ioredis")' 2>/dev/null && return

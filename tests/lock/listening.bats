@@ -1,4 +1,5 @@
-# One connection that asks and listens: who waits and who holds hears at once, and nobody's messages are believed.
+# One connection both asks and listens: waiters and holders hear at once what concerns them, and forged messages do no
+# harm.
 
 # shellcheck disable=SC2016 # the commands' own shells expand them
 
@@ -13,7 +14,7 @@ connections() { cli CLIENT LIST | grep -c 'addr=127.0.0.1'; } # ours come by TCP
 waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
 channels() { cli PUBSUB CHANNELS '{rlock:job}:wake:*'; }
 
-# line_up NAME [OPTION...]: a run that waits behind all before it and writes its NAME when it has the lock
+# line_up NAME [OPTION...]: a run that waits behind those before it and writes its NAME when it has the lock
 line_up() {
   local name=$1 before
   shift
@@ -31,7 +32,7 @@ line_up() {
   same "$(connections)" 6
 }
 
-@test "a section that waited: two scripts" {
+@test "a run that had to wait calls no more than two scripts" {
   local attempt calls
   for attempt in 1 2 3; do # a machine that is late lets the command live to see a renewal
     try acquire job
@@ -51,7 +52,7 @@ line_up() {
 
 # ---- a holder hears
 
-@test "a holder hears at once that it is evicted, names by whom, and is dead before the next starts" {
+@test "a holder hears at once that it is evicted and names by whom; its command is dead before the next starts" {
   start holder rlock run --key job --ttl 60s --report "$T/report" -- \
     sh -c 'trap "date +%s%N >$0/term; sleep .3; echo dead >>$0/log; exit 0" TERM; echo >$0/up; while :; do sleep .01; done' "$T"
   HOLDER=$PID
@@ -64,7 +65,7 @@ line_up() {
   finish "$HOLDER"
   exits 76
   begin=$((($(<"$T/term") - begin) / 1000000))
-  ((begin < 2000)) || fail "TERM came after $begin ms" # a third of the lease are 20 s
+  ((begin < 2000)) || fail "TERM came after $begin ms" # the next renewal is due after 20 s
   finish "$PID"
   exits 0
   same "$(xargs <"$T/log")" 'dead next'
@@ -102,7 +103,7 @@ line_up() {
   same "$(<"$T/holder.err")" ''
 }
 
-@test "in a quorum too" {
+@test "a holder on a quorum hears that it is evicted" {
   stop_redis
   start_quorum 3
   start holder rlock run --key job --ttl 1s -v -- sleep 600
@@ -117,7 +118,7 @@ line_up() {
   (($(now_ms) - begin < 5000)) || fail "took $(($(now_ms) - begin)) ms"
 }
 
-@test "--hold-pid hears it" {
+@test "acquire --hold-pid hears that it is evicted" {
   sleep 600 &
   local pid=$!
   RUNNING+=("$pid")
@@ -133,9 +134,9 @@ line_up() {
 has_channel() { [[ -n $(channels) ]]; }
 is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
 
-# ---- manners
+# ---- ways of waiting
 
-@test "--latest: the one before leaves with 75 and is told by whom; who has not the option stays" {
+@test "--latest: the earlier waiter leaves with 75 and is told who superseded it; one without the option stays" {
   hold job
   line_up plain
   PLAIN=$PID
@@ -157,7 +158,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   [[ ! -e $T/early-ran ]]
 }
 
-@test "--replace: the holder's command is dead before the next starts; of twenty the last one runs" {
+@test "--replace: the holder's command is dead before the next starts; of twenty the last one runs to its end" {
   local i pids=()
   start first rlock run --key job --replace --report "$T/report" -- \
     sh -c 'trap "sleep .2; echo dead >>$0/log; exit" TERM; echo >$0/up; while :; do sleep .01; done' "$T"
@@ -187,7 +188,7 @@ only_one_left() { # PID...
   ((left == 1)) && exists rlock:job
 }
 
-@test "--max-waiting: one too many leaves at once" {
+@test "--max-waiting: a waiter that is one too many leaves at once" {
   hold job
   line_up first
   line_up second
@@ -198,7 +199,7 @@ only_one_left() { # PID...
   [[ ! -e $T/ran ]]
 }
 
-@test "--slots that differ: nobody fails, the line says what is in force, and newcomers do not pass" {
+@test "runs with different --slots: none fails, the message names the number in force, newcomers do not pass" {
   start old rlock run --key job --slots 3 -- sleep 600
   OLD=$PID
   wait_held job
@@ -214,7 +215,7 @@ only_one_left() { # PID...
   same "$(xargs <"$T/log")" 'changed newcomer'
 }
 
-# ---- messages of anybody
+# ---- messages from anybody
 
 @test "forged messages change nothing for a waiter, and cost few questions" {
   local calls text channel
@@ -286,7 +287,7 @@ mallory() { cli --user mallory --pass m --no-auth-warning "$@"; }
 
 all_listen() { [[ $(cli CLIENT LIST TYPE pubsub | grep -c addr) == "$1" ]]; } # COUNT
 
-@test "between the script and SUBSCRIBE: who is found not to listen has its place again" {
+@test "a waiter that is dropped because it does not listen yet gets its place back" {
   local near=$RLOCK_REDIS
   hold job
   HELD=$HOLDER
@@ -311,7 +312,7 @@ all_listen() { [[ $(cli CLIENT LIST TYPE pubsub | grep -c addr) == "$1" ]]; } # 
 
 listens_near() { (($(channels | wc -l) >= 2)); }
 
-@test "who may not subscribe keeps its place against newcomers" {
+@test "a waiter that may not subscribe keeps its place against newcomers" {
   cli ACL WHOAMI || skip "this server has no ACL"
   hold job
   cli ACL SETUSER poller on '>secret' '~*' +@all -subscribe allchannels

@@ -1,10 +1,11 @@
-# --min-hold: a lock that stays taken for a while after it was acquired, against jobs run twice by clocks that differ.
+# --min-hold: a lock that stays taken for a while after it was acquired, so that machines whose clocks differ do not run
+# a job twice.
 
 # shellcheck disable=SC2016,SC2153 # it is sh that expands them; helpers set them
 
 load ../support/helpers
 
-# nightly OPTION...: what cron starts on three machines whose clocks differ; sets RAN to those that ran the job
+# nightly OPTION...: does what cron does on three machines whose clocks differ; sets RAN to those that ran the job
 nightly() {
   local machine pids=()
   for machine in 0 0.3 0.9; do
@@ -30,7 +31,7 @@ nightly() {
   fail "without it: $RAN"
 }
 
-@test "the run does not wait for the minimum hold, and the lock does" {
+@test "the lock stays taken until the minimum hold is over, and the run does not wait for that" {
   local begin
   try run --key other --min-hold 60 -- true # would time out
   exits 0
@@ -43,13 +44,13 @@ nightly() {
   ((begin >= 990)) || fail "free after $begin ms"
 }
 
-@test "a minimum hold that the command outlives costs nothing" {
+@test "a minimum hold shorter than the command changes nothing" {
   try run --key job --min-hold 100ms -- sleep 0.3
   exits 0
   absent rlock:job
 }
 
-@test "who comes while the lock cools is told so" {
+@test "a run that comes while the lock cools is told so" {
   try run --key job --min-hold 60 --holder deploy@web3 -- true
   try run --key job -n -- true
   exits 75
@@ -58,7 +59,7 @@ nightly() {
   wait_for_text 'waiting for job, cooling for' "$T/waiter.err"
 }
 
-@test "status shows a cooling lock, and with a key it counts as held" {
+@test "status shows a cooling lock, and status KEY counts it as held" {
   try run --key job --min-hold 60 --holder deploy@web3 -- sh -c 'exit 3'
   try status job --json
   exits 0
@@ -89,7 +90,7 @@ nightly() {
   contains "$ERR" cooling
 }
 
-@test "a reader that cools keeps writers out, not readers" {
+@test "a cooling reader keeps writers out, but not readers" {
   try run --key job --shared --min-hold 60 -- true
   try run --key job --shared -n -- true
   exits 0
@@ -97,14 +98,14 @@ nightly() {
   exits 75
 }
 
-@test "a slot that cools is not given again" {
+@test "a cooling slot is not given to anybody" {
   try run --key job --slots 2 --min-hold 60 -- true
   try run --key job --slots 2 -n -- sh -c 'echo $RLOCK_SLOT'
   exits 0
   same "$OUT" 1
 }
 
-@test "a lock that was granted and not used does not cool" {
+@test "a lock that was granted but not used does not cool" {
   try run --key job -- true # the server knows the script
   kill -STOP "$REDIS_PID"
   start interrupted rlock run --key job --min-hold 60 -- true
@@ -117,10 +118,10 @@ nightly() {
   exits 0
 }
 
-# Its request lies in the frozen server's socket.
+# Whether its request lies in the frozen server's socket.
 has_asked() { ss -Htn "sport = :$REDIS_PORT" | awk '$2 > 0 {found = 1} END {exit !found}'; }
 
-@test "the lock can be forced while it cools" {
+@test "a cooling lock can be forced" {
   try run --key job --min-hold 60 -- true
   try release job --force
   exits 0

@@ -1,5 +1,5 @@
-# What rlock-protocol(7) says is enough to take part: a client in another language, written from that page, shares locks
-# with rlock.
+# rlock-protocol(7) says enough to write a client: one in another language, written from that page, shares locks with
+# rlock.
 
 # shellcheck disable=SC2016 # it is the client's shell that expands them
 
@@ -15,7 +15,7 @@ setup() {
   start_redis
 }
 
-# python_client NAME COMMAND...: under the lock `job`, in the background; sets PID
+# python_client NAME COMMAND...: runs the command under the lock `job`, in the background; sets PID
 python_client() {
   local name=$1
   shift
@@ -58,7 +58,7 @@ queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
   sort -nc -k2 "$T/order"
 }
 
-@test "status and log know the other client by what it said of itself" {
+@test "status and log show the other client as it described itself" {
   python_client other sleep 600
   wait_until "$PATIENCE" shows python
   try status job --json
@@ -70,7 +70,7 @@ queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
   query '.[0].holder == "python"'
 }
 
-@test "the page describes every script, and every extra word that they read" {
+@test "the page describes every script, and every extra that the scripts read" {
   local verb word
   for verb in "$SCRIPTS"/*.lua; do
     grep -q '^-- ARGV' "$verb" || continue

@@ -1,4 +1,4 @@
-# Waiting for a lock: first come, first served; nobody stalls because of somebody who died; nothing is left behind.
+# Waiting for a lock: first come, first served; the dead delay nobody; nothing is left behind.
 
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
 
@@ -13,7 +13,7 @@ setup() {
   declare -gA PIDS=()
 }
 
-# take: the lock is held, by nobody's process, until `give`
+# take: the lock is held, without a process, until `give`
 take() {
   try acquire job --ttl 60 "$@"
   exits 0
@@ -25,8 +25,8 @@ give() {
   exits 0
 }
 
-# line_up NAME [OPTION...]: a run that waits behind all before it and logs its NAME and its fence: when it was granted,
-# in us by the server's clock. Its command is $THEN.
+# line_up NAME [OPTION...]: a run that waits behind those before it, then logs its NAME and its fence, which is the time
+# of its grant in us by the server's clock. Its command is $THEN.
 line_up() {
   local name=$1
   shift
@@ -39,7 +39,7 @@ is_queued() { cli HVALS '{rlock:job}:waiters' | grep -q " $1 "; } # PID
 waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
 listening() { [[ $(cli CLIENT LIST TYPE pubsub | grep -c addr) == "$1" ]]; } # COUNT
 
-# all_served NAME...: these, in this order, and then the lock is free and nothing stays but what it remembers
+# all_served NAME...: these were served in this order, and the lock is free, with no key left but its memory
 all_served() {
   local name
   for name; do
@@ -56,7 +56,7 @@ server_ms() { cli EVAL 'local t = redis.call("TIME") return t[1] * 1000 + math.f
 
 granted_ms() { echo $(($(awk -v name="$1" '$1 == name {print $2}' "$T/log") / 1000)); } # NAME
 
-# no_stall_over LIMIT SINCE: no grant later than LIMIT ms after the one before it, the first after SINCE
+# no_stall_over LIMIT SINCE: each grant came within LIMIT ms of the one before, the first within LIMIT ms of SINCE
 no_stall_over() {
   awk -v limit="$1" -v last="$2" '{
     gap = $2 / 1000 - last
@@ -78,7 +78,7 @@ no_stall_over() {
   all_served "${names[@]}"
 }
 
-@test "30 waiters of whom 10 are killed: order kept, no stall over 1.5 s, everybody else served" {
+@test "30 waiters of which 10 are killed: the others are served in order, with no stall over 1.5 s" {
   local i victim victims=() names=() begin
   take
   for i in {1..30}; do THEN='sleep .05' line_up "$i"; done
@@ -96,7 +96,7 @@ no_stall_over() {
   no_stall_over 1500 "$begin"
 }
 
-@test "100 waiters cost as few script calls for each grant as 5: at most 3" {
+@test "100 waiters cost as few script calls per grant as 5 do: at most 3" {
   local count i before calls
   for count in 5 100; do
     take
@@ -123,7 +123,7 @@ script_calls() {
   cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum}'
 }
 
-@test "newcomers do not pass the queue, nor does -n" {
+@test "newcomers do not pass the queue, with -n or without" {
   local i
   take
   for i in {1..6}; do THEN='sleep .1' line_up "$i"; done
@@ -153,7 +153,7 @@ script_calls() {
 
 # ---- the end of a wait
 
-@test "-w is one deadline, whatever happens meanwhile" {
+@test "-w is a single deadline, whatever happens meanwhile" {
   local begin
   take
   begin=$(now_ms)
@@ -175,7 +175,7 @@ script_calls() {
   all_served first
 }
 
-@test "who gives up names who holds by then" {
+@test "a waiter that gives up names the holder of that moment" {
   take --holder early
   THEN='sleep 600' line_up late --holder late
   start impatient rlock run --key job -w 2 -- true
@@ -191,7 +191,7 @@ script_calls() {
   matches "$(<"$T/impatient.err")" 'waiting for job, held by early.*not acquired: held by late pid'
 }
 
-@test "who waits is told the holder's note, the place in the queue, and at last how long it took" {
+@test "a waiter is told the holder's note, its place in the queue, and in the end how long it waited" {
   take --note 'release 7'
   line_up first
   line_up second
@@ -204,7 +204,7 @@ script_calls() {
   matches "$(<"$T/second.err")" $'\nrlock: job acquired after [0-9.]+s$'
 }
 
-@test "status shows who waits, in their order" {
+@test "status shows the waiters in their order" {
   take
   line_up first --holder alice
   line_up second --shared --holder bob
@@ -235,7 +235,7 @@ script_calls() {
   all_served third
 }
 
-@test "a signal at the moment of the wake-up passes it on" {
+@test "a waiter that a signal ends at the moment of its wake-up passes the lock on" {
   local begin
   take
   line_up first
@@ -253,7 +253,7 @@ script_calls() {
 
 # ---- the dead
 
-@test "a crashed holder is replaced when its lease ends, not a poll later" {
+@test "the lock of a crashed holder goes to the next when its lease ends, not a poll later" {
   local end
   hold job --ttl 3
   line_up next
@@ -264,7 +264,7 @@ script_calls() {
   ((end >= -10 && end < 400)) || fail "served $end ms after the lease"
 }
 
-@test "a waiter killed right when it was handed the lock costs five seconds" {
+@test "a waiter that is killed just as it is handed the lock costs five seconds" {
   local begin
   take
   line_up first
@@ -277,7 +277,7 @@ script_calls() {
   no_stall_over 5500 "$begin"
 }
 
-@test "a waiter that was stopped when it was handed the lock does not use it when it goes on" {
+@test "a waiter that was stopped while it was handed the lock does not use it once it is continued" {
   take
   line_up first
   THEN='sleep 0.5; echo second-ended >>'$T/log line_up second
@@ -293,7 +293,7 @@ script_calls() {
   same "$(awk '{print $1}' "$T/log" | xargs)" 'second second-ended first'
 }
 
-@test "a waiter whose connections have died in silence comes to its turn, however busy the lock is" {
+@test "a waiter whose connection has died in silence gets its turn, however busy the lock is" {
   local near=$RLOCK_REDIS pid busy=()
   take
   start_proxy
@@ -313,7 +313,7 @@ script_calls() {
   done
 }
 
-@test "a queue whose waiters have all died does not hinder anybody" {
+@test "a queue whose waiters have all died delays nobody" {
   local i
   take
   for i in {1..5}; do line_up "$i"; done
@@ -325,7 +325,7 @@ script_calls() {
   nothing_but_meta
 }
 
-@test "who slept longer than it was told, because messages said so, still has its place" {
+@test "messages that ask for a longer sleep do not cost a waiter its place" {
   local reader
   take --shared
   reader=$TOKEN
@@ -339,7 +339,7 @@ script_calls() {
   all_served first second
 }
 
-@test "two messages at once: the second counts too" {
+@test "of two messages that arrive together the second counts too" {
   local begin
   take
   line_up slow
@@ -354,7 +354,7 @@ script_calls() {
 
 # ---- connections
 
-@test "a connection that is killed while waiting keeps the place" {
+@test "a waiter whose connection is killed keeps its place" {
   local type
   take
   line_up first
@@ -368,7 +368,7 @@ script_calls() {
   all_served first second
 }
 
-@test "who was taken for dead while its connection was away has its place again" {
+@test "a waiter that was taken for dead while its connection was broken gets its place back" {
   take
   line_up first
   line_up second
@@ -381,7 +381,7 @@ script_calls() {
   all_served first second
 }
 
-@test "a server that restarts keeps the queue's order, where it keeps the lock" {
+@test "the queue keeps its order when a server with persistence restarts" {
   local name
   stop_redis
   start_redis --appendonly yes --appendfsync always
@@ -397,7 +397,7 @@ script_calls() {
   all_served first second third
 }
 
-@test "a server that restarts empty is asked again, by all who wait" {
+@test "all waiters ask again when the server restarts empty" {
   local name
   take
   for name in first second third; do line_up $name; done
@@ -412,7 +412,7 @@ script_calls() {
   wait_until 5 nothing_but_meta
 }
 
-@test "where subscribing is forbidden rlock polls, and says so with -v" {
+@test "rlock polls if it may not subscribe, and says so with -v" {
   local rule
   cli ACL WHOAMI || skip "this server has no ACL"
   take
@@ -433,7 +433,7 @@ script_calls() {
   done
 }
 
-@test "a waiter behind a long lease looks at least once a minute" {
+@test "a waiter behind a long lease asks at least once a minute" {
   hold job --ttl 1h
   start waiter rlock run --key job -- true
   wait_until "$PATIENCE" exists '{rlock:job}:waiters'
@@ -441,7 +441,7 @@ script_calls() {
   ((alive > asked && alive <= asked + 65000)) || fail "$((alive - asked)) ms after $asked"
 }
 
-@test "what a lock leaves behind expires, also when it was held for so long that it was forgotten meanwhile" {
+@test "the keys that a lock leaves behind expire, even if it was held for longer than they live" {
   local key
   hold job
   cli DEL '{rlock:job}:meta'

@@ -15,7 +15,8 @@ exists() { # KEY: on a majority
   ((count >= 3))
 }
 
-# hold_briefly KEY: a lease of 1 s, which is all that --max-lease allows, on a loaded machine too; sets HOLDER and FENCE
+# hold_briefly KEY: holds it with a lease of 1 s, as much as --max-lease allows, even on a busy machine; sets HOLDER and
+# FENCE
 hold_briefly() {
   # shellcheck disable=SC2016 # the command's shell expands it
   start holder rlock run --key "$1" --ttl 1s --kill-after 50ms -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
@@ -27,9 +28,9 @@ hold_briefly() {
 
 is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
 
-@test "all of them have the lock while it is held, with one fence, and none afterwards" {
+@test "all servers have the lock while it is held, with one fence, and none has it afterwards" {
   local port
-  # One that lagged, on a busy machine, has it, and the same fence, from a renewal on.
+  # On a busy machine a server may lag; a renewal then gives it the lock, with the same fence.
   # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
     until rlock status job --json >"$0" &&
@@ -39,7 +40,7 @@ is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
   same "$(sed 1d <<<"$OUT" | jq -c '.[0] | [.state, .holders[0].fence, .waiting, (.servers | map(.state) | unique)]')" \
     "[\"held\",$(head -n 1 <<<"$OUT"),0,[\"held\"]]"
   matches "$(<"$T/table")" "job +x .*  redis://[^ ]+ +held "
-  # A server that lagged may learn of the lock after its release: there the lease ends it.
+  # A server that lags may learn of the lock only after its release; there the lease ends it.
   for port in "${QUORUM_PORTS[@]}"; do wait_until 3 released_at "$port"; done
 }
 
@@ -52,14 +53,14 @@ run_us() {
   echo $((${EPOCHREALTIME/./} - begin))
 }
 
-@test "two down, one killed and one frozen: a run waits for neither, the holder undisturbed" {
+@test "two servers down, one killed and one frozen: a run waits for neither, the holder is undisturbed" {
   local urls healthy crippled
   read -ra urls <<<"$RLOCK_REDIS"
   hold_briefly held
   kill -KILL "${QUORUM_PIDS[0]}"
   freeze "${QUORUM_PIDS[1]}"
-  # In turn with a quorum of nobody but the living, until both had a quiet moment: a busy machine delays them. An idle one
-  # takes 20 ms longer; waiting for the answers of those that are missing would take 100 ms at least.
+  # Measured in turn with a quorum of the living servers alone, until both had a quiet moment: a busy machine delays
+  # them. An idle one takes 20 ms longer; waiting for the missing answers would take at least 100 ms.
   for _ in {1..60}; do
     run_us job "${urls[@]}" >>"$T/crippled"
     run_us other "${urls[@]:2}" >>"$T/healthy"
@@ -76,20 +77,20 @@ run_us() {
   matches "$OUT" "${QUORUM_PORTS[1]} +(no answer|unreachable)"
 }
 
-# hold_with_witness: a run of key job; HOLDER
+# hold_with_witness: a run of key job whose command is a witness; sets HOLDER
 hold_with_witness() {
   run_witness --ttl 1s --kill-after 50ms -- stubborn child setsid double
   HOLDER=$PID
 }
 
-# stopped_since MS: whatever was granted or renewed before that moment, the command died inside that lease
+# stopped_since MS: the command died within the lease that was granted or renewed last before that moment
 stopped_since() {
   finish "$HOLDER"
   exits 76
   silent_since $(($1 + 1000))
 }
 
-@test "three down: nothing new starts, what is held is stopped in time, and each server is named" {
+@test "three servers down: nothing new starts, the holder is stopped in time, and each server is named" {
   local n down
   hold_with_witness
   for n in 0 1 2; do kill -KILL "${QUORUM_PIDS[n]}"; done
@@ -114,7 +115,7 @@ stopped_since() {
   stopped_since "$down"
 }
 
-@test "a server restarted empty does not vote while young, and is brought back when it is old enough" {
+@test "a server that restarted empty does not vote while it is young, and gets the lock back when it is old enough" {
   hold_briefly held
   for n in 0 1 2; do kill -KILL "${QUORUM_PIDS[n]}"; done
   wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
@@ -131,14 +132,14 @@ stopped_since() {
   exits 76
 }
 
-@test "servers that are all too young to vote: the cause is named" {
+@test "if all servers are too young to vote the message says so" {
   try run --key job --max-lease 1h -n -- true
   exits 69
   contains "$ERR" "rlock: job: 0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for "
   contains "$ERR" "who is up for less than --max-lease may have forgotten a lock and does not vote"
 }
 
-@test "a majority that has forgotten gives the lock to nobody while it may be held" {
+@test "a majority that has forgotten the lock gives it to nobody while it may still be held" {
   local n command
   for n in 3 4; do kill -KILL "${QUORUM_PIDS[n]}"; done
   hold_briefly job
@@ -156,7 +157,7 @@ stopped_since() {
   exits 76
 }
 
-@test "a server that missed out is given the lock again, and the fence" {
+@test "a server that has lost the lock gets it back, with its fence" {
   hold_briefly held
   kill -KILL "${QUORUM_PIDS[0]}"
   wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
@@ -235,7 +236,7 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
   done
 }
 
-@test "a --min-hold longer than --max-lease is refused: two restarts would forget it" {
+@test "a --min-hold longer than --max-lease is refused, since two restarts would forget it" {
   refuses 64 "--min-hold 1m00s is longer than --max-lease 1s" run --key job --ttl 1s --min-hold 60s -- touch "$T/ran"
   refuses 64 "--min-hold 2s is longer than --max-lease 1s" acquire job --ttl 1s --min-hold 2s
   [[ ! -e $T/ran ]]
@@ -243,7 +244,7 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
   exits 0
 }
 
-@test "what stands for more than one server is no member: a promoted replica has forgotten without a restart" {
+@test "Sentinel and Cluster URLs are refused as members, since a promoted replica may have forgotten a lock" {
   local members=$RLOCK_REDIS url verb
   for url in redis-sentinel://127.0.0.1:1/main redis-cluster://127.0.0.1:1 rediss-cluster://127.0.0.1:1; do
     export RLOCK_REDIS="$members $url"
@@ -254,7 +255,7 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
   done
 }
 
-@test "held: 75 at once with -n, a wait that ends, and a forced release" {
+@test "a held lock: -n exits with 75 at once, a wait ends, and the lock can be forced" {
   hold_briefly job
   try run --key job --ttl 1s -n -- true
   exits 75
@@ -268,7 +269,7 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
   exits 76
 }
 
-@test "acquire, renew and release by token; a nested run re-enters" {
+@test "acquire, renew and release work by token, and a nested run re-enters" {
   local token
   token=$(rlock acquire job --ttl 1s)
   try renew job --ttl 1s --token "$token"
@@ -282,8 +283,8 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
   same "$OUT" nested
 }
 
-# Of three servers with two seats each, three holders could have two servers each.
-@test "slots are refused: majorities would admit more than there are" {
+# On three servers with two seats each, three holders could have two servers each.
+@test "slots are refused: with several servers, more than N could hold at once" {
   try run --key job --ttl 1s --slots 2 -- touch "$T/ran"
   exits 64
   contains "$ERR" '--slots'
@@ -300,7 +301,7 @@ levels_at() { record_at "$1" | cut -d ' ' -f 6 | tr , '\n' | grep -c .; } # PORT
 
 has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
 
-# On a busy machine one may lag; it has the fence from a renewal on.
+# On a busy machine a server may lag; a renewal then gives it the fence.
 @test "the fence is the largest that was granted, and a majority has it when the command starts" {
   # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
@@ -315,7 +316,7 @@ has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
   same "$(sort -n <<<"$ERR" | sed -n 3p)" "$fence" # one that lagged may have given a larger one, which nobody has seen
 }
 
-# forget_settling PORT: as a server that granted the lock too late to be heard: with a fence of its own, a larger one
+# forget_settling PORT: makes the server look as if it had granted the lock too late to be heard, with a larger fence
 forget_settling() {
   local token text words
   token=$(cli_at "$1" HKEYS rlock:job | grep -v rlock)
@@ -326,7 +327,7 @@ forget_settling() {
   cli_at "$1" HSET '{rlock:job}:meta' floor "${words[2]}"
 }
 
-@test "a run inside another has its fence, whatever a server that was not heard has granted" {
+@test "a nested run has the fence of the outer one, whatever a server that was not heard has granted" {
   # shellcheck disable=SC2016 # the command's shell expands it
   start holder rlock run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE" >"$0"
     until [ -e "$0.go" ]; do sleep 0.02; done
@@ -351,7 +352,7 @@ at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
 
 # ---- levels
 
-@test "a server that has forgotten learns every level of the lock, so that the inner run's end frees it nowhere" {
+@test "a server that has forgotten the lock learns every level, so that the inner run's end frees it nowhere" {
   # shellcheck disable=SC2016 # the command's shell expands it
   start holder rlock run --key job --ttl 1s -- sh -c 'rlock run --key job --ttl 1s --renew-every 100ms -- \
     sh -c "until [ -e \$0 ]; do sleep 0.02; done" "$0"; touch "$0.ended"; exec sleep 600' "$T/go"
@@ -370,7 +371,7 @@ at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
   if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
 }
 
-@test "a server that has forgotten learns of the lock past those who wait there" {
+@test "a server that has forgotten the lock gets it back past the waiters in its queue" {
   hold_briefly job
   start waiter rlock run --key job --ttl 1s -- true
   local port=${QUORUM_PORTS[0]}
@@ -389,13 +390,13 @@ waits_at() { [[ $(cli_at "$1" ZCARD '{rlock:job}:queue') == "$2" ]]; } # PORT CO
 
 # ---- rounds that fail
 
-# taken_elsewhere: by another program, on a majority
+# taken_elsewhere: another program has the key on a majority
 taken_elsewhere() {
   local port
   for port in "${QUORUM_PORTS[@]:0:3}"; do cli_at "$port" SET rlock:job theirs >/dev/null; done
 }
 
-@test "what a minority has granted is given back at once" {
+@test "a grant of a minority is given back at once" {
   local port
   taken_elsewhere
   try run --key job --ttl 1s -n -- true
@@ -403,7 +404,7 @@ taken_elsewhere() {
   for port in "${QUORUM_PORTS[@]:3}"; do same "$(cli_at "$port" EXISTS rlock:job)" 0; done
 }
 
-@test "a round that failed leaves nothing that could be used again: each asks with a token and a level of its own" {
+@test "a round that failed leaves nothing to be used again: each round has a token and a level of its own" {
   local port=${QUORUM_PORTS[4]}
   taken_elsewhere
   start monitor "$REDIS_CLI" -p "$port" MONITOR
@@ -420,7 +421,7 @@ taken_elsewhere() {
 
 # ---- who votes
 
-@test "a server that is named twice, by whatever names, is refused, though it may not even vote yet" {
+@test "a server that is named twice, by whatever names, is refused, even while it is too young to vote" {
   local one=${QUORUM_PORTS[0]} two=${QUORUM_PORTS[1]}
   export RLOCK_REDIS="redis://127.0.0.1:$one redis://127.0.0.1:$two redis://localhost:$one/3"
   for lease in 1s 1h; do
@@ -431,7 +432,7 @@ taken_elsewhere() {
   same "$(cli_at "$one" EXISTS rlock:job)$(cli_at "$two" EXISTS rlock:job)$(cli_at "$one" -n 3 EXISTS rlock:job)" 000
 }
 
-# refused_as_one ARG...: on a busy machine two others may have answered before the second of its names does
+# refused_as_one ARG...: repeated, since on a busy machine two other servers may answer before the second of its names
 refused_as_one() {
   for _ in {1..20}; do
     try "$@"
@@ -445,7 +446,8 @@ all_free() { [[ $(for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" EXISTS rlo
 
 uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p'; } # PORT
 
-# What a server says may be up to a second too much: it starts at the end of one second and says 1 in the next.
+# The uptime that a server reports may be up to a second too long: one that starts at the end of a second says 1 right
+# after.
 @test "a server that says that it has been up for just --max-lease does not vote" {
   local n try
   for n in 0 1 2 3 4; do kill -KILL "${QUORUM_PIDS[n]}"; done
@@ -465,7 +467,7 @@ uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).
 
 says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 
-@test "status: what a minority has lost is still held" {
+@test "status shows a lock as held that only a minority has lost" {
   local port
   hold job --ttl 1s --kill-after 50ms --renew-every 500ms
   for port in "${QUORUM_PORTS[@]:0:2}"; do cli_at "$port" DEL rlock:job >/dev/null; done
@@ -495,7 +497,7 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
   (($(<"$T/writer.out") - n <= 6)) || fail "readers passed it"
 }
 
-@test "waiters are served in the order in which they came" {
+@test "waiters are served in the order of their arrival" {
   local n waiters=()
   hold_briefly job
   for n in 1 2 3 4 5 6; do
@@ -518,7 +520,7 @@ a_majority_knows() { # COUNT of waiters
   ((count >= 3))
 }
 
-@test "who waits leaves its place on every server when it gives up, or was killed" {
+@test "a waiter that gives up, or is killed, leaves no place behind on any server" {
   hold_briefly job
   try run --key job --ttl 1s --wait 300ms -- true
   exits 75

@@ -1,13 +1,13 @@
-# Runs inside runs: whoever holds a lock already does not wait for itself, and nobody else is let in by that.
+# Runs inside runs: a run that holds a lock already does not wait for itself, and that lets nobody else in.
 
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
 
 load ../support/helpers
 
-# How often the lock job is held, from inside.
+# The number of levels of the lock job, as seen from inside.
 COUNT='rlock status job --json | jq .[0].holders[0].count'
 
-@test "A inside B inside A does not wait for itself, and is counted right" {
+@test "A inside B inside A does not wait for itself, and the levels are counted right" {
   try run --key job -- sh -c "$COUNT
     rlock run --key other -- rlock run --key job -- sh -c '
       $COUNT
@@ -38,7 +38,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   exits 0
 }
 
-@test "renewals go on at every level, whoever is slower" {
+@test "renewals go on at every level, whichever renews more slowly" {
   local ttl
   for ttl in '2 8' '8 2'; do
     try run --key job --ttl "${ttl% *}" -- rlock run --key job --ttl "${ttl#* }" -- \
@@ -49,7 +49,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   done
 }
 
-@test "an inner run that ends leaves the outer one its lock, renewed" {
+@test "when an inner run ends the outer one keeps its lock, and goes on renewing it" {
   start outer rlock run --key job --ttl 2 -- \
     sh -c "rlock run --key job --ttl 2 -- true; echo inner is over; until [ -e $T/over ]; do sleep .02; done"
   wait_for_text 'inner is over' "$T/outer.out"
@@ -116,14 +116,14 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   same "$ERR" ''
 }
 
-@test "strangers wait as long as any level holds" {
+@test "other runs wait as long as any level holds" {
   try run --key job -- rlock run --key job -- env -u RLOCK_HELD rlock run --key job -n -- true
   exits 75
 }
 
-# ---- what was inherited is only believed while it holds
+# ---- an inherited token is believed only while it holds
 
-@test "an inherited token that does not hold any more gives nothing" {
+@test "an inherited token that does not hold any more lets nobody in" {
   try run --key job --on-lost warn -- sh -c "
     $REDIS_CLI -s $REDIS_SOCK DEL rlock:job
     stranger=\$(RLOCK_HELD= rlock acquire job)
@@ -150,7 +150,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   done
 }
 
-@test "another server and another prefix are not mixed up" {
+@test "locks on another server or with another prefix are told apart" {
   local other
   other=$RLOCK_REDIS
   start_redis
@@ -167,7 +167,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
 
 # ---- modes
 
-@test "exclusive inside shared is refused at once: it would wait for itself" {
+@test "exclusive inside shared is refused at once, since it would wait for itself" {
   try run --key job --shared -- rlock run --key job -E 0 -- touch "$T/ran"
   exits 64
   contains "$ERR" 'already held shared by this run'
@@ -175,7 +175,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   absent rlock:job
 }
 
-@test "shared inside shared, and shared inside exclusive" {
+@test "shared inside shared, and shared inside exclusive, are granted" {
   try run --key job --shared -- rlock run --key job --shared -- sh -c "$COUNT"
   exits 0
   same "$OUT" 2
@@ -194,7 +194,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   wait_until 5 test -e "$T/written"
 }
 
-@test "other slots inside slots are refused: 64, both numbers" {
+@test "another number of slots inside slots is refused with 64, and both numbers are named" {
   try run --key job --slots 3 -- rlock run --key job --slots 2 -- touch "$T/ran"
   exits 64
   contains "$ERR" 'slots 3'
@@ -206,14 +206,14 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
 
 # ---- renew and release from inside
 
-@test "renew from inside lengthens the lease that the run keeps" {
+@test "renew from inside lengthens the lease of the run around it" {
   try run --key job --ttl 2 -- sh -c "rlock renew --ttl 60 && sleep 1 && $REDIS_CLI -s $REDIS_SOCK PTTL rlock:job"
   exits 0
   ((OUT > 50000)) || fail "$OUT" # the renewals since have not shortened it
   same "$ERR" ''
 }
 
-@test "release from inside frees the lock, and the run goes on and ends with the command's status" {
+@test "release from inside frees the lock; the run goes on and exits with the command's status" {
   start outer rlock run --key job --ttl 1 -- \
     sh -c "rlock release; echo released; until [ -e $T/over ]; do sleep .02; done; exit 7"
   wait_for_text released "$T/outer.out"
@@ -228,7 +228,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   contains "$(<"$T/outer.err")" 'released by its command'
 }
 
-@test "release from inside an inner run frees all levels, and all go on" {
+@test "release from inside an inner run frees all levels, and all runs go on" {
   try run --key job --ttl 1 -- sh -c "
     rlock run --key job -- sh -c 'rlock release; sleep 1; exit 3'
     echo \$?
@@ -238,19 +238,19 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   same "$(xargs <<<"$OUT")" '3 1'
 }
 
-@test "a command that releases and ends at once: its status, and no warning" {
+@test "a command that releases the lock and exits at once: the run has its status, and prints no warning" {
   try run --key job -- sh -c 'rlock release; exit 4'
   exits 4
   [[ $ERR != *'not ours'* ]] || fail "$ERR"
 }
 
-@test "a second release from inside finds nothing: 1" {
+@test "a second release from inside finds nothing, and exits with 1" {
   try run --key job -- sh -c 'rlock release; rlock release; echo $?'
   exits 0
   same "$OUT" 1
 }
 
-@test "RLOCK_HELD names the locks of this server alone" {
+@test "RLOCK_HELD names only the locks of this server" {
   local other=$RLOCK_REDIS
   start_redis
   # shellcheck disable=SC2016 # the command's shell expands it

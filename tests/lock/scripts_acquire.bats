@@ -17,7 +17,7 @@ setup() { start_scripts; }
   done
 }
 
-@test "acquire: granted with a fence, slot 0 and the lease; the key lives as long" {
+@test "acquire: a grant has a fence, slot 0 and a lease, and the key lives as long as that" {
   local before after
   before=$(cli TIME | head -1)
   acquire a
@@ -31,7 +31,7 @@ setup() { start_scripts; }
   nearly 2592000000 "$(cli PTTL "$META")"
 }
 
-@test "acquire: the same level again is answered the same, and counts once" {
+@test "acquire: a repetition for the same level gets the same answer, and counts once" {
   local first
   acquire a
   first=${REPLY[*]}
@@ -74,7 +74,7 @@ setup() { start_scripts; }
   same "$(order)" b
 }
 
-@test "acquire: busy tells how long to sleep, what is left of the lease, and who holds" {
+@test "acquire: busy tells how long to sleep, how much of the lease is left, and who holds" {
   TTL=1900 acquire a
   acquire b
   same "${REPLY[0]} ${REPLY[2]} ${REPLY[6]}" "busy  $(owner a)"
@@ -85,7 +85,7 @@ setup() { start_scripts; }
   absent "$QUEUE"
 }
 
-@test "acquire: another number of slots, or another mode, does not fit, and is told what is in force" {
+@test "acquire: a claim with another mode or number of slots does not fit, and is told what is in force" {
   CAPACITY=3 hold a
   for CAPACITY in 0 1 2 4; do
     acquire b
@@ -102,7 +102,7 @@ setup() { start_scripts; }
   same "$(cli HGET "$LOCK" rlock)" 4
 }
 
-@test "acquire: re-entry is refused what its token does not hold" {
+@test "acquire: re-entry is refused in a mode that the token's does not allow" {
   CAPACITY=0 acquire a
   LEVEL=inner CAPACITY=1 HOW=reenter acquire a
   replies upgrade 0
@@ -120,7 +120,7 @@ setup() { start_scripts; }
   outcome granted
 }
 
-@test "acquire: fences rise also when the last one is ahead of the clock, to the digit" {
+@test "acquire: fences rise even if the last one is ahead of the clock, and by exactly 1 then" {
   cli HSET "$META" floor 9007199254740000
   acquire a
   same "${REPLY[1]}" 9007199254740001
@@ -142,7 +142,7 @@ setup() { start_scripts; }
   same "${REPLY[2]}" 1
 }
 
-@test "acquire: the seat of a holder whose lease ended is free while others hold on" {
+@test "acquire: the seat of a holder whose lease has ended is free while others hold on" {
   CAPACITY=2 TTL=1000 acquire a
   CAPACITY=2 hold b
   sleep 1.1

@@ -1,11 +1,11 @@
-# force.lua: who is there, who is told to give the lock up, who is removed; and what a marked record is refused.
+# force.lua: which holders it lists, marks or removes, and what a marked record is refused.
 
 load ../support/helpers
 load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "force: without fences it tells who is there, and touches nobody" {
+@test "force: without fences it lists the holders, and touches none" {
   local before
   call force evict me
   replies free
@@ -17,7 +17,7 @@ setup() { start_scripts; }
   same "$(dump "$LOCK")" "$before"
 }
 
-@test "force: who has a keeper is marked and told, keeps its seat, and is renewed no more" {
+@test "force: a holder with a keeper is marked and told, keeps its seat, and is not renewed any more" {
   local end
   listen a
   hold a kept=1
@@ -45,7 +45,7 @@ setup() { start_scripts; }
   hears inner evicted
 }
 
-@test "force: a repetition with the same fences touches nobody else, and counts once" {
+@test "force: a repetition with the same fences touches no other holder, and counts once" {
   local first
   listen b
   hold a
@@ -62,7 +62,7 @@ setup() { start_scripts; }
   same "$(fact forced)" 'forced 1'
 }
 
-@test "force: a marked one that is then removed counts once" {
+@test "force: a holder that is marked and then removed counts once" {
   hold a kept=1
   call force evict me "$FENCE"
   call force evict me "$FENCE"
@@ -73,7 +73,7 @@ setup() { start_scripts; }
   same "$(ends)" evicted,me
 }
 
-@test "force: now removes whom it names, cooling ones too, whatever they are" {
+@test "force: now removes every holder that it names, with or without a keeper, and cooling ones too" {
   local token fences=()
   for token in a b c; do
     CAPACITY=0 hold $token kept=1 hold=20000

@@ -1,11 +1,11 @@
-# What is told of acquisitions that have ended: history, last, counters, and those that died.
+# What is recorded of acquisitions that have ended: history, last, counters, and those that died.
 
 load ../support/helpers
 load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "history: a line for each acquisition, with how it ended" {
+@test "history: there is a line for each acquisition, with how it ended" {
   local end
   WAITED=1234 hold a
   call release a level-a 3 ''
@@ -30,7 +30,7 @@ setup() { start_scripts; }
   same "$(ends)" 0
 }
 
-@test "history: what was cancelled leaves no line" {
+@test "history: a cancelled acquisition leaves no line" {
   acquire a
   call cancel a level-a
   acquire b
@@ -38,7 +38,7 @@ setup() { start_scripts; }
   same "$(ends)" 0
 }
 
-@test "history: who held and holds no more has died; whoever looks sees it, whoever takes the lock writes it" {
+@test "history: a holder whose lease ran out has died; readers see that, and the next grant records it" {
   SHIFT=-60 acquire a # its five seconds are over
   call status
   matches "$(fact died)" "^died [0-9]+ [0-9]+ [0-9]+ 0 1 died $(owner a)\$"
@@ -56,7 +56,7 @@ setup() { start_scripts; }
   same "${#REPLY[@]}" 3
 }
 
-@test "history: when it died is known where its record is still there" {
+@test "history: the time of a death is exact if the record is still there" {
   local ended
   CAPACITY=0 TTL=120000 hold b # which keeps the key
   CAPACITY=0 SHIFT=-60 acquire a
@@ -65,7 +65,7 @@ setup() { start_scripts; }
   same "$((${ended#* } - ${ended% *}))" 5000
 }
 
-@test "history: a keeper that comes back after the loss tells how it was" {
+@test "history: a keeper that comes back after the loss records how its run ended" {
   hold a
   cli DEL "$LOCK"
   call release a level-a 143 lost
@@ -77,7 +77,7 @@ setup() { start_scripts; }
   same "$(fact lost)" 'lost 1'
 }
 
-@test "history: one that was marked and whose lease ran out was evicted" {
+@test "history: a marked holder whose lease ran out was evicted" {
   CAPACITY=0 TTL=120000 hold b
   CAPACITY=0 SHIFT=-60 hold a kept=1
   SHIFT=-55 call force evict me "$FENCE"
@@ -85,7 +85,7 @@ setup() { start_scripts; }
   same "$(ends)" evicted,me
 }
 
-@test "history: released by 0.1.0, which writes no line, is not called dead" {
+@test "history: a run released by 0.1.0, which writes no line, is not called dead" {
   hold a
   cli DEL "$LOCK"
   cli HSET "$META" released "a:99999999999999"
@@ -93,7 +93,7 @@ setup() { start_scripts; }
   same "$(ends)" released
 }
 
-@test "history: a hundred lines are kept, and cost less than 20 KB whatever their owners are called" {
+@test "history: a hundred lines are kept, and take less than 20 KB however long their owners' words are" {
   local i long
   long=$(printf 'h%%20%.0s' {1..60})
   for i in {1..102}; do
@@ -109,7 +109,7 @@ setup() { start_scripts; }
 
 # ---- once
 
-@test "once: after a success with that ID there is nothing to do, for another there is" {
+@test "once: after a success with an ID there is nothing to do for that ID, but there is for another" {
   hold a once=v42
   call release a level-a 0 ''
   acquire b once=v42
@@ -120,7 +120,7 @@ setup() { start_scripts; }
   hold d once=v42 # the last success had another ID
 }
 
-@test "once: a failure, and whatever is not a plain success, is no success" {
+@test "once: only a run that ended with 0 is a success" {
   local end token
   for end in '1 -' '0 timeout' '0 evicted,me' '0 lost' '- -'; do
     token=${end//[ ,]/}
@@ -131,7 +131,7 @@ setup() { start_scripts; }
   outcome granted
 }
 
-@test "once: who waits for the same leaves with the success, others get the lock" {
+@test "once: waiters for the same work leave with the success, others get the lock" {
   listen b c d e f
   hold a once=v42
   enqueue b once=v42
@@ -153,7 +153,7 @@ setup() { start_scripts; }
   outcome granted # it began to ask after that, and the last had another ID
 }
 
-@test "once: the last successes are kept, no more than are needed" {
+@test "once: only the last successes are kept" {
   local i
   for i in {1..20}; do
     hold "a$i" once="v$i"
@@ -166,7 +166,7 @@ setup() { start_scripts; }
   outcome granted # the last had no ID
 }
 
-@test "once: after a failure the next that waits runs" {
+@test "once: after a failure the next waiter runs" {
   listen b
   hold a once=v42
   enqueue b once=v42
@@ -174,7 +174,7 @@ setup() { start_scripts; }
   is_handed b
 }
 
-@test "once: by time, from when the success was granted, by the server's clock" {
+@test "once: the time of --once-per counts from the grant of the success, by the server's clock" {
   hold a per=90000
   call release a level-a 0 ''
   SHIFT=80 acquire b per=90000
@@ -183,14 +183,14 @@ setup() { start_scripts; }
   outcome granted
 }
 
-@test "once: a success that a wrong clock has dated far ahead does not count for ever" {
+@test "once: a success that a wrong clock has dated far into the future does not count for ever" {
   SHIFT=999999 acquire a per=90000
   SHIFT=999999 call release a level-a 0 ''
   acquire b per=90000
   outcome granted
 }
 
-@test "once: what is kept lives as long as somebody may ask for it" {
+@test "once: a success is kept for as long as somebody may ask for it" {
   hold a once=v42
   call release a level-a 0 ''
   nearly 34560000000 "$(cli PTTL "$META")" # 400 days
@@ -198,7 +198,7 @@ setup() { start_scripts; }
   nearly 34560000000 "$(cli PTTL "$META")"
 }
 
-@test "once: a run inside another ignores it, unless it names another" {
+@test "once: a nested run ignores it, unless it names another ID" {
   hold a once=v42
   call release a level-a 0 ''
   hold b once=v43

@@ -1,11 +1,12 @@
-# Who wants to wait only as the newest, only behind a few, in place of a holder, without listening, or on several servers.
+# Special ways of waiting: only as the newest, behind a few at most, in place of a holder, without listening, or in a
+# quorum.
 
 load ../support/helpers
 load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "latest: the newest takes the place of the one before it, which leaves; nobody else is passed" {
+@test "latest: the newest takes the place of the waiter before it, which leaves, and passes nobody else" {
   listen b c d e
   hold a
   enqueue b
@@ -20,7 +21,7 @@ setup() { start_scripts; }
   same "$(order)" 'b e d'
 }
 
-@test "latest: an older one that the server has forgotten is superseded when it comes back" {
+@test "latest: an older waiter that the server has forgotten is superseded when it comes back" {
   hold a
   listen b c
   WAITED=5000 enqueue b latest=1
@@ -30,7 +31,7 @@ setup() { start_scripts; }
   replies superseded "$(owner c)"
 }
 
-@test "latest: who holds is not superseded, nor who asks again" {
+@test "latest: neither a holder nor a waiter that asks again is superseded" {
   listen c
   acquire a latest=1
   enqueue c latest=1
@@ -41,7 +42,7 @@ setup() { start_scripts; }
   same "$(order)" c
 }
 
-@test "replace: a holder that was started so, earlier, is marked and told; another is waited for" {
+@test "replace: an earlier holder with --replace is marked and told; one without it is waited for" {
   listen a b c d
   WAITED=9000 hold a replace=1 kept=1
   enqueue b
@@ -58,7 +59,7 @@ setup() { start_scripts; }
   outcome extended
 }
 
-@test "replace: who began earlier than the holder does not replace it" {
+@test "replace: a waiter that began before the holder does not replace it" {
   listen b
   WAITED=1000 hold a replace=1 kept=1
   WAITED=9000 enqueue b replace=1
@@ -74,7 +75,7 @@ setup() { start_scripts; }
   outcome extended
 }
 
-@test "max-waiting: too many wait already, the dead not counted" {
+@test "max-waiting: full if too many wait already; dead waiters do not count" {
   listen b c d
   hold a
   enqueue b max-waiting=2
@@ -97,7 +98,7 @@ setup() { start_scripts; }
   outcome busy
 }
 
-@test "max-waiting: none at all, of a lock that is free and of one that is held" {
+@test "max-waiting: 0 allows no waiter, but takes a lock that is free" {
   HOW=queue acquire a max-waiting=0
   outcome granted
   HOW=queue acquire b max-waiting=0
@@ -105,7 +106,7 @@ setup() { start_scripts; }
   absent "$QUEUE"
 }
 
-@test "poll: who may not listen keeps its place for as long as it said, and is handed the lock" {
+@test "poll: a waiter that may not listen keeps its place until it should have asked again, and is handed the lock" {
   hold a
   enqueue b poll=1
   between 1 "${REPLY[1]}" 200
@@ -117,7 +118,7 @@ setup() { start_scripts; }
   outcome granted
 }
 
-@test "poll: who stopped polling is dropped, also when the clock was set back meanwhile" {
+@test "poll: a waiter that has stopped polling is dropped, even if the clock was set back meanwhile" {
   TTL=7200000 hold a
   SHIFT=-10 enqueue b poll=1
   SHIFT=3600 enqueue c poll=1
@@ -126,14 +127,14 @@ setup() { start_scripts; }
   absent "$LOCK"
 }
 
-# ---- on one server of several
+# ---- on one server of a quorum
 
 young() { # until it has been up for long enough to vote
   MAX_LEASE=1 acquire probe || return
   [[ ${REPLY[0]} != young ]]
 }
 
-@test "quorum: a writer that waits keeps readers and newcomers away for as long as it said, and is handed nothing" {
+@test "quorum: a waiting writer keeps readers and newcomers away while it goes on asking, and is handed nothing" {
   wait_until "$PATIENCE" young
   call cancel probe level-probe
   export MAX_LEASE=1
@@ -153,7 +154,7 @@ young() { # until it has been up for long enough to vote
   is_granted w
 }
 
-@test "quorum: readers that wait do not hinder each other" {
+@test "quorum: waiting readers do not hold each other back" {
   wait_until "$PATIENCE" young
   call cancel probe level-probe
   export MAX_LEASE=1
@@ -169,7 +170,7 @@ young() { # until it has been up for long enough to vote
 
 # ---- any name
 
-@test "a name of any bytes: the queue works, and 0.1.0 can read what is written there" {
+@test "the queue of a lock with any bytes in its name works, and 0.1.0 can read its records" {
   local name
   for name in 'a b' $'t\tab' '100%' 'a%20b' '*' $'\xff\xfe' "it's" '"' '{tag}x'; do
     cli FLUSHALL >/dev/null

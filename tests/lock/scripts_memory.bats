@@ -1,12 +1,12 @@
-# What the lock remembers of levels that have ended, so that what comes twice or late is answered rightly, and what a
-# clock that was set leaves.
+# What the lock remembers of levels that have ended, so that repeated and late requests get the right answer; and what
+# happens when a clock is set.
 
 load ../support/helpers
 load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "memory: an acquire that comes after its level was given up, or has ended, takes nothing" {
+@test "memory: an acquire that comes after its level was cancelled or released takes nothing" {
   local how
   hold a
   call cancel b level-b
@@ -21,7 +21,7 @@ setup() { start_scripts; }
   absent "$QUEUE"
 }
 
-@test "memory: a level given up while others hold on does not come back either" {
+@test "memory: nor does a level come back that was given up while other levels hold on" {
   hold a
   LEVEL=inner HOW=reenter acquire a
   call release a inner 0 ''
@@ -30,7 +30,7 @@ setup() { start_scripts; }
   counts_levels 1
 }
 
-@test "memory: a release is answered the same however many others ended in between" {
+@test "memory: a repeated release gets the same answer, however many levels ended in between" {
   local token
   hold a
   LEVEL=inner HOW=reenter acquire a
@@ -48,7 +48,7 @@ setup() { start_scripts; }
   replies released
 }
 
-@test "memory: a release of all levels is answered the same to who repeats it, and lost to others" {
+@test "memory: a repeated release of all levels gets the same answer, another one is told that the lock is lost" {
   hold a
   LEVEL=inner HOW=reenter acquire a
   call release a '*0123456789abcdef' - ''
@@ -70,7 +70,7 @@ setup() { start_scripts; }
   replies cancelled
 }
 
-@test "memory: the levels that a release of all ends are told" {
+@test "memory: a release of all levels tells each of them" {
   listen a inner
   hold a
   LEVEL=level-inner HOW=reenter acquire a
@@ -79,7 +79,7 @@ setup() { start_scripts; }
   hears inner released
 }
 
-@test "memory: markers of release and ended levels are bounded in number and time, and cost nobody" {
+@test "memory: release markers and ended levels are bounded in number and time, at nobody's cost" {
   local i
   hold a
   {
@@ -96,7 +96,7 @@ setup() { start_scripts; }
   is_granted b
 }
 
-@test "memory: what ended more than a minute ago is forgotten" {
+@test "memory: levels that ended more than a minute ago are forgotten" {
   SHIFT=-61 call cancel a 0123456789abcdef
   LEVEL=0123456789abcdef acquire a
   is_granted a
@@ -104,7 +104,7 @@ setup() { start_scripts; }
   matches "$(cli HGET "$META" gone)" '^fedcba9876543210 c [0-9]{13} $'
 }
 
-@test "memory: a cancel that comes after the release does not end the cooling" {
+@test "memory: a cancel that comes after the release does not end the minimum hold" {
   hold a hold=20000
   call release a level-a 0 ''
   outcome cooling
@@ -128,7 +128,7 @@ setup() { start_scripts; }
 
 # ---- settle
 
-@test "settle: a fence is settled once, raised later, and never lowered" {
+@test "settle: a settled fence may be raised later, but never lowered" {
   MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a
   call settle a 5
   replies settled
@@ -167,7 +167,7 @@ grants_in_quorum() { # TOKEN
   replies settled
 }
 
-@test "settle: re-entry in a quorum knows no fence until it is settled" {
+@test "settle: re-entry in a quorum is told no fence until one is settled" {
   wait_until "$PATIENCE" grants_in_quorum a
   MAX_LEASE=1 LEVEL=inner HOW=reenter acquire a
   same "${REPLY[*]::2}" 'granted 0'
@@ -178,7 +178,7 @@ grants_in_quorum() { # TOKEN
 
 # ---- clocks
 
-@test "clock: set back by an hour, nobody holds longer than asked for, and a release frees the lock" {
+@test "clock: after it was set back by an hour nobody holds longer than asked for, and a release frees the lock" {
   SHIFT=3600 hold a
   call status
   same "$(fact capacity)" 'capacity 1'
@@ -193,21 +193,21 @@ grants_in_quorum() { # TOKEN
   matches "$(fact last)" '^last [0-9]+ [0-9]+ 0 0 '
 }
 
-@test "clock: set back by an hour, a minimum hold lasts no longer than asked for" {
+@test "clock: after it was set back by an hour a minimum hold lasts no longer than asked for" {
   SHIFT=3600 acquire a hold=20000
   call release a level-a 0 ''
   outcome cooling
   nearly 20000 "${REPLY[1]}"
 }
 
-@test "clock: a longer renewal lasts" {
+@test "clock: a renewal for longer than the first lease lasts its full length" {
   hold a
   call renew a 3600000 ''
   call status
   nearly 3600000 "$(($(fact holder | cut -d ' ' -f 2) - REPLY[1]))"
 }
 
-@test "clock: a record of 0.1.0 is believed, and what 0.2.0 renews of it stays as long as it is" {
+@test "clock: a record of 0.1.0 is believed, and a renewal by 0.2.0 does not shorten it" {
   local end
   end=$((BEGAN + 900000))
   cli HSET "$LOCK" rlock 1 a "$end 0 11 0 5 level-a me host user 7 sleep%2020 "
@@ -217,9 +217,9 @@ grants_in_quorum() { # TOKEN
   nearly 900000 "${REPLY[1]}"
 }
 
-# ---- what cannot be read
+# ---- unreadable records
 
-@test "a record that cannot be read holds until its key ends, hinders nobody from looking, and can be forced" {
+@test "an unreadable record holds until its key expires, does not disturb status, and can be forced" {
   local text
   for text in garbage '' '1 2 3' "$(printf '9%.0s' {1..400}) 0 1 0 1 l o"; do
     cli DEL "$LOCK"

@@ -27,11 +27,11 @@ three_who_wait() {
   nearly 120000 "$(cli PTTL "$WAITERS")"
 }
 
-@test "queue: tickets rise, the head looks when the lease ends, those behind it later and later" {
+@test "queue: tickets rise; the first waiter asks when the lease ends, those behind it later and later" {
   unless_late 1000 three_who_wait
 }
 
-@test "queue: tickets rise also when the last one is ahead of the clock" {
+@test "queue: tickets rise even if the last one is ahead of the clock" {
   hold a
   listen b
   cli HSET "$META" ticket 9007199254740000
@@ -39,7 +39,7 @@ three_who_wait() {
   same "${TICKETS[b]}" 9007199254740001
 }
 
-@test "queue: who was wrongly dropped has its place again" {
+@test "queue: a waiter that was dropped by mistake gets its place back" {
   listen b c
   hold a
   enqueue b
@@ -50,7 +50,7 @@ three_who_wait() {
   same "$(order)" 'b c'
 }
 
-@test "queue: release hands the lock to the head alone, for five seconds" {
+@test "queue: a release hands the lock to the first waiter only, for five seconds" {
   local fence
   listen b c
   hold a
@@ -98,7 +98,7 @@ grants() {
   [[ ${REPLY[0]} == granted ]]
 }
 
-@test "queue: who did not confirm in time, and asks again, holds beside others" {
+@test "queue: a waiter that did not confirm in time, and asks again, can hold beside others" {
   listen c
   CAPACITY=2 hold a
   CAPACITY=2 acquire b
@@ -115,7 +115,7 @@ alone() {
   (($(fact holder | wc -l) == 1))
 }
 
-@test "queue: the next in line is told when the lock is free that another was handed, and no more" {
+@test "queue: the next in line is told when the lock that another was handed falls free, and nothing else" {
   listen b c
   hold a
   enqueue b
@@ -129,7 +129,7 @@ alone() {
   hears c 2000
 }
 
-@test "queue: who finds the head dead tells the next in line when to look" {
+@test "queue: a question that finds the first waiter dead tells the next in line when to ask" {
   listen b d
   hold a
   enqueue d
@@ -144,7 +144,7 @@ alone() {
 
 deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } # TOKEN
 
-@test "queue: who asks again without its ticket, since that reply was lost, is told the same one" {
+@test "queue: a waiter that asks again without its ticket, because the reply was lost, is told the same ticket" {
   local ticket
   hold a
   enqueue b
@@ -155,7 +155,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   same "$(cli ZSCORE "$QUEUE" b)" "$ticket"
 }
 
-@test "queue: a hundred dead waiters cost the release nothing but their removal" {
+@test "queue: a hundred dead waiters cost a release nothing but their removal" {
   local i
   listen z
   hold a
@@ -169,7 +169,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   absent "$QUEUE"
 }
 
-@test "queue: a newcomer takes a free lock whose waiters are all dead, and none is left behind" {
+@test "queue: a newcomer takes a free lock whose waiters are all dead, and removes them all" {
   local token
   hold a
   for token in b c d; do enqueue $token; done
@@ -180,7 +180,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   same "$(cli KEYS '*' | sort | xargs)" "$LOCK $HISTORY $META"
 }
 
-@test "queue: a waiter that has not been heard of since its sleep ended is dropped, though it listens" {
+@test "queue: a waiter that has not asked again after its sleep is dropped, even if it listens" {
   listen b c
   hold a
   enqueue b
@@ -191,7 +191,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   hears_nothing b
 }
 
-@test "queue: who listens by pattern is no waiter" {
+@test "queue: a pattern subscriber does not count as a listening waiter" {
   hold a
   start pattern "$REDIS_CLI" -s "$REDIS_SOCK" PSUBSCRIBE '*'
   wait_for_text psubscribe "$T/pattern.out"
@@ -201,7 +201,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   absent "$LOCK"
 }
 
-@test "queue: where the server does not say who listens, all are taken for alive" {
+@test "queue: if the server does not tell who listens, all waiters count as alive" {
   cli ACL SETUSER default -pubsub -publish || skip "this server has no ACL"
   hold a
   enqueue b
@@ -212,7 +212,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   same "${REPLY[0]} ${REPLY[6]}" "busy $(owner b)"
 }
 
-@test "queue: a record of a waiter that cannot be read is dropped" {
+@test "queue: a waiter whose record cannot be read is dropped" {
   listen b
   hold a
   enqueue b
@@ -223,7 +223,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   absent "$QUEUE"
 }
 
-@test "queue: readers are handed it together, up to the first writer" {
+@test "queue: readers are handed the lock together, up to the first writer" {
   local token
   listen b c d e
   hold a
@@ -241,7 +241,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   same "$(order)" 'd e'
 }
 
-@test "queue: all that fit into the free slots are handed them" {
+@test "queue: all waiters that fit into the free slots are handed them" {
   local token
   listen c d e
   for token in a b; do CAPACITY=2 acquire $token; done
@@ -253,7 +253,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   matches "$(sed -n '/^message$/{n;n;p;}' "$T/ear-e.out" | xargs)" '^[0-9]{3,4}( [0-9]{3,4})*$' # what was handed over is free first
 }
 
-@test "cancel: leaves the queue, and passes on what it was handed" {
+@test "cancel: leaves the queue, and passes on the lock that it was handed" {
   listen b c
   hold a
   enqueue b
@@ -271,7 +271,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   absent "$LOCK"
 }
 
-@test "cancel: gives back a grant that was not used, which does not cool, and no other level" {
+@test "cancel: gives back a grant that was not used, without a minimum hold, and no other level" {
   listen b
   hold a hold=20000
   LEVEL=inner acquire a

@@ -5,7 +5,7 @@ load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "release: a level twice answers twice the same and leaves the others" {
+@test "release: a repetition for a level gets the same answer, and leaves the other levels" {
   hold a
   LEVEL=inner acquire a
   LEVEL=innermost acquire a
@@ -56,7 +56,7 @@ hold_again() { # the same two levels, on a server that knows nothing
   LEVEL=inner acquire a
 }
 
-@test "release: lost for a stranger and for whoever has run out, and nothing changes" {
+@test "release: lost for an unknown token and for one whose lease has run out; nothing changes" {
   local before
   call release a level-a 0 ''
   replies lost
@@ -69,7 +69,7 @@ hold_again() { # the same two levels, on a server that knows nothing
   same "$(dump "$LOCK")" "$before"
 }
 
-@test "release: of all levels leaves word for whoever believes in them" {
+@test "release: a release of all levels leaves word for keepers that still believe that they hold" {
   hold a
   LEVEL=inner acquire a
   call release a '*' - ''
@@ -81,7 +81,7 @@ hold_again() { # the same two levels, on a server that knows nothing
   matches "$(cli HGET "$META" released)" '^b:[0-9]+ a:[0-9]+$'
 }
 
-@test "release: before the minimum hold is over it cools, and whatever asks then waits" {
+@test "release: before the minimum hold is over the lock cools, and all that ask then wait" {
   hold a hold=20000
   call release a level-a 0 ''
   outcome cooling
@@ -112,14 +112,14 @@ acquire_cooling() {
   [[ ${REPLY[0]} == busy ]] && ((REPLY[5] > 10000))
 }
 
-@test "release: a minimum hold that is over is no hindrance" {
+@test "release: a minimum hold that is over delays nobody" {
   hold a hold=50
   sleep 0.1
   call release a level-a 0 ''
   replies released
 }
 
-@test "renew: extends, never shortens, and touches the lock's own key alone" {
+@test "renew: extends a lease, never shortens it, and touches only the lock's own key" {
   TTL=20000 hold a
   cli DEL "$META"
   call renew a 60000 ''

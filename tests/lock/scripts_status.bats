@@ -5,7 +5,7 @@ load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "status: every fact, and it writes nothing" {
+@test "status: it tells every fact, and writes nothing" {
   local before
   call status
   same "${REPLY[0]} ${#REPLY[@]}" 'free 3'
@@ -64,11 +64,11 @@ is_respected() {
   absent "$QUEUE"
 }
 
-@test "keys of other programs, of whatever type, are held and never modified" {
+@test "another program's key of any type counts as held, and is never modified" {
   foreign_keys is_respected
 }
 
-@test "behind a key of another program only the first in line polls, and the dead are dropped" {
+@test "behind another program's key only the first waiter polls, and the dead are dropped" {
   local token
   listen e f
   cli SET "$LOCK" token
@@ -82,7 +82,7 @@ is_respected() {
   hears f 101
 }
 
-@test "without memory acquire is refused, and whoever holds can renew and release" {
+@test "a server that is out of memory refuses acquire, but holders can renew and release" {
   local token
   listen d
   CAPACITY=3 hold a hold=20000

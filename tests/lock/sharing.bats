@@ -63,7 +63,7 @@ leave() { # NAME...
   absent rlock:job
 }
 
-@test "slots: all that fit are let in when many leave" {
+@test "slots: when many leave, all waiters that fit are let in" {
   local name
   for name in a b c; do
     enter $name --slots 3
@@ -90,7 +90,7 @@ leave() { # NAME...
   jq -e '.[0] | .mode == "slots" and .slots == 2 and ([.holders[].slot] | sort) == [0, 1]' "$T/out"
 }
 
-@test "slots: who asks for another number, or mode, waits until all holders are gone, and its line says so" {
+@test "slots: a run with another number or mode waits until all holders are gone, and its message says so" {
   local others
   enter a --slots 3
   entered a
@@ -113,7 +113,7 @@ leave() { # NAME...
   leave c
 }
 
-@test "slots: not with --shared" {
+@test "slots: --slots is refused together with --shared" {
   refuses 64 --slots run --key job --slots 2 --shared -- true
   refuses 64 --slots run --key job --slots 2 --exclusive -- true
 }
@@ -160,7 +160,7 @@ queues_pid() { wait_until "$PATIENCE" is_queued "$1"; }
   same "$(cut -d' ' -f1 "$T/log" | xargs)" '+reader +second +writer +late'
 }
 
-@test "a writer is refused while readers read, and readers while a writer writes" {
+@test "a writer is refused while readers hold the lock, and readers while a writer holds it" {
   enter reader --shared
   entered reader
   try run --key job -n -- true
@@ -175,7 +175,7 @@ queues_pid() { wait_until "$PATIENCE" is_queued "$1"; }
 
 # ---- never more than allowed
 
-# work NAME TIMES OPTION...: takes the lock so often, and logs when it begins and ends what the lock protects
+# work NAME TIMES OPTION...: takes the lock so often, and logs the begin and end of each critical section
 work() {
   local name=$1 times=$2
   shift 2
@@ -193,7 +193,7 @@ all_finish() {
   done
 }
 
-# The log's order is that of what happened: every line is written by one who holds.
+# The lines of the log are in the order of events, since every line is written by a holder.
 @test "readers and writers at random: a writer is always alone, readers are not" {
   local i
   for i in {1..5}; do work "reader$i" 8 --shared; done
@@ -206,7 +206,7 @@ all_finish() {
     END { if (NR != 112 || most < 2) { print NR " lines, at most " most " readers"; bad = 1 }; exit bad }' "$T/log"
 }
 
-@test "three slots and ten workers at random: never more than three, each slot once, and all are used" {
+@test "three slots and ten workers at random: never more than three hold, no slot twice, and all slots are used" {
   local i
   for i in {0..9}; do work "worker$i" 6 --slots 3; done
   all_finish
@@ -219,14 +219,14 @@ all_finish() {
 
 # ---- one hot lock split into segments
 
-# The shop has a file for each segment, with how many it has left.
+# The shop has a file for each segment, with the number of items left in it.
 stock() { # SEGMENTS ITEMS
   local i
   mkdir -p "$T/shop"
   for ((i = 0; i < $1; ++i)); do echo $(($2 / $1)) >"$T/shop/stock_$(printf %02d $i)"; done
 }
 
-# Buyers who go from one segment to the next when it is in use, and never again to one that is sold out.
+# Buyers go on to the next segment if one is in use, and do not come back to one that is sold out.
 buyer() {
   cat >"$T/buyer" <<'END'
 segments=(shop/*)
@@ -250,7 +250,7 @@ done
 END
 }
 
-# shop SEGMENTS ITEMS: sells them all; sets HUNDREDTHS of ms for an item
+# shop SEGMENTS ITEMS: sells them all; sets HUNDREDTHS, the time for an item in 0.01 ms
 shop() {
   local i begin
   stock "$1" "$2"
@@ -267,7 +267,7 @@ shop() {
   rm -r "$T/shop" "$T"/buyer*.out
 }
 
-@test "1000 items in 20 segments end at exactly 0, and sell faster than behind one lock" {
+@test "1000 items in 20 segments sell down to exactly 0, and faster than behind one lock" {
   local one
   buyer
   shop 1 100

@@ -1,4 +1,4 @@
-# Who we are to Redis: passwords from everywhere, users with few permissions, and secrets that stay secret.
+# Authentication: passwords from every source, users with few permissions, and secrets that stay secret.
 
 load ../support/helpers
 load ../support/servers
@@ -27,7 +27,7 @@ refused() { # PART ARG...: 77, one line, nothing started
 
 with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
 
-@test "no password, and a wrong one, are refused with 77" {
+@test "a missing or wrong password is refused with 77" {
   refused "a password is needed"
   with_url ':wrong'
   refused WRONGPASS
@@ -38,7 +38,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   same "$(cli DBSIZE)" 0
 }
 
-@test "a password where the server wants none is refused" {
+@test "a password for a server that has none is refused" {
   stop_redis
   start_redis
   with_url ':some-password'
@@ -47,7 +47,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   contains "$ERR" "without any password configured"
 }
 
-@test "the password of a URL, percent-encoded or not" {
+@test "the password in a URL works, percent-encoded or not" {
   with_url ':s%C3%A9%3Acret%40%2F%23'
   runs
   same "$ERR" ''
@@ -55,7 +55,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   runs
 }
 
-@test "the password of a file, RLOCK_PASSWORD and REDISCLI_AUTH, the more special first" {
+@test "a password file outranks RLOCK_PASSWORD, and that outranks REDISCLI_AUTH" {
   runs --password-file "$T/password"
   RLOCK_PASSWORD_FILE=$T/password runs
   RLOCK_PASSWORD='sé:cret@/#' REDISCLI_AUTH=wrong runs
@@ -86,7 +86,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   done
 }
 
-@test "secrets reach neither ps, nor the command's environment, nor any message" {
+@test "secrets appear neither in ps, nor in the command's environment, nor in any message" {
   export RLOCK_PASSWORD='sé:cret@/#' REDIS_URL=redis://:sé:cret@example.org
   with_url ':sé:cret@/%23'
   export RLOCK_REDIS
@@ -112,7 +112,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   [[ $(<"$T/fake.out") != *EVAL* ]]
 }
 
-@test "a password changed while the lock is held: the file is read again on reconnect" {
+@test "when the password changes while a lock is held, its file is read again on reconnect" {
   local i
   hold job --ttl 2s --password-file "$T/password"
   cli CONFIG SET requirepass new >/dev/null
@@ -160,7 +160,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   contains "$ERR" '~else\*where:* '
 }
 
-@test "each verb that is refused says 77" {
+@test "each verb that is refused exits with 77" {
   cli ACL SETUSER reader on '>pw' '~*' '&*' +@read >/dev/null
   RLOCK_REDIS=redis://reader:pw@127.0.0.1:$REDIS_PORT
   for verb in "renew job --token $(printf '%032d' 1)" "release job --token $(printf '%032d' 1)" "release job --force" \
@@ -172,13 +172,13 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   done
 }
 
-@test "a database beside a password: AUTH comes first" {
+@test "with a password and a database AUTH comes before SELECT" {
   RLOCK_REDIS=$RLOCK_REDIS/1
   runs --password-file "$T/password"
   same "$(cli -n 1 HGET '{rlock:job}:meta' acquired)" 1
 }
 
-@test "password files that the group, or anybody else, can read are warned about, one's own is not" {
+@test "rlock warns about password files that the group or others can read, not about a private one" {
   local mode
   for mode in 640 604; do
     chmod "$mode" "$T/password"

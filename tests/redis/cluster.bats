@@ -7,7 +7,7 @@ setup() { hermetic; }
 
 at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
 
-@test "locks of every slot, by way of any node; status knows all masters; a dead node in the URL does no harm" {
+@test "locks of every slot work through any node; status asks all masters; a dead node in the URL does no harm" {
   local n key
   start_cluster
   for n in {1..9}; do
@@ -32,11 +32,11 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   exits 0
 }
 
-@test "a master fails while it has a held lock: undisturbed, the fence kept, a larger one afterwards" {
+@test "when the master of a held lock fails, the holder keeps its lock and fence, and the next fence is larger" {
   local index fence
   start_cluster
   index=$(node_of rlock:job)
-  # The URL names only the one that will be gone.
+  # The URL names only the master that will fail.
   RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[index]}
   start holder rlock run -v --key job --ttl 60s --renew-every 500ms -- sh -c 'echo $RLOCK_FENCE; exec sleep 600'
   HOLDER=$PID
@@ -52,7 +52,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   (($(<"$T/waiter.out") > fence))
 }
 
-@test "a slot moves while its lock is held, waited for and released" {
+@test "a slot can move while its lock is held, waited for and released" {
   local slot from to ids
   start_cluster
   from=$(node_of rlock:job)
@@ -83,7 +83,7 @@ exists() {
 
 move_key() { at "$from" MIGRATE 127.0.0.1 "${NODES[to]}" "$1" 0 5000; }
 
-@test "a cluster that is down: waited for inside the budget, and named" {
+@test "a cluster that is down is waited for within the time allowed, and named" {
   start_cluster --cluster-require-full-coverage yes
   kill -KILL "${NODE_PIDS[1]}" "${NODE_PIDS[4]}"
   wait_until "$PATIENCE" info_says_cluster "${NODES[0]}" cluster_state:fail
@@ -93,7 +93,7 @@ move_key() { at "$from" MIGRATE 127.0.0.1 "${NODES[to]}" "$1" 0 5000; }
   [[ ! -e $T/started ]]
 }
 
-@test "a master that failed and was not replaced: its locks are not passed over in silence, the others can be looked at" {
+@test "status reports a failed master that was not replaced, and still shows the locks of the others" {
   local here there
   start_cluster
   here=$(key_at 0) there=$(key_at 1)
@@ -121,10 +121,10 @@ key_at() { # INDEX: the first of some that is kept there
   done
 }
 
-# INDEX: the others agree that it has
+# has_failed INDEX: the other nodes agree that it has
 has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
 
-@test "check looks at all masters, and says once what is true of all" {
+@test "check looks at all masters, and reports only once what is true of all" {
   local name
   start_cluster
   try check
@@ -143,7 +143,7 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   matches "$OUT" "ok    eviction     127.0.0.1:(${NODES[0]}, 127.0.0.1:${NODES[2]}|${NODES[2]}, 127.0.0.1:${NODES[0]}): noeviction"
 }
 
-@test "redis:// at a node of a Cluster is told to write redis-cluster://" {
+@test "redis:// to a node of a Cluster fails with the advice to write redis-cluster://" {
   start_fake moved
   try run --key job -- true
   exits 69
@@ -151,13 +151,13 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   ((TOOK < 5000)) || fail "took $TOOK ms"
 }
 
-@test "a user with the rights that check names, at every node, can do everything" {
+@test "a user with the permissions that check names, on every node, can do everything" {
   start_cluster
   become_least "${NODES[@]}"
   live
 }
 
-@test "a database that the cluster has not is refused in its own words" {
+@test "a database that the cluster does not have is refused in the cluster's words" {
   local version
   start_cluster
   version=$(cli_at "${NODES[0]}" INFO server | sed -n 's/^valkey_version:\([0-9]*\).*/\1/p')
@@ -170,7 +170,7 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   fi
 }
 
-@test "a node that sends from itself to itself is not followed for ever" {
+@test "a node that redirects from itself to itself is not followed for ever" {
   start_fake moved
   RLOCK_REDIS=redis-cluster://127.0.0.1:$FAKE_PORT try run --key job -n --timeout 1s -- touch "$T/started"
   exits 69

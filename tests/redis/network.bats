@@ -1,4 +1,4 @@
-# Networks and name servers that fail, and servers that are none. (Outages under a held lock: run_lease.bats.)
+# Networks and name servers that fail, and servers that are not Redis. (Outages under a held lock: run/lease.bats.)
 
 load ../support/helpers
 load ../support/servers
@@ -6,7 +6,7 @@ load ../support/supervision
 
 setup() { hermetic; }
 
-# unreachable PART: 69 at the first try, one line, nothing started
+# unreachable PART: a run exits with 69 after one attempt, prints one line with PART, and starts nothing
 unreachable() {
   try run --key job "${@:2}" -- touch "$T/started"
   exits 69
@@ -15,8 +15,8 @@ unreachable() {
   [[ ! -e $T/started ]]
 }
 
-# in_own_network SCRIPT: as root of a network where 192.0.2.2 is ours, and 192.0.2.9 swallows what it is sent, and where
-# files may be mounted over those of /etc
+# in_own_network SCRIPT: runs it as root in a network namespace where 192.0.2.2 is ours and 192.0.2.9 swallows packets,
+# and where files may be mounted over those of /etc
 in_own_network() {
   ((EUID == 0)) || skip "only root can make a network of its own"
   unshare --net --mount true 2>/dev/null || skip "no network namespaces here"
@@ -31,7 +31,7 @@ in_own_network() {
   finish "$PID"
 }
 
-# What in_own_network needs to have a name server, for the names given as NAME=ADDRESS.
+# Shell code for in_own_network: starts a name server that knows the names given as NAME=ADDRESS.
 name_server() {
   cat <<END
     echo 'nameserver 127.0.0.1' >'$T/resolv'; mount --bind '$T/resolv' /etc/resolv.conf
@@ -40,12 +40,12 @@ name_server() {
 END
 }
 
-# A server there, at the addresses given, on port 7777.
+# Shell code for in_own_network: starts a Redis at the addresses given, on port 7777.
 server_at() {
   echo "'$REDIS_SERVER' --bind $* --port 7777 --protected-mode no --save '' >/dev/null & redis=\$!"
 }
 
-# From there on getent is SCRIPT.
+# Shell code for in_own_network: replaces getent by SCRIPT.
 fake_getent() {
   printf '#!/bin/sh\n%s\n' "$1" >"$T/bin/getent"
   chmod +x "$T/bin/getent"
@@ -53,7 +53,7 @@ fake_getent() {
 
 in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
 
-@test "a port that nobody listens on, a name that nobody has: 69 at once, with the address" {
+@test "a port without a listener and a name that does not exist: 69 at once, with the address" {
   export RLOCK_REDIS=redis://127.0.0.1:1
   unreachable "redis://127.0.0.1:1: connection failed: Connection refused"
   quick 500 69 run --key job -- true
@@ -61,12 +61,12 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   RLOCK_REDIS=unix://$T/no.sock unreachable "no.sock: connection failed: No such file or directory"
 }
 
-@test "a --wait does not repeat what never worked" {
+@test "--wait does not repeat a connection that never worked" {
   RLOCK_REDIS=redis://127.0.0.1:1 unreachable "Connection refused" --wait 30s
   in_time 10000
 }
 
-@test "an address that swallows packets costs --timeout, and the second address is tried before that" {
+@test "an address that swallows packets costs --timeout at most, and a second address is tried before that" {
   in_own_network "
     echo '192.0.2.2 both
     192.0.2.9 both hole' >'$T/hosts'; mount --bind '$T/hosts' /etc/hosts
@@ -92,7 +92,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   ((took >= 650 && took < 5000)) || fail "$took ms"
 }
 
-@test "a name that only a name server knows: by IPv4, by IPv6, and the one of two addresses that answers" {
+@test "a name from a name server works by IPv4, by IPv6, and if only one of two addresses answers" {
   in_own_network "
     ip address add fd00::2/64 dev hole nodad
     $(name_server four.internal=192.0.2.2 six.internal=fd00::2 both.internal=192.0.2.9 both.internal=fd00::2)
@@ -106,7 +106,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   contains "$(<"$T/network.err")" "cannot look up 'seven.internal': Name or service not known"
 }
 
-@test "a container with nothing but the program and /etc/resolv.conf" {
+@test "rlock works in a container with nothing but the program and /etc/resolv.conf" {
   is_static || skip "a build with shared libraries"
   mkdir -p "$T/root"/{etc,proc}
   cp "$(realpath "$T/bin/rlock")" "$T/root/rlock"
@@ -122,7 +122,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(<"$T/network.out")" "$(rlock --version)"
 }
 
-@test "getent is asked for names alone, and never told a name as an option" {
+@test "getent is asked only for names, and never given a name that it would take for an option" {
   start_redis
   fake_getent "echo \"\$*\" >>'$T/asked'; echo '127.0.0.1 STREAM'"
   local url
@@ -137,7 +137,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(<"$T/asked")" 'ahosts redis.internal'
 }
 
-@test "getent learns none of our secrets" {
+@test "getent gets none of our secrets" {
   start_redis
   fake_getent "env >'$T/seen'; echo '127.0.0.1 STREAM'"
   RLOCK_PASSWORD=secret RLOCK_REDIS=redis://:secret@redis.internal:$REDIS_PORT try status
@@ -145,18 +145,18 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(grep secret "$T/seen")" ''
 }
 
-@test "the addresses that getent tells are tried in their order, whatever else it says" {
+@test "the addresses that getent prints are tried in their order, whatever else it prints" {
   start_redis
   fake_getent "printf '%s\\n' garbage '' '127.0.0.2 STREAM redis' '127.0.0.2 DGRAM' '::1%lo STREAM' '127.0.0.1 STREAM'"
   try run --redis "redis://redis.internal:$REDIS_PORT" --key job -- true
   exits 0
   strace -f -qq -e trace=connect -o "$T/trace" rlock status --redis "redis://redis.internal:$REDIS_PORT"
   same "$(sed -nE 's/.*(127\.0\.0\.[12]|"::1").*/\1/p' "$T/trace" | tr -d '"' | xargs)" '127.0.0.2 ::1 127.0.0.1'
-  # A kernel without IPv6, or any one kind of socket, is not without the others.
+  # A kernel without IPv6 still has IPv4, so a socket that cannot be made does not end the attempt.
   strace -f -qq -o "$T/trace" -e inject=socket:error=EAFNOSUPPORT:when=2 rlock status --redis "redis://redis.internal:$REDIS_PORT"
 }
 
-@test "getent that hangs costs --timeout and is killed; one that never ends, or finds nothing, leaves it to rlock" {
+@test "a getent that hangs costs --timeout and is killed; if it prints without end or fails, rlock does the look-up" {
   fake_getent "echo \$\$ >'$T/getent.pid'; exec sleep 600"
   RLOCK_REDIS=redis://redis.internal unreachable "cannot look up 'redis.internal' in time" --timeout 1s
   in_time 10000
@@ -174,7 +174,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(<"$T/network.out")" ran
 }
 
-@test "servers that are none: 69, one line, little memory" {
+@test "servers that are not Redis: 69, one line, little memory" {
   local mode
   for mode in garbage partial endless nested wide silent closing ok; do
     start_fake "$mode"
@@ -188,7 +188,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   done
 }
 
-@test "status believes no pretender either" {
+@test "status is not fooled by servers that are not Redis" {
   local mode
   for mode in garbage endless nested wide ok; do
     start_fake "$mode"
@@ -199,7 +199,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   done
 }
 
-@test "what a connection brings unasked is no answer to the next request" {
+@test "a reply that nobody asked for is not taken for the answer to the next request" {
   start_redis
   start_proxy
   hold job -v --ttl 3s --renew-every 1s
@@ -212,7 +212,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(grep -c 'cannot renew' "$T/holder.err")" 0
 }
 
-@test "what was asked for in vain is taken back, also where a server never saw the script for that" {
+@test "a request without an answer is cancelled, even on a server that has never seen the script for that" {
   start_redis
   try run --key other -- true
   start_proxy
@@ -223,7 +223,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(cli HGET '{rlock:job}:meta' acquired)" 1
 }
 
-@test "every connection probes a silent peer in half a minute: who only listens would never know" {
+@test "every connection probes a silent peer within half a minute, since a mere listener would never notice" {
   local connections
   start_redis
   hold job

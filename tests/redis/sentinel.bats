@@ -8,7 +8,7 @@ setup() { hermetic; }
 
 fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
 
-@test "the master is found, also past sentinels that are dead, frozen, or name the wrong one" {
+@test "the master is found, even past sentinels that are dead, frozen, or name the wrong one" {
   start_sentinel
   local sentinels=$RLOCK_REDIS dead liar
   try run --key job -- echo ran
@@ -40,7 +40,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   contains "$ERR" "knows no master named 'other'"
 }
 
-@test "a failover while the lock is held: undisturbed, the fence kept, a larger one afterwards" {
+@test "through a failover the holder keeps its lock and fence, and the next fence is larger" {
   local fence
   start_sentinel
   hold job -v --ttl 60s --renew-every 500ms
@@ -56,7 +56,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   (($(<"$T/waiter.out") > fence))
 }
 
-@test "a master that is demoted while the lock is held: the new one is found" {
+@test "when the master is demoted while a lock is held, the new one is found" {
   start_sentinel
   REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 60s --renew-every 300ms
   wait_until "$PATIENCE" replica_has_it
@@ -70,7 +70,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   same "$(cli_at "$REPLICA" EXISTS rlock:job)" 0
 }
 
-@test "a failover on purpose, whose old master goes on for ten seconds: the lock is renewed at the new one" {
+@test "after a failover on purpose, whose old master goes on for ten seconds, the lock is renewed at the new one" {
   start_sentinel
   REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 6s --renew-every 300ms
   wait_until "$PATIENCE" replica_has_it
@@ -84,7 +84,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   same "$(cli_at "$REPLICA" EXISTS rlock:job)" 0
 }
 
-# The lease at the new master has become longer.
+# The lease has become longer at the new master.
 is_renewed_there() {
   local before
   before=$(cli_at "$REPLICA" PTTL rlock:job)
@@ -94,7 +94,7 @@ is_renewed_there() {
 
 replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
 
-@test "sentinels that die or freeze do not cost a lock that is held" {
+@test "sentinels that die or freeze do not endanger a held lock" {
   start_sentinel
   REDIS_SOCK=$PRIMARY_SOCK hold job -v --ttl 6s --renew-every 300ms
   kill -KILL "${SENTINEL_PIDS[0]}"
@@ -107,7 +107,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   same "$(cli_at "$PRIMARY" EXISTS rlock:job)" 0
 }
 
-@test "sentinels without a password, whose servers have one" {
+@test "sentinels without a password work for servers that have one" {
   SERVER_PASSWORD=secret
   start_sentinel --requirepass secret --masterauth secret
   local hosts=${RLOCK_REDIS#redis-sentinel://}
@@ -121,7 +121,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   exits 77
 }
 
-@test "sentinels with a password of their own" {
+@test "sentinels may have a password of their own" {
   SERVER_PASSWORD=secret SENTINEL_PASSWORD=other
   start_sentinel --requirepass secret --masterauth secret
   export RLOCK_PASSWORD=secret
@@ -133,7 +133,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   exits 0
 }
 
-@test "a user with the rights that check names can do everything" {
+@test "a user with the permissions that check names can do everything" {
   start_sentinel
   try check
   exits 0
@@ -143,7 +143,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   REDIS_SOCK=$PRIMARY_SOCK live
 }
 
-@test "--replicas: acquired when they have it, else released and not acquired" {
+@test "--replicas: the lock is acquired once the replicas have it, else it is given back" {
   start_sentinel
   try run --key job --replicas 1 -- echo ran
   exits 0
@@ -159,7 +159,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   exits 64
 }
 
-@test "a replica, named directly, refuses to write and is not believed to be free" {
+@test "a replica that is named directly is refused, and its locks are not taken for free" {
   start_redis --repl-diskless-sync-delay 0
   local primary=$REDIS_PORT
   start_redis --replicaof 127.0.0.1 "$primary"
@@ -170,7 +170,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   [[ ! -e $T/started ]]
 }
 
-# hold_replicated OPTION...: a run of key job, with --replicas 1, at a primary and its one replica; HOLDER, REPLICA_PID
+# hold_replicated OPTION...: a run of key job with --replicas 1, on a primary with one replica; sets HOLDER, REPLICA_PID
 hold_replicated() {
   start_redis --repl-diskless-sync-delay 0
   local primary=$REDIS_PORT primary_sock=$REDIS_SOCK url=$RLOCK_REDIS
@@ -181,17 +181,17 @@ hold_replicated() {
   hold job -v --replicas 1 "$@"
 }
 
-@test "--replicas: a renewal that no replica has counts as none, and the command is stopped in time" {
+@test "--replicas: a renewal that no replica has does not count, and the command is stopped in time" {
   hold_replicated --ttl 2s
   still_renewed
   freeze "$REPLICA_PID"
   finish "$HOLDER"
   exits 76
-  # On a busy machine the answer that none had it may be late, too.
+  # On a busy machine the answer that none had it may also be late.
   matches "$(<"$T/holder.err")" "cannot renew job: (0 of 1 replicas had the renewal within |.*no answer in time)"
 }
 
-@test "--replicas: a replica that comes back within the lease costs nothing" {
+@test "--replicas: a replica that is back within the lease does no harm" {
   hold_replicated --ttl 10s --renew-every 200ms
   freeze "$REPLICA_PID"
   wait_for_text "cannot renew job: " "$T/holder.err"
@@ -200,7 +200,7 @@ hold_replicated() {
   still_renewed
 }
 
-@test "--replicas with --hold-pid: its renewals are confirmed too" {
+@test "--replicas: the renewals of acquire --hold-pid are confirmed too" {
   hold_replicated --ttl 2s
   kill -TERM "$HOLDER"
   finish "$HOLDER"
@@ -212,7 +212,7 @@ hold_replicated() {
   exits 143
 }
 
-# ---- a network that falls apart, in two network namespaces that end with the processes in them
+# ---- a partition between two network namespaces, which end with the processes in them
 
 side() { nsenter --net="/proc/${SIDES[$1]}/ns/net" "${@:2}"; } # 0|1 COMMAND...
 
@@ -266,7 +266,7 @@ sees_all() { [[ $(side "$1" "$REDIS_CLI" -p "$2" INFO sentinel | grep ^master0) 
 
 is_there_or_gone() { [[ -e $1 ]] || gone "$2"; } # FILE PID
 
-@test "a partition, the client beside the old master: with --replicas its command is dead before another's begins" {
+@test "a partition with the holder beside the old master: with --replicas its command is dead before another's begins" {
   unshare --net true 2>/dev/null || skip "no network namespaces may be made here"
   make_sides
   start_redis_at 0 6379 --repl-diskless-sync-delay 0
@@ -298,7 +298,7 @@ is_there_or_gone() { [[ -e $1 ]] || gone "$2"; } # FILE PID
   ((10#${alive/./} < 10#${began/./}))
 }
 
-@test "a master that answers READONLY is looked for anew, past a sentinel that still names it" {
+@test "when a master answers READONLY the new one is looked for, past a sentinel that still names the old" {
   start_sentinel
   start fake python3 "$HERE/fake_server.py" master "127.0.0.1:$PRIMARY"
   wait_until "$PATIENCE" has_lines "$T/fake.out" 1

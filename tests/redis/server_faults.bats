@@ -1,4 +1,4 @@
-# A server that answers, but not what one hopes for.
+# A server that answers with errors.
 
 load ../support/helpers
 load ../support/servers
@@ -23,7 +23,7 @@ refused() { # CAUSE [OPTION...]: 69, named, nothing started
   [[ ! -e $T/started ]]
 }
 
-@test "OOM: renewed and released, but nothing new is acquired" {
+@test "OOM: a held lock is renewed and released, but nothing new is acquired" {
   held_on
   cli CONFIG SET maxmemory 1 >/dev/null
   still_renewed
@@ -33,7 +33,7 @@ refused() { # CAUSE [OPTION...]: 69, named, nothing started
   ends_well
 }
 
-@test "a short OOM is ridden out by who waits" {
+@test "OOM: a waiter rides out a short one" {
   hold job
   start waiter rlock run --key job -- true
   wait_until "$PATIENCE" is_queued
@@ -47,7 +47,7 @@ refused() { # CAUSE [OPTION...]: 69, named, nothing started
 
 is_queued() { [[ $(cli ZCARD '{rlock:job}:queue') == 1 ]]; }
 
-@test "MISCONF: retried inside the budget, and named" {
+@test "MISCONF: retried within the time allowed, and named" {
   held_on --ttl 15s
   mkdir "${REDIS_SOCK%/*}/dump.rdb" # so that no file can be put there
   cli CONFIG SET save "1 1" >/dev/null
@@ -63,7 +63,7 @@ is_queued() { [[ $(cli ZCARD '{rlock:job}:queue') == 1 ]]; }
 
 refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
-@test "BUSY: waited for, and named when it does not end" {
+@test "BUSY: waited for, and named if it does not end" {
   cli CONFIG SET lua-time-limit 50 >/dev/null
   held_on --ttl 15s
   start hog "$REDIS_CLI" -s "$REDIS_SOCK" EVAL 'while true do end' 0
@@ -80,7 +80,7 @@ refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
 is_busy() { [[ $(cli PING) == BUSY* ]]; }
 
-@test "LOADING: waited for, and named when it does not end; with an AOF the lock outlives the restart" {
+@test "LOADING: waited for, and named if it does not end; with an AOF the lock outlives the restart" {
   local n
   stop_redis
   start_redis --appendonly yes --appendfsync always --rdbcompression no
@@ -98,7 +98,7 @@ is_busy() { [[ $(cli PING) == BUSY* ]]; }
 
 is_rewritten() { [[ $(cli INFO persistence) == *aof_rewrite_in_progress:0*aof_last_bgrewrite_status:ok* && -s ${REDIS_SOCK%/*}/appendonlydir/appendonly.aof.2.base.rdb ]]; }
 
-# reopen OPTION...: the server again, where it was; not waited for
+# reopen OPTION...: starts the server again at its old port, without waiting for it
 reopen() {
   local dir=${REDIS_SOCK%/*}
   "$REDIS_SERVER" --bind 127.0.0.1 --port "$REDIS_PORT" --unixsocket "$REDIS_SOCK" --dir "$dir" --save '' "$@" \
@@ -108,7 +108,7 @@ reopen() {
   wait_until "$PATIENCE" grep -q 'Server initialized' "$dir/log"
 }
 
-@test "a restart without persistence: lost at the next renewal" {
+@test "after a restart without persistence the lock is lost at the next renewal" {
   held_on
   stop_redis
   reopen
@@ -117,7 +117,7 @@ reopen() {
   contains "$(<"$T/holder.err")" "lost job"
 }
 
-@test "an eviction: lost at the next renewal" {
+@test "when the server evicts the key the lock is lost at the next renewal" {
   held_on
   cli CONFIG SET maxmemory-policy allkeys-random >/dev/null
   cli CONFIG SET maxmemory 1 >/dev/null # below what an empty server uses: the next write drives everything out
@@ -128,7 +128,7 @@ reopen() {
   contains "$(<"$T/holder.err")" "lost job"
 }
 
-@test "NOSCRIPT after SCRIPT FLUSH goes unnoticed" {
+@test "NOSCRIPT after SCRIPT FLUSH disturbs nobody" {
   held_on
   cli SCRIPT FLUSH >/dev/null
   still_renewed
@@ -154,7 +154,7 @@ reopen() {
   ends_well
 }
 
-@test "connections that the server closes, for idleness or by CLIENT KILL, are replaced unnoticed" {
+@test "connections that the server closes, as idle or by CLIENT KILL, are replaced without a word" {
   held_on
   cli CONFIG SET timeout 1 >/dev/null
   hold other -v --ttl 5s --renew-every 1900ms
@@ -164,19 +164,19 @@ reopen() {
   same "$(grep -c 'cannot' "$T/holder.err")" 0
 }
 
-@test "CLIENT PAUSE shorter than the budget is ridden out" {
+@test "a CLIENT PAUSE shorter than the time allowed is ridden out" {
   held_on
   cli CLIENT PAUSE 600 ALL >/dev/null
   wait_for_text "is renewed again" "$T/holder.err"
   ends_well
 }
 
-@test "a key of ours that is of another type: refused at once, not for ever" {
+@test "a companion key of the wrong type is refused at once, without retries" {
   cli SET '{rlock:other}:meta' x >/dev/null
   refused WRONGTYPE
 }
 
-@test "a database that is not there: refused at once" {
+@test "a database that does not exist is refused at once" {
   RLOCK_REDIS=$RLOCK_REDIS/99 refused "SELECT refused: ERR DB index is out of range"
 }
 

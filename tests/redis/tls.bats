@@ -1,4 +1,4 @@
-# rediss://: who the server must prove to be, and what is said when it does not.
+# rediss://: what a server must prove, and what rlock says if it does not.
 
 load ../support/helpers
 load ../support/servers
@@ -9,7 +9,7 @@ setup() {
   export RLOCK_CACERT=$T/ca.crt
 }
 
-# refused PART: 69 and one line that says so
+# refused PART: a run exits with 69, and prints one line with PART
 refused() {
   try run --key job -- touch "$T/started"
   exits 69
@@ -18,7 +18,7 @@ refused() {
   [[ ! -e $T/started ]]
 }
 
-@test "the right certificate, by name and by address" {
+@test "the right certificate is accepted, by name and by address" {
   try run --key job -- echo ran
   exits 0
   same "$OUT" ran
@@ -60,7 +60,7 @@ refused() {
   exits 0
 }
 
-@test "the system's authorities: a hashed directory, or where that is none its one file" {
+@test "the system's authorities are read from its hashed directory, or else from its bundle" {
   local openssl
   unset RLOCK_CACERT SSL_CERT_FILE SSL_CERT_DIR
   mkdir "$T/ca"
@@ -94,7 +94,7 @@ refused() {
   refused "redis://localhost:$TLS_PORT: "
 }
 
-@test "a server that wants a certificate of ours says so, and gets it" {
+@test "rlock says if the server wants a client certificate, and sends the one it was given" {
   cli CONFIG SET tls-auth-clients yes
   refused "--cert"
   try run --key job --cert "$T/client.crt" --tls-key "$T/client.key" -- true
@@ -104,7 +104,7 @@ refused() {
   exits 0
 }
 
-@test "files that cannot be used are configuration errors that name the option" {
+@test "unusable files are configuration errors that name the option" {
   (umask 77 && echo rubbish >"$T/rubbish")
   for option in --cacert --cert --tls-key; do
     for file in "$T/rubbish" "$T/missing"; do
@@ -123,7 +123,7 @@ refused() {
   same "$(<"$T/waiter.out")" next
 }
 
-@test "rediss-sentinel: sentinels and servers that speak TLS alone" {
+@test "rediss-sentinel works with sentinels and servers that speak only TLS" {
   tls_only
   start_sentinel
   REDIS_SOCK=$PRIMARY_SOCK live
@@ -132,7 +132,7 @@ refused() {
   exits 69
 }
 
-@test "rediss-cluster: nodes that speak TLS alone" {
+@test "rediss-cluster works with nodes that speak only TLS" {
   local n
   tls_only
   start_cluster
