@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds rlock for arm64 and lets an emulated processor do its main job: a lock, held and renewed for a command, refused
-# to another, and the command's end when the lock is lost.
-#   tests/arm64.sh      on a Debian of amd64, as root: it installs the libraries of arm64 beside its own
+# Builds rlock for arm64 and does its main job on an emulated processor: it holds and renews a lock for a command,
+# refuses the lock to another, and ends the command when the lock is lost.
+#   tests/arm64.sh      as root, on a Debian for amd64; it installs the arm64 libraries beside the machine's own
 set -euo pipefail
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The README's commands where it promises them: on a Debian with nothing installed, from a clone of this commit. Then the
-# program of each Debian on the others, among what a desktop asks for names, and the packages as they are installed.
+# Runs the README's commands on a Debian with nothing installed, from a clone of this commit. Then runs the program of
+# each Debian on the others, with the name services of a desktop, and installs the packages.
 #   tests/fresh.sh [SUITE...]    of Debian: bookworm, then trixie by default
 #
 #   FRESH_DIR, DEBIAN_MIRROR     see support/machines.bash
-#   RLOCK_CMAKE_ARGS, JOBS       as of tests/run.sh
+#   RLOCK_CMAKE_ARGS, JOBS       see tests/run.sh
 #
 # It needs root, debootstrap and a network; without them it says so and runs the commands in place.
 set -euo pipefail
@@ -12,7 +12,7 @@ set -euo pipefail
 # shellcheck source=tests/support/machines.bash
 source "$(dirname "${BASH_SOURCE[0]}")/support/machines.bash"
 mapfile -t commands < <(sed -n '/^```shell$/,/^```$/ s/^bash tests/&/p' "$project/README.md")
-unset RLOCK # the machine's own is tested, built there
+unset RLOCK # each machine tests the program that it has built
 red=()
 
 step() { # NAME COMMAND...
@@ -34,18 +34,18 @@ fresh() { # SUITE
   for command in "${commands[@]}"; do step "$1: $command" passes "$1" "$command"; done
 }
 
-# A test may be skipped for a package that is in no list of ours, or for what the machine has not: nothing else.
+# A test may be skipped only for a package that is in none of our lists, or for something that the machine lacks.
 passes() { # MACHINE COMMAND
   local log=$machines/$1.log
   on "$1" "$2" 2>&1 | tee "$log" || return
   if grep -E '^ok .* # skip' "$log" | grep -vE '# skip (optional package|this machine) ' >"$log.skipped"; then
-    echo "fresh.sh: not even here may these be skipped:"
+    echo "fresh.sh: these tests may not be skipped here:"
     cat "$log.skipped"
     return 1
   fi
 }
 
-# foreign SUITE OTHER: OTHER's program finds its servers by name on a machine whose names come from more than files and DNS
+# foreign SUITE OTHER: OTHER's program finds its servers by name on a machine with more name services than files and DNS
 foreign() {
   cp "$machines/$2/root/rlock/build/rlock" "$machines/$1/root/rlock.$2"
   on "$1" "apt-get install -qq -y --no-install-recommends libnss-myhostname libnss-mdns >/dev/null 2>&1 &&
@@ -53,7 +53,7 @@ foreign() {
     RLOCK=/root/rlock.$2 passes "$1" 'bash tests/run.sh redis/network'
 }
 
-# packages SUITE...: made on the first, installed on all
+# packages SUITE...: makes the packages on the first, and installs them on all
 packages() {
   local suite package
   on "$1" 'cd build && cpack -G "DEB;TGZ" -B /root/packages >/dev/null'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that rlock is built and tested with, those that are missing.
+# Installs those of the Debian packages for building and testing rlock that are missing.
 #   tests/install-deps.sh [build|server|test|lint|fuzz|fresh|installed]...     default: build server test
-#   tests/install-deps.sh --list GROUP...                  prints their packages, installed or not
-# Says nothing and returns at once when everything is there.
+#   tests/install-deps.sh --list GROUP...                  prints the packages of these groups, installed or not
+# Prints nothing and returns at once if everything is there.
 set -euo pipefail
 
 server=${REDIS_SERVER:-redis-server} # or valkey-server, or the path of either
 
-# group, package, what it is needed for: a command, a header, a file, or a module of Python
+# group, package, what the package is needed for: a command, a header, a file, or a Python module
 needs() {
   cat <<END
 build   g++             g++
@@ -58,7 +58,7 @@ die() {
 is_there() { # COMMAND, HEADER, FILE or import:MODULE
   case $1 in
     /*) [[ -e $1 ]] ;;
-    import:*) /usr/bin/python3 -c "import ${1#*:}" ;; # Debian's modules are seen by Debian's Python only
+    import:*) /usr/bin/python3 -c "import ${1#*:}" ;; # only Debian's Python sees Debian's modules
     *.h | *.hpp) printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$1" | g++ -E -x c++ - ;;
     *) command -v "$1" ;;
   esac >/dev/null 2>&1
@@ -71,7 +71,7 @@ of_groups() { # GROUP...: their lines
   done < <(needs)
 }
 
-missing() { # GROUP...: prints their packages that are not there
+missing() { # GROUP...: prints their packages that are not installed
   local package what
   while read -r package what; do
     is_there "$what" || echo "$package"
@@ -92,7 +92,7 @@ forbid_services() {
   as_root chmod 755 "$policy"
 }
 
-apt() { # its output matters only when it fails
+apt() { # its output is shown only if it fails
   local output
   output=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 "$@" 2>&1 </dev/null) ||
     die "apt-get $1 failed:"$'\n'"$output"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a package of rlock on a Debian that has none, tries what it brought, removes it, and looks for what it left.
+# Installs a package of rlock on a Debian without rlock, tests what it installed, removes it, and looks for leftovers.
 #   tests/installed.sh PACKAGE [PREFIX]     a .deb, or a .tar.gz that is unpacked in PREFIX (/usr/local)
 set -euo pipefail
 

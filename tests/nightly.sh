@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What takes too long for every change. Each step goes on after the one before it has failed; what failed is named last.
+# Checks that take too long for every change. A step that fails does not stop the others; the failures are listed last.
 #   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, torture and upgrade; all by default
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
-#   NIGHTLY_DIR=dir     builds, corpora, and what made a target fail, kept from night to night (build-nightly)
+#   NIGHTLY_DIR=dir     builds, corpora, and inputs that made a target fail, kept from night to night (build-nightly)
 #
-# The sanitizers are of addresses and undefined behaviour. rlock has no threads, so that one of threads finds nothing.
+# The sanitizers are those for addresses and undefined behaviour. rlock has no threads, so there is no thread sanitizer.
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -27,7 +27,7 @@ sanitizers() {
   RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
 }
 
-# The other build, as distributions want it: shared libraries, and no fixed place in memory.
+# The other build, as distributions want it: with shared libraries, and position-independent.
 shared() {
   RLOCK_BUILD_DIR=$dir/shared RLOCK_CMAKE_ARGS=-DRLOCK_SHARED_LIBRARIES=ON step shared bash "$here/run.sh"
 }
@@ -38,7 +38,7 @@ arm64() {
   # shellcheck source=tests/support/machines.bash
   source "$here/support/machines.bash"
   if why=$(why_no_machines bookworm); then
-    echo "nightly.sh: arm64 is not tried: $why"
+    echo "nightly.sh: arm64 is skipped: $why"
     return
   fi
   make_machine arm64 bookworm
@@ -58,14 +58,14 @@ build_fuzz() { # TARGET...
     cmake --build "$dir/fuzz" --parallel "$(nproc)" --target "$@"
 }
 
-fuzz_one() { # TARGET: its memory is bounded because that of replies and files is
+fuzz_one() { # TARGET: memory is limited, since rlock promises limits for replies and files
   local seeds=$here/fuzz/seeds/$1 corpus=$dir/corpus/$1 log=$dir/fuzz-$1.log
   mkdir -p "$corpus"
   [[ ! -d $seeds ]] || cp "$seeds"/* "$corpus"
   ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" -max_total_time="${FUZZ_SECONDS:-300}" -max_len=4096 \
     -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=1024 -artifact_prefix="$dir/fuzz-$1-" "$corpus" >"$log" 2>&1 ||
     { tail -n 40 "$log" && return 1; }
-  grep DONE "$log" # how many it has tried, and what of the code they have reached
+  grep DONE "$log" # shows how many inputs were tried, and how much code they have reached
 }
 
 torture() {
@@ -76,7 +76,7 @@ torture() {
   done
 }
 
-# A fleet is upgraded machine by machine: what it had before works beside what it gets.
+# A fleet is upgraded machine by machine, so the earlier version must work beside the new one.
 upgrade() {
   local topology
   build_earlier || { red+=("upgrade: $earlier does not build") && return; }
@@ -86,7 +86,7 @@ upgrade() {
   done
 }
 
-build_earlier() { # out of the history, which a shallow clone lacks
+build_earlier() { # from the history, which a shallow clone lacks
   bash "$here/install-deps.sh" build &&
     mkdir -p "$dir/earlier" &&
     git -C "$root" archive "$earlier" | tar -x -C "$dir/earlier" &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Shows what rlock is for. Installs what is missing, builds, and starts a Redis of its own that it stops again.
-#   RLOCK_CMAKE_ARGS as of tests/run.sh
+#   RLOCK_CMAKE_ARGS     see tests/run.sh
 set -euo pipefail
 
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -31,7 +31,7 @@ cleanup() {
 
 title() { printf '\n%s\n' "$*"; }
 
-show() { # COMMAND...: as a user would type it, and what it answers
+show() { # COMMAND...: prints it as a user would type it, and its output
   local status=0
   echo "  \$ $*"
   "$@" >"$T/shown" 2>&1 || status=$?
@@ -61,7 +61,7 @@ END
 kill_holder() {
   local begin command
   command=$(<"$T/backup.pid")
-  disown "$PID" # or this shell would report its death
+  disown "$PID" # otherwise this shell would report its death
   begin=$(now_ms)
   show kill -9 "$PID"
   wait_until "$PATIENCE" gone "$command"

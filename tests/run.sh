@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests: all of them, or the areas named.
+# Installs what is missing, builds, and runs all tests, or those that are named.
 #   tests/run.sh [NAME...]      NAME is a room (lock), a file of tests (queue) or both (lock/queue)
 #
 #   RLOCK=path                  test this binary instead of building one
 #   RLOCK_BUILD_DIR=dir         build there instead of in build
 #   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
 #   REDIS_SERVER=valkey-server  test against that server
-#   JOBS=n                      so many tests at a time (6: they mostly wait)
+#   JOBS=n                      run so many tests at a time (6, since they mostly wait)
 set -euo pipefail
 shopt -s extglob nullglob
 
@@ -32,14 +32,14 @@ select_files() { # NAME...: sets files
   done
 }
 
-run() { # FILE...: a summary at the end, since failures have long scrolled away by then
+run() { # FILE...: repeats the failures at the end, since they have long scrolled away by then
   local log passed failed skipped planned status=0
   log=$(mktemp)
   bats --tap --timing --jobs "${JOBS:-6}" "$@" | tee "$log" || status=$?
   planned=$(sed -n '1s/^1\.\.//p' "$log")
   skipped=$(grep -c '^ok .* # skip' "$log") || true
   passed=$(($(grep -c '^ok ' "$log") - skipped)) || true
-  failed=$((planned - passed - skipped)) # one that bats lost has failed too
+  failed=$((planned - passed - skipped)) # a test that bats lost has failed too
   grep '^not ok ' "$log" || true
   rm "$log"
   echo "$passed passed, $failed failed, $skipped skipped"

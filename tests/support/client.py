@@ -4,7 +4,7 @@ releases an exclusive lock, and waits in the same queue as rlock.
 
     client.py SOCKET SCRIPTS KEY COMMAND [ARG...]    runs the command under the lock, with FENCE in its environment
 
-SCRIPTS is the folder of the .lua files, in which lines "-- WITH part..." name what belongs there.
+SCRIPTS is the folder of the .lua files, in which lines "-- WITH part..." name the parts to be put in their place.
 """
 
 import os
@@ -45,7 +45,7 @@ class Lock:
         return self.call("acquire", self.keys, self.token, self.level, 1, TTL_MS, "queue", ticket, waited, self.owner, 0)
 
     def acquire(self):
-        """Returns the fence. A message is only a reason to ask again, so that nobody's word is believed."""
+        """Returns the fence. A message is only a reason to ask again, so a forged one does no harm."""
         listener = self.server.pubsub(ignore_subscribe_messages=True)
         listener.subscribe(self.channel)
         listener.get_message(timeout=1)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Listens, prints its port, and answers every connection as MODE says; prints what it was sent.
+"""Listens, prints its port, answers every connection as MODE says, and prints what it was sent.
 
     fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|stuck|odd|flood|master HOST:PORT|auth|moved
 
 `master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
-`moved` is a node of a cluster that says of every key that it has moved to this very node; to SCAN, `stuck` says
-for ever that there is more, `odd` answers with an error inside an array, and `flood` with 10 MB of names each time.
+`moved` is a node of a cluster that redirects every key to itself. SCAN is answered by `stuck` with an endless cursor, by
+`odd` with an error inside an array, and by `flood` with 10 MB of names each time.
 """
 
 import re

@@ -1,10 +1,10 @@
 # Private Redis servers, rlock in the foreground and background, waiting for events, assertions, and a teardown that
-# fails when a test leaves a process behind. Every .bats file loads it; quickstart.sh borrows from it.
+# fails if a test leaves a process behind. Every .bats file loads it; quickstart.sh borrows from it.
 #
 # A test finds: T, its own directory; RLOCK_REDIS, its own server, and no other variable that rlock reads.
 
 # shellcheck disable=SC2034,SC2119,SC2120 # the tests use what is set here, and pass options
-PATIENCE=20 # seconds that any one step may take: only a bug takes them, a busy machine does not
+PATIENCE=20 # seconds that a single step may take: only a bug takes as long, a busy machine does not
 
 REDIS_SERVER=${REDIS_SERVER:-redis-server}
 REDIS_CLI=${REDIS_SERVER%-server}-cli
@@ -16,7 +16,7 @@ setup() {
   start_redis
 }
 
-# Nothing of the caller's may reach rlock: no configuration, no credentials, no terminal.
+# Nothing of the caller may reach rlock: no configuration, no credentials, no terminal.
 hermetic() {
   local rlock
   rlock=$(realpath "${RLOCK:-$(dirname "${BASH_SOURCE[0]}")/../../build/rlock}")
@@ -30,13 +30,13 @@ hermetic() {
   exec </dev/null
 }
 
-# What a test calls must be there; where it is not, `! command` and `command || true` must not hide that.
+# A missing command fails the test, even where `! command` or `command || true` would hide it.
 command_not_found_handle() {
   echo "$1: command not found; which package of tests/install-deps.sh brings it?" | tee -a "$T/not-found" >&2
   return 127
 }
 
-# optional COMMAND PACKAGE: what a test needs that install-deps.sh does not install
+# optional COMMAND PACKAGE: skips the test without a command that install-deps.sh does not install
 optional() { command -v "$1" >/dev/null || skip "optional package $2 is not installed"; }
 
 teardown() { clean_up; }
@@ -56,8 +56,8 @@ clean_up() {
 
 # ---- processes
 
-# The pids of this test's processes, wherever they have gone: they carry its mark. (Not redis-server, which writes its
-# title over its environment.)
+# The pids of this test's processes, wherever they are: their environment carries its mark. (Not those of redis-server,
+# which overwrites its environment with its title.)
 leftovers() {
   local file
   for file in $(env -u TEST_MARK grep -lszFx "TEST_MARK=$T" /proc/[0-9]*/environ); do
@@ -69,7 +69,7 @@ no_leftovers() { [[ -z $(leftovers) ]]; }
 
 gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
 
-# stop PID...: asks them to end, frozen ones too, and waits for it
+# stop PID...: terminates them, frozen ones too, and waits for their end
 stop() {
   local pid
   for pid; do { kill -TERM "$pid" && kill -CONT "$pid"; } || true; done 2>/dev/null
@@ -80,13 +80,13 @@ stop() {
 start() {
   local name=$1
   shift
-  # A shell's background commands ignore INT and QUIT; a user's do not.
+  # The background commands of a non-interactive shell ignore INT and QUIT; a user's do not.
   env --default-signal=INT,QUIT "$@" >"$T/$name.out" 2>"$T/$name.err" 3>&- 4>&- &
   PID=$!
   RUNNING+=("$PID")
 }
 
-# finish PID: waits until what `start` started ends; sets STATUS
+# finish PID: waits for the end of a process that `start` started; sets STATUS
 finish() {
   wait_until "$PATIENCE" gone "$1"
   STATUS=0
@@ -104,7 +104,7 @@ try() {
   ERR=$(<"$T/err")
 }
 
-# quick MS STATUS ARG...: as `try`, and one of ten takes less than that: on a busy machine the others may come late
+# quick MS STATUS ARG...: as `try`, and at least one of ten attempts takes less than MS; a busy machine may delay others
 quick() {
   local most=$1 want=$2
   shift 2
@@ -116,8 +116,8 @@ quick() {
   fail "it never took less than $most ms, in the end $TOOK ms: rlock ${*@Q}"
 }
 
-# unless_late MS CHECK: where CHECK fails and the machine was too busy to do it within MS, a lease may have run out
-# meanwhile; then it is done again, on a server that knows nothing of it
+# unless_late MS CHECK: if CHECK fails, and a busy machine took longer than MS for it, a lease may have run out
+# meanwhile; then CHECK is repeated on an empty server
 unless_late() {
   local since status
   for _ in {1..30}; do
@@ -164,10 +164,10 @@ wait_until() {
 exists() { [[ $(cli EXISTS "$1") == 1 ]]; }
 absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
 wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
-has_lines() { (($(wc -l 2>/dev/null <"$1") >= $2)); } # FILE COUNT: so many, whole ones
+has_lines() { (($(wc -l 2>/dev/null <"$1") >= $2)); } # FILE COUNT: it has so many whole lines
 wait_for_text() { wait_until "$PATIENCE" grep -qsF -- "$1" "$2"; } # TEXT FILE
 
-# hold KEY [OPTION...]: a run that holds KEY until the test ends it; HOLDER is its pid
+# hold KEY [OPTION...]: starts a run that holds KEY until the test ends it; HOLDER is its pid
 hold() {
   local key=$1
   shift
@@ -177,7 +177,7 @@ hold() {
   exists "rlock:$key" || fail "rlock run ended: $(<"$T/holder.err")"
 }
 
-# waiter_has_its_turn: the run that `hold` started is ended, and the one that waits, PID, ends well
+# waiter_has_its_turn: ends the run that `hold` started; the waiting one, PID, then succeeds
 waiter_has_its_turn() {
   kill -TERM "$HOLDER"
   finish "$HOLDER"
@@ -188,7 +188,7 @@ waiter_has_its_turn() {
 
 exists_or_gone() { exists "$1" || gone "$2"; } # KEY PID
 
-# sell STOCK [PREFIX...]: 16 buyers, each of whom reads the stock, thinks, and decrements it, behind PREFIX if given
+# sell STOCK [PREFIX...]: 16 buyers each read the stock, think, and decrement it, as a command behind PREFIX if given
 sell() {
   local redis="$REDIS_CLI -s $REDIS_SOCK" buyer buyers=()
   local buy="[ \$($redis GET stock) -gt 0 ] && sleep ${THINK:-0.01} && $redis DECR stock"
@@ -216,7 +216,7 @@ start_redis() {
   export RLOCK_REDIS=redis://127.0.0.1:$REDIS_PORT
 }
 
-try_port() { # PORT OPTION...: whoever binds it owns it, so nobody has to search for a free one
+try_port() { # PORT OPTION...: the server binds the port or fails, so there is no search for a free one, and no race
   REDIS_PORT=$1
   shift
   local dir=${REDIS_SOCK%/*}
@@ -228,7 +228,7 @@ try_port() { # PORT OPTION...: whoever binds it owns it, so nobody has to search
   ! gone "$REDIS_PID"
 }
 
-listening_at() { # PORT: sets LISTENING, options; TLS_ONLY, which see, may say that it is for TLS
+listening_at() { # PORT: sets LISTENING to the server's options for it, which depend on TLS_ONLY
   LISTENING=(--port "$1")
   ((${#TLS_ONLY[@]} == 0)) || LISTENING=(--port 0 --tls-port "$1" "${TLS_ONLY[@]}")
 }
@@ -243,7 +243,7 @@ dump() { cli --no-raw DUMP "$1"; } # KEY: its value as printable text
 
 is_static() { [[ $(ldd "$T/bin/rlock" 2>&1) == *'not a dynamic executable'* ]]; }
 
-# Sanitizers take memory and time of their own: what such a build takes says nothing.
+# Sanitizers take memory and time of their own, so limits do not apply to such a build.
 is_sanitized() { grep -qs __asan_init "$T/bin/rlock"; }
 
 # ---- assertions: each says what it saw
@@ -265,7 +265,7 @@ matches() { # TEXT EXTENDED-REGEX
   [[ $1 =~ $2 ]] || fail "expected: $2" "     got: ${1@Q}"
 }
 
-query() { # [JQ-OPTION...] FILTER: of the JSON that rlock printed
+query() { # [JQ-OPTION...] FILTER: applied to the JSON that rlock printed
   same "$(jq "$@" <<<"$OUT")" true
 }
 
@@ -273,7 +273,8 @@ exits() { # STATUS, of the last `try` or `finish`
   [[ $STATUS == "$1" ]] || fail "expected status $1, got $STATUS" "stdout: ${OUT-}" "stderr: ${ERR-}"
 }
 
-# refuses STATUS PART ARG...: rlock ARG... says one line that contains PART, and Redis was not written to
+# refuses STATUS PART ARG...: rlock ARG... exits with STATUS, prints one line that contains PART, and writes nothing to
+# Redis
 refuses() {
   local want=$1 part=$2
   shift 2

@@ -1,7 +1,7 @@
-# Debian machines with nothing on them, for fresh.sh and nightly.sh: roots by debootstrap, entered with mounts and processes
-# of their own.
+# Empty Debian machines for fresh.sh and nightly.sh: roots made by debootstrap, which are entered with mount and process
+# namespaces of their own.
 #
-#   FRESH_DIR=dir        for the roots, some GB (/var/tmp/rlock-fresh). The empty ones are kept there for the next run.
+#   FRESH_DIR=dir        for the roots, some GB (/var/tmp/rlock-fresh). Empty ones are kept there for the next run.
 #   DEBIAN_MIRROR=url    where to get them from (the mirror that this machine uses)
 
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
@@ -14,7 +14,7 @@ mirror() {
   echo "${url:-http://deb.debian.org/debian}"
 }
 
-make_empty() { # SUITE: at $machines/SUITE.empty, whole or not at all
+make_empty() { # SUITE: makes $machines/SUITE.empty, completely or not at all
   local new=$machines/$1.new
   [[ ! -e $machines/$1.empty ]] || return 0
   rm -rf --one-file-system "$new"
@@ -25,7 +25,7 @@ make_empty() { # SUITE: at $machines/SUITE.empty, whole or not at all
   mv "$new" "$machines/$1.empty"
 }
 
-# why_no_machines SUITE...: says why there can be none, and fails where there can
+# why_no_machines SUITE...: prints why there can be no such machines; fails if there can
 why_no_machines() {
   local suite
   ((EUID == 0)) || { echo 'only root can make one' && return; }
@@ -38,7 +38,7 @@ why_no_machines() {
   return 1
 }
 
-make_machine() { # NAME SUITE: an empty one, in which this commit is at /root/rlock
+make_machine() { # NAME SUITE: makes an empty machine with this commit in /root/rlock
   local ours=(git -c safe.directory='*' -C "$project")
   rm -rf --one-file-system "${machines:?}/$1"
   cp -a "$machines/$2.empty" "$machines/$1"
@@ -46,7 +46,7 @@ make_machine() { # NAME SUITE: an empty one, in which this commit is at /root/rl
   git -C "$machines/$1/root/rlock" checkout --quiet --detach "$("${ours[@]}" rev-parse HEAD)"
 }
 
-# on NAME COMMAND: as root of that machine, in /root/rlock; whatever it starts and mounts ends with it
+# on NAME COMMAND: runs it as root on that machine, in /root/rlock; all that it starts and mounts ends with it
 on() {
   local variable environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb)
   for variable in http_proxy https_proxy no_proxy CI JOBS RLOCK RLOCK_CMAKE_ARGS; do

@@ -1,4 +1,4 @@
-"""A name server for `in_own_network`: answers for the names it was given, and that there is no other.
+"""A name server for `in_own_network`. It knows the names that it was given, and says that no others exist.
 
     name_server.py ADDRESS NAME=ADDRESS...
 
@@ -14,7 +14,7 @@ NO_SUCH_NAME = 3
 
 
 def question_of(query):
-    """Its bytes, its name and its type."""
+    """The bytes of the question, its name and its type."""
     at, labels = 12, []
     while query[at]:
         labels.append(query[at + 1 : at + 1 + query[at]].decode())

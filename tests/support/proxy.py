@@ -3,20 +3,20 @@
 
     proxy.py PORT FIFO
 
-Passes connections on to 127.0.0.1:PORT, prints the port that it listens on, and obeys the lines that come out of the
-FIFO, each acknowledged by printing it:
+Passes connections on to 127.0.0.1:PORT, prints the port that it listens on, and obeys the lines that it reads from the
+FIFO; it prints each as an acknowledgement:
 
-    pass          as a good network
-    delay SECONDS replies arrive later
-    drop          requests arrive, replies do not, until it says pass: then they arrive late
-    deaf          likewise, but the requests do not arrive
-    dark          neither arrives
-    cut [COUNT]   the next reply, or so many, are lost with their connections; then as pass
-    split SECONDS a request and the SUBSCRIBE behind it arrive so far apart
-    strand        nothing more arrives on the connections that exist; new ones work
-    inject BYTES  arrives on the connections that exist, as if the server had sent it (written as in Python)
-    forge OLD NEW from here on NEW stands in replies where the server wrote OLD (both written as in Python)
-    detain        no more requests arrive on the connections that exist, until it says something else; new ones work
+    pass          works like a good network
+    delay SECONDS delays replies
+    drop          lets requests through but withholds replies until `pass`, when they arrive late
+    deaf          withholds requests instead
+    dark          withholds both
+    cut [COUNT]   loses the next reply, or so many, with their connections; then works like `pass`
+    split SECONDS delays a SUBSCRIBE by so much after the request that it follows
+    strand        lets nothing more through on the present connections; new ones work
+    inject BYTES  sends this on the present connections as if the server had sent it (written as in Python)
+    forge OLD NEW from now on replaces OLD by NEW in replies (both written as in Python)
+    detain        withholds requests on the present connections until the next line; new connections work
 """
 
 import asyncio

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Answers whatever it is asked with one line: refuser.py PORT-FILE LINE. Writes its port to PORT-FILE."""
+"""Answers every request with one line: refuser.py PORT-FILE LINE. Writes its port to PORT-FILE."""
 import socket
 import sys
 import threading

@@ -1,11 +1,11 @@
-# For tests of the Lua scripts alone, through redis-cli --eval as the contract in their first lines says.
+# For tests of the Lua scripts alone: they are called by redis-cli --eval, as the contract in their first lines says.
 
 SHIFT= # seconds, see `source_of`
 SOURCE=$BATS_TEST_DIRNAME/../../src/lock
 LOCK=rlock:job QUEUE='{rlock:job}:queue' WAITERS='{rlock:job}:waiters' META='{rlock:job}:meta'
 HISTORY='{rlock:job}:history'
 
-# source_of VERB: with the parts that it names, as embed.cmake puts them; SHIFT sets its clock forward by so many seconds
+# source_of VERB: its Lua with the parts that it names, as embed.cmake does it; SHIFT sets its clock forward, in seconds
 source_of() {
   local line part parts
   if [[ -n $SHIFT ]]; then
@@ -27,7 +27,7 @@ END
   done <"$SOURCE/$1.lua"
 }
 
-# prepare VERB: once for all tests, as SCRIPT; OUTCOMES are the words by which its contract says what comes of it
+# prepare VERB: sets SCRIPT to its file, made once for all tests, and OUTCOMES to the outcomes in its contract
 prepare() {
   local made
   SCRIPT=$BATS_RUN_TMPDIR/$1$SHIFT.lua
@@ -51,7 +51,7 @@ call() {
     fail "the contract of $1.lua does not know ${REPLY[*]@Q}"
 }
 
-# owner TOKEN: six words, of which the fifth is the command
+# owner TOKEN: an owner's six words, of which the fifth is the command
 owner() { echo "owner-$1 host user 17 command-$1 note"; }
 
 # acquire TOKEN [OPTION...]: as [LEVEL= CAPACITY= TTL= HOW= TICKET= WAITED= MAX_LEASE=] say
@@ -62,7 +62,7 @@ acquire() {
     "${WAITED:-0}" "$(owner "$token")" "${MAX_LEASE:-0}" "$@"
 }
 
-# hold TOKEN [OPTION...]: acquires it, and makes the lease whole
+# hold TOKEN [OPTION...]: acquires the lock, and renews the lease to its full length
 hold() {
   acquire "$@"
   outcome granted
@@ -71,7 +71,7 @@ hold() {
   outcome extended
 }
 
-# enqueue TOKEN [OPTION...]: as a waiter that listens to nothing, again where it has a ticket
+# enqueue TOKEN [OPTION...]: asks as a waiter that does not listen, with its ticket if it has one already
 enqueue() {
   HOW=queue TICKET=${TICKETS[$1]:-} acquire "$@" || return
   TICKETS[$1]=${REPLY[2]}
@@ -81,7 +81,7 @@ enqueue() {
 
 channel_of() { echo "{rlock:job}:wake:level-$1"; } # TOKEN
 
-# listen TOKEN...: somebody is at the other end of their channels
+# listen TOKEN...: subscribes somebody to their channels
 listen() {
   local token
   for token; do
@@ -106,7 +106,7 @@ between() { (($1 <= $2 && $2 <= $3)) || fail "$2 is not between $1 and $3: ${REP
 
 server_ms() { cli TIME | { read -r seconds && read -r us && echo $((seconds * 1000 + us / 1000)); }; }
 
-# nearly MS VALUE: VALUE is what is left of MS since some moment of this test, which may be long on a busy machine
+# nearly MS VALUE: VALUE is what is left of MS that began during this test, which may take long on a busy machine
 nearly() { between $(($1 - ($(server_ms) - BEGAN))) "$2" "$1"; }
 
 is_granted() { # TOKEN: holds
@@ -114,15 +114,15 @@ is_granted() { # TOKEN: holds
   same "$(cli HEXISTS "$LOCK" "$1")" 1
 }
 
-told() { sed -n '/^message$/{n;n;p;}' "$T/ear-$1.out" | xargs; } # TOKEN: all of it
+told() { sed -n '/^message$/{n;n;p;}' "$T/ear-$1.out" | xargs; } # TOKEN: all messages to it
 
-# hears TOKEN MS: was told so, and nothing else
+# hears TOKEN MS: it was told to ask again in MS, and nothing else
 hears() {
   wait_until "$PATIENCE" grep -qx message "$T/ear-$1.out"
   same "$(told "$1")" "$2"
 }
 
-# is_handed TOKEN [MS]: has the lock, and was told so, after it was told to ask again in MS
+# is_handed TOKEN [MS]: it has the lock and was told so, before that to ask again in MS if given
 is_handed() {
   local fence proof
   wait_until "$PATIENCE" grep -q ^granted "$T/ear-$1.out"
@@ -133,7 +133,7 @@ is_handed() {
 
 field_of() { cli HGET "$LOCK" "$1" | cut -d ' ' -f "$2"; } # TOKEN FIELD: of its record
 
-hears_nothing() { # TOKEN...: not even by now; what was published before this has been written by then
+hears_nothing() { # TOKEN...: no messages came for them, not even late: all that was published before has arrived
   local token
   for token; do
     cli PUBLISH "$(channel_of "$token")" end >/dev/null
@@ -141,9 +141,9 @@ hears_nothing() { # TOKEN...: not even by now; what was published before this ha
   done
 }
 
-fact() { printf '%s\n' "${REPLY[@]}" | grep "^$1 "; } # KIND: of the last status
+fact() { printf '%s\n' "${REPLY[@]}" | grep "^$1 "; } # KIND: those facts of the last status
 
-counts_levels() { # COUNT: of the only holder
+counts_levels() { # COUNT: the only holder has so many
   call status
   same "$(fact holder | awk '{print $7}')" "$1"
 }

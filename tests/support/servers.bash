@@ -1,5 +1,5 @@
-# Every kind of Redis beside the plain one of helpers.bash: TLS, Sentinel, Cluster, a quorum, and what only pretends to be
-# one. Each sets RLOCK_REDIS.
+# Every kind of Redis beside the plain one of helpers.bash: TLS, Sentinel, Cluster, a quorum, and servers that only
+# pretend to be one. Each sets RLOCK_REDIS.
 
 HERE=$(dirname "${BASH_SOURCE[0]}")
 
@@ -11,11 +11,11 @@ cli_at() { # PORT COMMAND...
 
 info_says() { cli_at "$1" INFO | grep -q "^$2"; } # PORT REGEX
 
-# ---- renewals, as `hold job -v` tells them
+# ---- renewals, as `hold job -v` reports them
 
 renewed_more_than() { (($(grep -c 'renewed job' "$T/holder.err") > $1)); }
 
-still_renewed() { # twice more, since now
+still_renewed() { # waits for two more renewals
   local count
   count=$(grep -c 'renewed job' "$T/holder.err") || true
   wait_until "$PATIENCE" renewed_more_than $((count + 1)) || fail "$(<"$T/holder.err")"
@@ -23,7 +23,8 @@ still_renewed() { # twice more, since now
 
 # ---- users
 
-# become_least PORT...: from here on rlock is a user who may do, at each of those servers, what check says and no more
+# become_least PORT...: from here on rlock is a user who has, on each of those servers, only the permissions that check
+# names
 become_least() {
   local port
   try check
@@ -34,7 +35,7 @@ become_least() {
   export RLOCK_USERNAME=rlock RLOCK_PASSWORD_FILE=$T/password
 }
 
-# What a lock can go through: taken, waited for, shown, renewed, forced, replicated.
+# live: the whole life of a lock, which is taken, waited for, shown, renewed, forced and replicated.
 live() {
   hold job --renew-every 1s
   start waiter rlock run --key job -- rlock renew
@@ -56,7 +57,8 @@ live() {
 
 # ---- TLS
 
-# make_certificates: in $T, ca.crt and, signed by it, NAME.crt with NAME.key for localhost, elsewhere, expired, client
+# make_certificates: writes to $T ca.crt and, signed by it, NAME.crt with NAME.key for localhost, elsewhere, expired,
+# client
 make_certificates() {
   local name
   new_key ca
@@ -78,7 +80,7 @@ sign() { # NAME ALTERNATIVE-NAMES LIFETIME...
     -extfile <(echo "subjectAltName=$2")
 }
 
-# start_tls_redis [CERTIFICATE [OPTION...]]: sets TLS_PORT beside what start_redis sets
+# start_tls_redis [CERTIFICATE [OPTION...]]: sets what start_redis sets, and TLS_PORT
 start_tls_redis() {
   local name=${1:-localhost}
   [[ -e $T/ca.crt ]] || make_certificates
@@ -94,7 +96,7 @@ listen_with_tls() {
   [[ $(cli CONFIG SET tls-port "$TLS_PORT") == OK ]]
 }
 
-# tls_only: servers, nodes and sentinels started from here on speak nothing else, among themselves too
+# tls_only: servers, nodes and sentinels started from here on speak only TLS, also among themselves
 tls_only() {
   [[ -e $T/ca.crt ]] || make_certificates
   TLS_ONLY=(--tls-cert-file "$T/localhost.crt" --tls-key-file "$T/localhost.key" --tls-ca-cert-file "$T/ca.crt"
@@ -103,8 +105,8 @@ tls_only() {
 
 # ---- Sentinel
 
-# start_sentinel: a primary, a replica and three sentinels who know of each other from the start; sets PRIMARY, REPLICA
-# (ports) and SENTINELS (ports), PRIMARY_PID, PRIMARY_SOCK
+# start_sentinel: starts a primary, a replica and three sentinels that know each other from the start; sets PRIMARY,
+# REPLICA (ports), SENTINELS (ports), PRIMARY_PID and PRIMARY_SOCK
 start_sentinel() {
   local n ids=()
   start_redis --repl-diskless-sync-delay 0 "$@"
@@ -149,7 +151,7 @@ END
 
 monitors_or_gone() { grep -q '+monitor' "$1" || gone "$REDIS_PID"; } # LOG
 
-# They find each other in two seconds; told by a forged greeting it is at once.
+# Sentinels take two seconds to find each other; a forged greeting introduces them at once.
 introduce_sentinels() {
   local n
   for n in 0 1 2; do
@@ -169,7 +171,7 @@ sentinel_is_ready() {
 
 # ---- Cluster
 
-# start_cluster [OPTION...]: three masters, NODES[0..2], with the replicas NODES[3..5] (ports); NODE_PIDS
+# start_cluster [OPTION...]: starts three masters, NODES[0..2], with the replicas NODES[3..5] (ports); sets NODE_PIDS
 start_cluster() {
   local n
   until start_nodes "$@"; do
@@ -186,7 +188,7 @@ start_cluster() {
 
 info_says_cluster() { cli_at "$1" CLUSTER INFO | grep -q "^$2"; } # PORT REGEX
 
-# The nodes find in their files what they would else have to gossip about.
+# The nodes read from their files what they would otherwise learn by gossip.
 start_nodes() {
   local first=$((20000 + RANDOM % 2600)) n dir
   NODES=() NODE_PIDS=()
@@ -203,7 +205,7 @@ start_nodes() {
 
 node_id() { printf '%040x' $((1 + $1)); } # INDEX
 
-cluster_file() { # INDEX, of whose file this is
+cluster_file() { # INDEX: prints that node's file
   local n flags master slots=(0-5460 5461-10922 10923-16383)
   for n in {0..5}; do
     flags=master master=-
@@ -223,7 +225,7 @@ node_of() {
 
 # ---- quorum
 
-# start_quorum N: independent servers; QUORUM_PIDS, QUORUM_PORTS. They are old enough to vote with --max-lease 1s.
+# start_quorum N: starts N independent servers, old enough to vote with --max-lease 1s; sets QUORUM_PIDS, QUORUM_PORTS
 start_quorum() {
   local n urls=()
   QUORUM_PIDS=() QUORUM_PORTS=()

@@ -1,13 +1,13 @@
-# What the tests of supervision need besides helpers.bash: a witness of who lives how long, a network that fails on
-# demand, other users.
+# What the tests of supervision need besides helpers.bash: a witness that records how long processes live, a network
+# that fails on demand, other users.
 
 HERE=$(dirname "${BASH_SOURCE[0]}")
 
-# The server writes down each end that it gives a lease, for `in_time`.
+# The server records each end that it gives a lease; `in_time` reads that.
 start_redis_with_a_log() { start_redis --appendonly yes --appendfsync no; }
 
-# run_witness [RUN-OPTION...] -- [WITNESS...]: a run of key job whose command stamps; see witness.py. Sets PID. Its lease, or
-# its time, may be over before a busy machine has brought all of the witness to life: then it is started again.
+# run_witness [RUN-OPTION...] -- [WITNESS...]: starts a run of key job whose command is a witness; see witness.py. Sets
+# PID. On a busy machine its lease, or its time, may be over before all of the witness lives: then it is started again.
 run_witness() {
   local options=()
   while [[ $1 != -- ]]; do
@@ -26,15 +26,15 @@ run_witness() {
 
 says_ready_or_gone() { grep -q ready "$T/job.out" || gone "$1"; } # PID
 
-# in_time [MOST]: the witness and all its descendants fell silent before the lease's end as the server had it; not more
-# than MOST ms before
+# in_time [MOST]: the witness and all its descendants fell silent before the lease ended on the server, by at most MOST
+# ms
 in_time() {
   local margin
   margin=$(python3 "$HERE/witness.py" margin "$T/stamps" "${REDIS_SOCK%/*}" rlock:job)
   ((margin > 0 && margin < ${1:-1000000})) || fail "the last stamp was made $margin ms before the lease's end"
 }
 
-# silent_since MS: no stamp was made later than that (CLOCK_BOOTTIME), nor is made now
+# silent_since MS: no stamp was made later than that (CLOCK_BOOTTIME), and none is being made now
 silent_since() {
   local last
   last=$(python3 "$HERE/witness.py" last "$T/stamps")
@@ -47,7 +47,7 @@ guard_of() { # KEEPER
   echo "$child"
 }
 
-# The processes under PID that are no zombies.
+# family_of PID: its descendants that are not zombies.
 family_of() {
   local child
   # shellcheck disable=SC2013 # words, on one line
@@ -64,7 +64,7 @@ freeze() { # PID
   wait_until "$PATIENCE" state_is "$1" T
 }
 
-# start_proxy: from here on rlock reaches its server through proxy.py, which `network` commands
+# start_proxy: from here on rlock reaches its server through proxy.py, which `network` controls
 start_proxy() {
   local port
   mkfifo "$T/network"
@@ -82,13 +82,13 @@ network() { # WORD...: see proxy.py
   wait_until "$PATIENCE" has_lines "$T/proxy.out" $((count + 1))
 }
 
-# ordinary_user: sets AS_USER, a prefix that runs a command as a user who has no other process, where root tests;
-# whoever else tests is one
+# ordinary_user: sets AS_USER, a prefix that runs a command as an ordinary user without other processes if root runs the
+# tests, and is empty otherwise
 ordinary_user() {
   local id=$((100000 + RANDOM * 30 + RANDOM % 30))
   ((EUID == 0)) || return 0
   AS_USER=(setpriv --reuid "$id" --regid "$id" --clear-groups -- env "PATH=$T/bin:/usr/bin:/bin")
-  # The binary, and all of ours, may lie where only root can look.
+  # The binary and our files may be where only root has access.
   cp --remove-destination "$(realpath "$T/bin/rlock")" "$T/bin/rlock"
   cp "$HERE"/*.py "$T"
   HERE=$T
@@ -97,7 +97,7 @@ ordinary_user() {
   "${AS_USER[@]}" test -x "$T/bin/rlock" || skip "the tests' directory is root's alone"
 }
 
-# The pids of `run_witness`' processes that are alive, the command first.
+# The pids of the live processes of `run_witness`, the command first.
 witnesses() {
   local pid
   for pid in $(leftovers); do

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs COMMAND on a terminal of its own, as its session's leader, and acts as the user there, step by step as the lines
-of standard input say. Prints all that the terminal showed; exits with the command's status, 128+n if signal n ended it.
+"""Runs COMMAND as a session leader on a terminal of its own, and plays the user there, by the steps that standard input
+has on its lines. Prints all that the terminal showed; exits with the command's status, or 128+n if signal n ended it.
 
     expect TEXT    waits until the terminal has shown TEXT since the last expectation
     until COMMAND  waits until the shell command succeeds
-    type TEXT      and the return key
-    key C          Control-C, for any letter C
-    do COMMAND     a shell command, elsewhere
+    type TEXT      types TEXT and the return key
+    key C          presses Control with the letter C
+    do COMMAND     runs a shell command outside the terminal
     hang-up        closes the terminal
 """
 

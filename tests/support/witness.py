@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Who was alive, and until when: a command that stamps CLOCK_BOOTTIME into a file every few ms, with descendants that
-do the same, and the judge of what they have written.
+"""Records who was alive until when: a command that stamps CLOCK_BOOTTIME into a file every few ms, as do its
+descendants, and the evaluation of these stamps.
 
     witness.py stamp FILE [stubborn] [child] [setsid] [double]
-        Stamps until killed, and says "ready" when all have begun. stubborn: all ignore TERM. The descendants: a plain
-        child, one in a session of its own, one that forked twice.
-    witness.py last FILE             prints the CLOCK_BOOTTIME, in ms, of the last stamp of them all
-    witness.py margin FILE DIR KEY   prints the ms from the last stamp to the end of KEY's lease as the server wrote it
-                                     down in its append-only file, in DIR
+        Stamps until it is killed, and prints "ready" when all have begun. stubborn: all ignore TERM. The descendants: a
+        plain child, one in a session of its own, one that forked twice.
+    witness.py last FILE             prints the CLOCK_BOOTTIME, in ms, of the last stamp of any of them
+    witness.py margin FILE DIR KEY   prints the ms from the last stamp to the end of KEY's lease as the server recorded
+                                     it in its append-only file, in DIR
 """
 
 import os
@@ -30,7 +30,7 @@ def stamp(file, name):
 
 
 def become_descendant(kind):
-    """False in the parent."""
+    """Returns False in the parent."""
     if os.fork():
         return False
     if kind != "child":
@@ -53,7 +53,7 @@ def witness(file, *kinds):
 
 
 def stamps(file):
-    """The last of each."""
+    """The last stamp of each process."""
     lines = pathlib.Path(file).read_text().splitlines()
     return {name: float(ms) for name, ms in (line.split() for line in lines)}
 

@@ -31,11 +31,11 @@ void test_others() {
   const Address sentinel = parse_address("redis-sentinel://a,b:5000/main/1");
   expect(sentinel.kind == Address::Kind::sentinel && sentinel.must_be_master, "sentinels name a master");
   expect_same(redis::to_string(sentinel.endpoints.at(0)), "a:26379", "the port of a sentinel is 26379");
-  expect_same(redis::to_string(sentinel.endpoints.at(1)), "b:5000", "sentinels are several");
+  expect_same(redis::to_string(sentinel.endpoints.at(1)), "b:5000", "there may be several sentinels");
   expect(sentinel.master_name == "main" && sentinel.database == 1, "the master's name, then the database");
   const Address cluster = parse_address("rediss-cluster://a:1,b:2");
   expect(cluster.kind == Address::Kind::cluster && cluster.tls && cluster.endpoints.size() == 2, "a cluster has seeds");
-  expect(parse_address("redis-cluster://a/1").database == 1, "and databases, since Valkey 9");
+  expect(parse_address("redis-cluster://a/1").database == 1, "a cluster may have databases, since Valkey 9");
 }
 
 }  // namespace
@@ -76,7 +76,8 @@ void test_addresses() {
   const auto failure = failure_of([] { return parse_address("redis://me:s3cret@a:x"); });
   expect(failure && std::string_view{failure->what()}.find("s3cret") == std::string_view::npos,
          "an error does not show a password");
-  expect_same(redis::mask_password("redis://u:p@ss/w@host"), "redis://u:***@host", "a password with @ is masked whole");
+  expect_same(
+      redis::mask_password("redis://u:p@ss/w@host"), "redis://u:***@host", "a password with @ is masked completely");
 }
 
 }  // namespace rlock::unit

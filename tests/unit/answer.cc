@@ -18,8 +18,8 @@ const lock::Token token = *lock::Token::parse("000102030405060708090a0b0c0d0e0f"
 std::string proof_of(const std::string& fence) { return sha1_hex(token.text() + ":" + fence); }
 
 void test_sha1() {
-  expect_same(sha1_hex(""), std::string{"da39a3ee5e6b4b0d3255bfef95601890afd80709"}, "of nothing");
-  expect_same(sha1_hex("abc"), std::string{"a9993e364706816aba3e25717850c26c9cd0d89d"}, "of three letters");
+  expect_same(sha1_hex(""), std::string{"da39a3ee5e6b4b0d3255bfef95601890afd80709"}, "the SHA1 of an empty text");
+  expect_same(sha1_hex("abc"), std::string{"a9993e364706816aba3e25717850c26c9cd0d89d"}, "the SHA1 of three letters");
   expect_same(sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
               std::string{"84983e441c3bd26ebaae4aa1f95129e5e54670f1"},
               "of what needs a second block for its length");
@@ -31,10 +31,10 @@ void test_credit() {
   expect(granted.has_value(), "a lock that is handed over is taken");
   if (!granted)
     return;
-  expect_same(granted->fence.value, std::uint64_t{42}, "its fence");
-  expect_same(granted->slot, 3, "its slot");
+  expect_same(granted->fence.value, std::uint64_t{42}, "a hand-over has its fence");
+  expect_same(granted->slot, 3, "a hand-over has its slot");
   expect(granted->unconfirmed == Milliseconds{1000}, "its lease");
-  expect_same(ms_after(asked.sent, granted->sent), 1978LL, "it counts from our question, less 1 % and 2 ms");
+  expect_same(ms_after(asked.sent, granted->sent), 1978LL, "its lease counts from our question, less 1 % and 2 ms");
 }
 
 void test_refused() {

@@ -36,36 +36,37 @@ void test_one() {
   expect(count({yes}).passed() && !count({yes}).rejected(), "one server's yes is a yes");
   expect(count({no}).rejected() && !count({no}).passed(), "one server's no is a no");
   expect(!count({young}).passed() && !count({young}).is_quorate(), "a young server alone does not decide");
-  expect_same(failure_of(count({down})), "down", "one server's failure is told as it is");
+  expect_same(failure_of(count({down})), "down", "the failure of a single server is reported as it is");
 }
 
 void test_majorities() {
   expect(count({yes, yes, silent}).passed(), "two of three pass");
-  expect(!count({yes, no, silent}).passed() && !count({yes, no, silent}).rejected(), "one to one is open");
+  expect(!count({yes, no, silent}).passed() && !count({yes, no, silent}).rejected(), "one to one is undecided");
   expect(count({yes, no, silent}).is_quorate(), "and a majority has voted");
   expect(count({no, no, silent}).rejected(), "two of three reject");
   expect(!count({yes, yes, silent, silent}).passed(), "half is no majority");
-  expect(!count({yes, yes, silent, silent}).is_quorate(), "nor is it one that has voted");
-  expect(count({no, no, yes, yes}).rejected(), "what can have no majority any more is rejected");
+  expect(!count({yes, yes, silent, silent}).is_quorate(), "nor are two of four voters");
+  expect(count({no, no, yes, yes}).rejected(), "a vote that cannot win any more is rejected");
   expect(count({yes, yes, yes, no, down}).passed(), "three of five pass");
   expect(!count({no, no, yes, yes, silent}).rejected(), "the last one of five decides");
 }
 
 void test_no_vote() {
-  expect(!count({yes, young, young}).passed(), "who is young has no vote for it");
+  expect(!count({yes, young, young}).passed(), "a young server has no vote in favour");
   expect(!count({no, young, young}).rejected(), "nor against");
-  expect(!count({yes, young, down}).is_quorate(), "nor does it make a majority of voters");
+  expect(!count({yes, young, down}).is_quorate(), "nor does it count as a voter");
 }
 
 void test_failures() {
   const auto failure = count({yes, young, down}).failure();
-  expect(failure.code() == ExitCode::unavailable && failure.may_pass(), "what may pass is tried again");
+  expect(failure.code() == ExitCode::unavailable && failure.may_pass(), "a failure that may pass is tried again");
   const std::string what = failure.what();
-  expect(what.find("1 of 3 servers may vote, 2 are needed") != what.npos, "it tells how many voted", what);
-  expect(what.find("redis://a: up for 1.5s; down") != what.npos, "and what each of the others said", what);
-  expect(count({yes, denied, down}).failure().may_pass(), "one that will never answer may be outvoted");
+  expect(what.find("1 of 3 servers may vote, 2 are needed") != what.npos, "the failure tells how many voted", what);
+  expect(what.find("redis://a: up for 1.5s; down") != what.npos, "and what each of the other servers said", what);
+  expect(count({yes, denied, down}).failure().may_pass(), "one server that fails for good may be outvoted");
   const auto lasting = count({yes, denied, denied}).failure();
-  expect(lasting.code() == ExitCode::no_permission && !lasting.may_pass(), "a majority of such is not asked again");
+  expect(lasting.code() == ExitCode::no_permission && !lasting.may_pass(),
+         "a majority that fails for good is not asked again");
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ void refuses(std::string_view text, std::string_view message) {
 }
 
 void test_format() {
-  expect(parse("").at(0).empty() && parse("# a\n\n \t\r\n#").at(0).empty(), "comments and blank lines say nothing");
+  expect(parse("").at(0).empty() && parse("# a\n\n \t\r\n#").at(0).empty(), "comments and blank lines are ignored");
   expect_same(read("note=a = b # c").note, "a = b # c", "a value reaches to the end of its line");
   expect_same(read("  note \t=\t x \r\n").note, "x", "blanks around names and values do not count");
   expect_same(read("prefix =").prefix, "", "a value may be empty");
-  expect_same(read("redis = redis://a\nredis = redis://b").redis.size(), 2UL, "servers may be several");
+  expect_same(read("redis = redis://a\nredis = redis://b").redis.size(), 2UL, "there may be several servers");
   expect(read("nonblock = yes").nonblock && !read("nonblock = no").nonblock, "flags are yes or no");
   refuses("\n\ncolour = red", "f:3: unknown option 'colour'");
   refuses("config = x", "f:1: unknown option");
@@ -47,9 +47,10 @@ void test_format() {
 
 void test_sections() {
   constexpr std::string_view text = "ttl = 1\n[run]\nttl = 2\n[ acquire ]\nttl = 3\n";
-  expect_same(read(text).ttl->count(), 2'000, "a section outranks what stands above it");
-  expect_same(read(text, Subcommand::acquire).ttl->count(), 3'000, "a section is for its own subcommand");
-  expect_same(read(text, Subcommand::renew).ttl->count(), 1'000, "what stands above all sections is for all");
+  expect_same(read(text).ttl->count(), 2'000, "a section outranks the lines above it");
+  expect_same(read(text, Subcommand::acquire).ttl->count(), 3'000, "a section is only for its own subcommand");
+  expect_same(
+      read(text, Subcommand::renew).ttl->count(), 1'000, "the lines above all sections are for every subcommand");
 }
 
 void test_precedence() {

@@ -63,9 +63,9 @@ void test_dropped_answers() {
   dialogue.drop_answers();
   dialogue.ask({{"GET", "b"}}, out);
   dialogue.feed("$1\r\nA\r\n");
-  expect(!dialogue.is_answered(), "the late answer is not the one");
+  expect(!dialogue.is_answered(), "a late answer to the question before is dropped");
   dialogue.feed("$1\r\nB\r\n");
-  expect(dialogue.is_answered() && dialogue.take_answers().at(0).text == "B", "the right answer");
+  expect(dialogue.is_answered() && dialogue.take_answers().at(0).text == "B", "the next one is the answer");
 }
 
 void test_refusals() {
@@ -74,13 +74,14 @@ void test_refusals() {
   std::string out;
   dialogue.ask({{"GET", "a"}}, out);
   dialogue.feed("$1\r\nA\r\n-NOPERM no\r\n");
-  expect(dialogue.is_answered() && !dialogue.listens(), "may not listen");
-  expect(dialogue.refusal_to_listen() && dialogue.refusal_to_listen()->code() == ExitCode::no_permission, "and why");
+  expect(dialogue.is_answered() && !dialogue.listens(), "it may not listen");
+  expect(dialogue.refusal_to_listen() && dialogue.refusal_to_listen()->code() == ExitCode::no_permission,
+         "and knows why");
   Dialogue captive{{}};
   make_it_listen(captive);
   captive.ask({{"GET", "a"}}, out);
   captive.feed("-NOPERM no\r\n-ERR Can't execute 'get'\r\n");
-  expect(captive.listens() && captive.refusal_to_listen().has_value(), "may not stop listening");
+  expect(captive.listens() && captive.refusal_to_listen().has_value(), "it may not stop listening");
 }
 
 void test_intruders() {
@@ -92,7 +93,7 @@ void test_intruders() {
           return 0;
         },
         ExitCode::unavailable,
-        "what nobody asked for is refused");
+        "a reply that nobody asked for is refused");
   }
   Dialogue dialogue{{}};
   make_it_listen(dialogue);
@@ -101,12 +102,12 @@ void test_intruders() {
     if (i % 1000 == 0)
       (void)dialogue.take_messages();
   }
-  expect(dialogue.take_messages().size() == 999, "messages count one by one against the limits");
+  expect(dialogue.take_messages().size() == 999, "the limits apply to each message by itself");
   try {
     dialogue.feed(std::string(70'000, 'x'));
     expect(false, "a message that is too large is refused");
   } catch (const Error& error) {
-    expect(error.may_pass(), "anybody can send a large one: that is no reason to give up");
+    expect(error.may_pass(), "anybody can send a large message, so that is no reason to give up");
   }
 }
 

@@ -42,14 +42,14 @@ void test_durations() {
   refuses({"1\0", 2});
 
   using namespace std::chrono_literals;
-  expect_same(format_duration(350ms), "350ms", "ms are shown below a second");
+  expect_same(format_duration(350ms), "350ms", "less than a second is shown in ms");
   expect_same(format_duration(1s), "1s", "whole seconds have no fraction");
-  expect_same(format_duration(1250ms), "1.2s", "a few seconds have one digit");
-  expect_same(format_duration(22s), "22s", "seconds are shown below a minute");
-  expect_same(format_duration(4min + 12s), "4m12s", "minutes have seconds");
-  expect_same(format_duration(3h + 5min), "3h05m", "hours have minutes");
-  expect_same(format_duration(52h), "2d04h", "days have hours");
-  expect_same(format_duration(-5s), "0ms", "nothing is shown as less than nothing");
+  expect_same(format_duration(1250ms), "1.2s", "a few seconds have one decimal digit");
+  expect_same(format_duration(22s), "22s", "less than a minute is shown in seconds");
+  expect_same(format_duration(4min + 12s), "4m12s", "minutes are shown with seconds");
+  expect_same(format_duration(3h + 5min), "3h05m", "hours are shown with minutes");
+  expect_same(format_duration(52h), "2d04h", "days are shown with hours");
+  expect_same(format_duration(-5s), "0ms", "a negative duration is shown as none");
 
   for (const auto ms : {1ms, 999ms, 1200ms, 22'000ms, 252'000ms, 5'400'000ms, 187'200'000ms})
     expect(parse_duration(format_duration(ms)) == ms, "what is shown is read back", format_duration(ms));

@@ -6,10 +6,10 @@ namespace rlock::unit {
 namespace {
 
 void shows(std::string_view text, std::string_view shown) {
-  expect_same(printable(text), shown, "text is shown so that a terminal is safe");
+  expect_same(printable(text), shown, "text is made safe for a terminal");
 }
 
-/// Every byte alone: shown as itself where it is printable ASCII, else as an escape of printable ASCII.
+/// Every single byte is shown as itself if it is printable ASCII, else as an escape in printable ASCII.
 void test_each_byte() {
   for (int i = 0; i < 256; ++i) {
     const std::string byte(1, static_cast<char>(i));
@@ -18,7 +18,7 @@ void test_each_byte() {
     expect(plain ? shown == byte : shown.size() > 1 && shown[0] == '\\', "each byte is shown", std::to_string(i));
     const std::string json = json_string(byte);
     if (i >= 0x80)
-      expect_same(json, "\"\xEF\xBF\xBD\"", "a lone byte of UTF-8 is U+FFFD in JSON");
+      expect_same(json, "\"\xEF\xBF\xBD\"", "a stray byte of UTF-8 becomes U+FFFD in JSON");
     if (i < 0x20 || i == '"' || i == '\\' || i == 0x7F)
       expect(json.size() > 3 && json[1] == '\\', "JSON has no control byte", std::to_string(i));
     const auto decoded = percent_decode(percent_encode(byte));
@@ -60,16 +60,17 @@ void test_escapes() {
   expect_same(
       json_string("\xF3\xA0\x81\x81"), R"("\udb40\udc41")", "what is beyond 16 bits is a surrogate pair in JSON");
 
-  expect_same(shell_word("nightly-backup"), "nightly-backup", "a plain word is no other for a shell");
-  expect_same(shell_word(""), "''", "an empty word is one for a shell");
-  expect_same(shell_word("it's $x `y` \\"), R"('it'\''s $x `y` \')", "a shell expands nothing");
+  expect_same(shell_word("nightly-backup"), "nightly-backup", "a plain word stays as it is for a shell");
+  expect_same(shell_word(""), "''", "an empty word is quoted for a shell");
+  expect_same(
+      shell_word("it's $x `y` \\"), R"('it'\''s $x `y` \')", "a word is quoted so that a shell expands nothing");
 
   expect_same(percent_encode("a b,c=d%é"), "a%20b%2Cc%3Dd%25%C3%A9", "separators are percent-encoded");
   for (const char* text : {"%", "%4", "%zz", "a%2", "%00", "%-1", "% 1"})
     expect(!percent_decode(text), "bad percent-encoding is refused", text);
   expect(percent_decode("%2f%2F+") == "//+", "both cases of hexadecimal digits are read, and + is +");
 
-  expect_same(glob_escape("a*b?[c]\\"), R"(a\*b\?\[c\]\\)", "a pattern matches the text alone");
+  expect_same(glob_escape("a*b?[c]\\"), R"(a\*b\?\[c\]\\)", "an escaped pattern matches only the text");
 }
 
 }  // namespace rlock::unit

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-/// What the unit tests are written in: a test is a function, its name a sentence; what does not hold is said on stderr
-/// and counted.
+/// The language of the unit tests: a test is a function, each expectation has a sentence. One that does not hold is
+/// printed to stderr and counted.
 namespace rlock::unit {
 
 inline int failures = 0;
@@ -27,7 +27,7 @@ void expect_same(const T& actual, const U& expected, std::string_view sentence) 
   expect(actual == expected, sentence, fmt::format("expected {}, got {}", expected, actual));
 }
 
-/// The failure that `action` throws; nothing: it throws none.
+/// The failure that `action` throws, or nothing.
 template <typename Action>
 std::optional<Error> failure_of(Action action) {
   try {

@@ -22,11 +22,14 @@ lock::Fields answer(std::vector<std::string> texts) {
 const lock::LockName name{"rlock:", "job"};
 
 void test_endings() {
-  expect_same(Ending::read("0").describe(), "0", "a status stands for itself");
-  expect_same(Ending::read("signal:9").describe(), "SIGKILL", "a signal has its name");
-  expect_same(Ending::read("evicted,a%40b%20pid%207").describe(), "evicted by a@b pid 7", "who evicted is told");
-  expect_same(Ending::read("evicted,%zz").describe(), "evicted by ?", "what cannot be decoded is a question mark");
-  expect_same(Ending::read("-").describe(), "released", "who has no status has released");
+  expect_same(Ending::read("0").describe(), "0", "a status is shown as it is");
+  expect_same(Ending::read("signal:9").describe(), "SIGKILL", "a signal is shown by its name");
+  expect_same(
+      Ending::read("evicted,a%40b%20pid%207").describe(), "evicted by a@b pid 7", "an eviction names who did it");
+  expect_same(Ending::read("evicted,%zz").describe(),
+              "evicted by ?",
+              "a word that cannot be decoded is shown as a question mark");
+  expect_same(Ending::read("-").describe(), "released", "an end without a status is a release");
   for (const char* text : {"", "256", "-1", "exited", "signalled", "99999999999999999999", "nonsense"})
     expect(Ending::read(text).kind == Ending::Kind::unknown, "what no version writes is unknown", text);
   for (const char* text : {"1", "255", "signal:15", "evicted,a", "replaced,a", "lost", "died", "timeout"})
@@ -39,15 +42,15 @@ void test_histories() {
       name,
       answer({"history", "5000", "7 1000 2500 10 1 3 a@b b a 12 ls%20-l note", "garbage", "9 3000 3500 0 0 died a@b"}));
   expect_same(history.runs.size(), 2UL, "a line that cannot be read is left out");
-  expect_same(history.runs[0].held().count(), 1500, "it held from its grant to its end");
-  expect_same(history.runs[0].owner.command, "ls -l", "its owner is decoded");
+  expect_same(history.runs[0].held().count(), 1500, "a run held from its grant to its end");
+  expect_same(history.runs[0].owner.command, "ls -l", "a run's owner is decoded");
   expect(history.runs[1].capacity == lock::shared, "a reader's mode is 0");
   const auto elsewhere = observe::read_history(
       name, answer({"history", "5001", "9 3000 3400 0 0 0 a@b b a 12 x -", "11 4000 4100 0 1 0 a@b b a 12 x -"}));
   const auto merged = observe::merge_histories({history, elsewhere}, 100);
-  expect_same(merged.runs.size(), 3UL, "a run is known by its fence");
-  expect_same(merged.runs[1].ending.describe(), "0", "who died here was released there");
-  expect_same(observe::merge_histories({history, elsewhere}, 1).runs[0].fence.value, 11U, "the newest are kept");
+  expect_same(merged.runs.size(), 3UL, "runs are told apart by their fences");
+  expect_same(merged.runs[1].ending.describe(), "0", "an end that one server knows outranks a death");
+  expect_same(observe::merge_histories({history, elsewhere}, 1).runs[0].fence.value, 11U, "the newest runs are kept");
   expect_failure(
       [] {
         return observe::read_history(name, answer({"held", "1"}));
@@ -82,8 +85,8 @@ void test_facts() {
                                   "died 7 300 900 0 1 died z@h h u 2 c n",
                                   "lost 4"}));
   expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "extras are read");
-  expect_same(facts.last->ending.describe(), "died", "who died last was the last");
-  expect_same(facts.counters.lost, 5, "and is counted before anybody has written it down");
+  expect_same(facts.last->ending.describe(), "died", "a run that died last is the last run");
+  expect_same(facts.counters.lost, 5, "a death is counted before anybody has recorded it");
   const auto old = observe::read_facts(
       name, answer({"held", "5", "0", "holder 6 0 8 0 1 1 a@h h u 12 c n", "holder 6 0 9 0 1 1 a@h h u 12  n"}));
   expect(old.holders[0].kept && !old.holders[1].kept, "of 0.1.0's holders those with a command were kept");

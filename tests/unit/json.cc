@@ -28,7 +28,7 @@ void test_json() {
 void test_words() {
   std::string_view rest = "one  three";
   expect_same(take_word(rest), "one", "a word ends at the separator");
-  expect_same(take_word(rest), "", "between two separators stands an empty word");
+  expect_same(take_word(rest), "", "there is an empty word between two separators");
   expect_same(take_word(rest), "three", "the last word ends with the text");
   expect(rest.empty() && take_word(rest).empty(), "behind the last word is nothing");
 }

@@ -12,7 +12,7 @@ struct Line {
   long long ttl, term, kill;  // ms
 };
 
-/// TERM and KILL of the manual's table, by default options, after the request was sent.
+/// The times of TERM and KILL in the manual's table: with default options, after the request was sent.
 constexpr Line table[] = {{1'000, 638, 888}, {3'000, 1'968, 2'718}, {10'000, 6'898, 9'398}, {30'000, 23'198, 28'198}};
 
 lock::LeaseTerms plan(long long ttl) {
@@ -29,12 +29,13 @@ void test_table() {
     const Lease lease{plan(line.ttl), sent};
     expect_same(ms_after(sent, lease.term_at()), line.term, "the first signal goes out when the table says");
     expect_same(ms_after(sent, lease.kill_at()), line.kill, "KILL goes out when the table says");
-    expect_same(ms_after(sent, lease.renew_at()), line.ttl / 3, "a third of the lease is the time to renew");
-    expect_same(ms_after(sent, lease.end()), line.ttl - line.ttl / 100 - 2, "we end 1 % and 2 ms before the server");
+    expect_same(ms_after(sent, lease.renew_at()), line.ttl / 3, "a renewal is due after a third of the lease");
+    expect_same(
+        ms_after(sent, lease.end()), line.ttl - line.ttl / 100 - 2, "our lease ends 1 % and 2 ms before the server's");
   }
 }
 
-/// Whatever the length, all that must happen before the end has its place, in this order.
+/// Whatever the length, all that must happen before the end has its time, in this order.
 void test_order() {
   for (long long ttl = 500; ttl < 700'000; ttl += 1 + ttl / 50) {
     const auto terms = plan(ttl);
@@ -45,17 +46,19 @@ void test_order() {
   }
 }
 
-/// Granted for a moment: TERM and KILL come inside it, until a renewal.
+/// TERM and KILL come within the short lease of a grant that has not been renewed yet.
 void test_unconfirmed() {
   const BootClock::time_point sent{std::chrono::hours{1}};
   Lease lease{plan(30'000), sent, Milliseconds{1'000}};
-  expect_same(ms_after(sent, lease.renew_at()), 100LL, "it is due for renewal soon");
-  expect_same(ms_after(sent, lease.kill_at()), 888LL, "KILL comes inside the second");
+  expect_same(ms_after(sent, lease.renew_at()), 100LL, "a short lease is renewed soon");
+  expect_same(ms_after(sent, lease.kill_at()), 888LL, "KILL comes within the second");
   expect_same(ms_after(sent, lease.term_at()), 638LL, "and TERM before it");
-  expect_same(ms_after(sent, lease.usable_until()), 500LL, "half of it is for confirming it");
+  expect_same(ms_after(sent, lease.usable_until()), 500LL, "half of it is kept for confirming it");
   lease.extended(sent);
   expect_same(ms_after(sent, lease.kill_at()), 28'198LL, "a renewal makes it a full one");
-  expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()), 493LL, "never longer than asked for");
+  expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()),
+              493LL,
+              "a short lease is never longer than was asked for");
 }
 
 }  // namespace

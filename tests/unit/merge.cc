@@ -34,34 +34,40 @@ LockFacts merge(const std::vector<ServerView>& views) { return observe::merge(vi
 const LockFacts nobody = in_state(State::free);
 
 void test_free() {
-  expect(merge({view(nobody), view(nobody), view(held_by(7))}).state == State::free, "free is what a majority says");
-  expect(merge({view(nobody), view(nobody), view(held_by(7))}).holders.empty(), "whom one server knows does not hold");
-  expect(merge({view(nobody), view(held_by(7)), view(held_by(7))}).state == State::held, "one server does not say so");
-  expect(merge({view(nobody), silent, silent}).state == State::free, "where nobody says otherwise");
+  expect(merge({view(nobody), view(nobody), view(held_by(7))}).state == State::free,
+         "a lock is free if a majority says so");
+  expect(merge({view(nobody), view(nobody), view(held_by(7))}).holders.empty(),
+         "a holder that only one server knows does not hold");
+  expect(merge({view(nobody), view(held_by(7)), view(held_by(7))}).state == State::held,
+         "a lock is not free because one server says so");
+  expect(merge({view(nobody), silent, silent}).state == State::free, "a lock is free if no server says otherwise");
 }
 
 void test_held() {
   const LockFacts some = merge({view(held_by(7)), view(held_by(7)), view(nobody)});
-  expect_same(some.holders.size(), 1U, "whom a majority knows holds, and is shown once");
-  expect_same(some.holders.at(0).fence.value, std::uint64_t{7}, "with its fence");
+  expect_same(some.holders.size(), 1U, "a holder that a majority knows is shown once");
+  expect_same(some.holders.at(0).fence.value, std::uint64_t{7}, "a holder has its fence");
   const LockFacts doubtful = merge({view(held_by(7)), view(nobody), silent});
-  expect(doubtful.state == State::held && doubtful.holders.size() == 1, "the silent one might know it too");
+  expect(doubtful.state == State::held && doubtful.holders.size() == 1, "a silent server might know the holder too");
   const LockFacts split = merge({view(held_by(7)), view(held_by(8)), view(held_by(9))});
-  expect(split.state == State::held && split.holders.empty(), "three rounds that fail: taken, and by nobody");
+  expect(split.state == State::held && split.holders.empty(),
+         "after three failed rounds the lock is taken, but nobody holds it");
 }
 
 void test_servers() {
   const LockFacts facts = merge({view(nobody), silent, view(held_by(7))});
-  expect_same(facts.servers.size(), 3U, "every server is told");
-  expect(facts.servers.at(0).state == State::free, "with its state");
-  expect(facts.servers.at(1).url == "redis://silent" && !facts.servers.at(1).state, "or that it was silent");
+  expect_same(facts.servers.size(), 3U, "every server is listed");
+  expect(facts.servers.at(0).state == State::free, "a server that answered is listed with its state");
+  expect(facts.servers.at(1).url == "redis://silent" && !facts.servers.at(1).state,
+         "a silent server is listed without a state");
 }
 
 void test_foreign() {
   LockFacts theirs = in_state(State::foreign);
   theirs.foreign.emplace();
   expect(merge({view(theirs), view(theirs), view(nobody)}).foreign.has_value(), "another program's key is shown");
-  expect(!merge({view(theirs), view(nobody), view(nobody)}).foreign.has_value(), "unless a majority is free of it");
+  expect(!merge({view(theirs), view(nobody), view(nobody)}).foreign.has_value(),
+         "another program's key that a minority has is not shown");
 }
 
 }  // namespace

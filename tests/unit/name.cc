@@ -43,7 +43,7 @@ void test_lock_names() {
                            "{a}:history"})
     refuses(name);
   refuses(std::string(513, 'x'));
-  expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "512 bytes are a name");
+  expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "a name may have 512 bytes");
   for (const char* name : {"a:queue", "*", "a b", "\x1b[31m", "\xff"})
     expect_same(LockName("p:", name).text(), name, "any other bytes are taken as they are");
   for (const char* key : {"{rlock:job}:queue", "{a}:waiters", "x{tag}:meta", "{a}:history"})

@@ -43,14 +43,15 @@ void test_marks() {
               "job1   #  .  #X" + std::string(14, ' '),
               "an hour fills its column, a moment is seen, a failure is marked at its end");
   const auto busy = draw({{.name = "job1", .blocks = every_minute()}}, narrow);
-  expect_same(busy[0], "job1 " + std::string(24, '-'), "a run every minute for a third of it makes an even lane");
+  expect_same(
+      busy[0], "job1 " + std::string(24, '-'), "a run every minute that takes a third of it makes an even lane");
   const auto all_day = draw({{.name = "job1", .blocks = {{midnight - hours{9}, midnight + hours{99}}}}}, narrow);
-  expect_same(all_day[0], "job1 " + std::string(24, '#'), "what began before and goes on fills the lane");
+  expect_same(all_day[0], "job1 " + std::string(24, '#'), "a run that began before and goes on fills the lane");
   const auto unknown = draw({{.name = "job1", .blocks = {hour}, .known_since = midnight + hours{2}}}, narrow);
   expect_same(
-      unknown[0], "job1 ~~#" + std::string(21, ' '), "what is not known any more is told from what did not happen");
+      unknown[0], "job1 ~~#" + std::string(21, ' '), "a time before the first known run differs from one without runs");
   const auto outside = draw({{.name = "job1", .blocks = {{midnight - hours{9}, midnight - hours{8}}}}}, narrow);
-  expect_same(outside[0], "job1 " + std::string(24, ' '), "what ended before is not drawn");
+  expect_same(outside[0], "job1 " + std::string(24, ' '), "a run that ended before the day is not drawn");
 }
 
 void test_size() {
@@ -60,11 +61,11 @@ void test_size() {
   for (const std::size_t columns : {40UL, 80UL, 100UL, 200UL}) {
     for (const bool utf8 : {false, true}) {
       const auto lines = draw(lanes, {.columns = columns, .utf8 = utf8});
-      expect_same(lines.size(), 6UL, "a line for each lock, two for the axis, one that says what it means");
+      expect_same(lines.size(), 6UL, "there is a line for each lock, two for the axis, and a legend");
       std::size_t widest = 0;
       for (const std::string& line : lines) widest = std::max(widest, count_columns(line));
       expect(widest <= columns, "no line is wider than the screen", std::to_string(widest));
-      expect_same(count_columns(lines[0]), columns, "a lane goes to the end of it");
+      expect_same(count_columns(lines[0]), columns, "a lane is as wide as the terminal");
     }
   }
   const auto coloured = draw(lanes, {.columns = 80, .utf8 = true, .colour = true});

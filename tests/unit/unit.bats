@@ -1,4 +1,4 @@
-# The pure parts, tested by an executable that is built beside rlock.
+# Runs the tests of pure functions, an executable that is built beside rlock.
 
 load ../support/helpers
 

@@ -26,9 +26,11 @@ void test_codes() {
     const auto verdict = judge(ended(exited(code)));
     const bool as_is = verdict.outcome == Outcome::completed && verdict.exit_status == code &&
                        verdict.command_status == code && !verdict.command_signal && verdict.die_of == 0;
-    expect(as_is, "the command's status is ours", std::to_string(code));
+    expect(as_is, "rlock exits with the command's status", std::to_string(code));
     const auto lost = judge(ended(exited(code), Cause::lease));
-    expect(lost.outcome == Outcome::lost && lost.exit_status == 76, "a lost lease outranks it", std::to_string(code));
+    expect(lost.outcome == Outcome::lost && lost.exit_status == 76,
+           "a lost lease outranks the status",
+           std::to_string(code));
     const auto late = judge(ended(exited(code), Cause::runtime));
     expect(late.outcome == Outcome::timeout && late.exit_status == 124, "so does --max-runtime", std::to_string(code));
   }
@@ -40,11 +42,11 @@ void test_signals() {
       const auto verdict = judge(ended(number | core));
       const bool mapped =
           verdict.exit_status == 128 + number && verdict.command_signal == number && verdict.die_of == 0;
-      expect(mapped, "a signal is 128 and its number", std::to_string(number));
+      expect(mapped, "a command that a signal ended gives 128 and its number", std::to_string(number));
     }
     Ending passed_on = ended(number);
     passed_on.interrupted = true;
-    expect(judge(passed_on).outcome == Outcome::interrupted, "a signal that we passed on is an interruption");
+    expect(judge(passed_on).outcome == Outcome::interrupted, "a signal that we passed on counts as an interruption");
   }
 }
 
@@ -63,10 +65,10 @@ void test_verdicts() {
     failed.news = News{.kind = News::Kind::not_started, .value = error_number};
     return judge(failed).exit_status;
   };
-  expect_same(not_started(ENOENT), 127, "a command that is not there is 127");
-  expect_same(not_started(EACCES), 126, "one that may not be run is 126");
-  expect_same(not_started(EISDIR), 126, "so is a directory");
-  expect_same(not_started(ENOMEM), 71, "memory that has run out is the system's fault");
+  expect_same(not_started(ENOENT), 127, "a command that does not exist gives 127");
+  expect_same(not_started(EACCES), 126, "a command that may not be executed gives 126");
+  expect_same(not_started(EISDIR), 126, "so does a directory");
+  expect_same(not_started(ENOMEM), 71, "a lack of memory gives 71");
 }
 
 }  // namespace rlock::unit
