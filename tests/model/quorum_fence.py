@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""A model of the quorum: what its clients and the scripts do, in every order that chance finds.
+"""A model of the quorum: what its clients and the scripts do, in random orders.
 
     quorum_fence.py [--MUTANT] [RUNS [SEED]]
 
 Clients acquire on servers one message at a time, settle the largest fence that a majority granted, use the lock once a
-majority has settled, enter it again for runs inside, renew it level by level, put back what a server has forgotten, and
+majority has settled, re-enter it for nested runs, renew it level by level, put back what a server has forgotten, and
 release it; others force a holder to give it up. Messages are lost or very late, leases run out, servers restart empty,
 one after the other, and then do not vote for as long as the longest lease. Each server's clock is off by its own amount,
 and one is set back. In half of the worlds servers also lose locks (DEL, eviction, a clock that is set forward).
 
-Exits with 1, and the story, when a fence is used twice, when one who asked after another held gets a smaller one, when a
-run inside another has another fence, or, where no lock is ever lost, when two hold at once. MUTANTS must make that happen.
+Exits with 1 and prints what happened if a fence is used twice, if a client that asked after another held gets a smaller
+one, if a nested run has another fence than the outer one, or, in worlds that lose no locks, if two hold at once. Each of
+the MUTANTS must make that happen.
 """
 
 import random
@@ -18,17 +19,17 @@ import sys
 
 CLIENTS, STEPS = 3, 700
 TTL = 60  # also --max-lease: the longest lease that anybody uses
-DRIFT = 40  # clocks differ by up to so much
+DRIFT = 40  # by how much clocks may be off
 DEEPEST = 3  # levels of one lock
-RENEWING = 0.1  # how often a holder does, at each of its steps: some three times a lease
+RENEWING = 0.1  # the chance that a holder renews in a step, which makes some three renewals in a lease
 MUTANTS = {
-    "without-owner-check": "settle and renew do not look whether the token still holds",
-    "reuse-token": "who has withdrawn begins the next round with the same token and level, though a withdrawal comes late",
+    "without-owner-check": "settle and renew do not check whether the token still holds",
+    "reuse-token": "after a failed round the next has the same token and level, though a cancel may come late",
     "renew-without-level": "only the level that finds the record gone puts itself back",
-    "unsettled": "a majority's grants are enough",
-    "smallest-fence": "the smallest fence granted is settled",
-    "largest-on-reentry": "a run inside takes the largest fence that it hears, settled or not",
-    "forced-at-once": "who forces a holder takes the lock from it before its command is dead",
+    "unsettled": "the lock is used as soon as a majority has granted it",
+    "smallest-fence": "the smallest of the granted fences is settled",
+    "largest-on-reentry": "a nested run takes the largest fence that it hears, settled or not",
+    "forced-at-once": "forcing takes the lock from a holder before its command is dead",
 }
 
 mutant = None
@@ -45,7 +46,7 @@ class Record:
 
 
 class Server:
-    """Its times are by its own clock, which is off by `skew`."""
+    """A server, whose times are those of its own clock, which is off by `skew`."""
 
     def __init__(self, world):
         self.world, self.skew = world, world.rng.randrange(-DRIFT, DRIFT)
@@ -69,7 +70,7 @@ class Server:
         return self.record is not None if mutant == "without-owner-check" else self.holds(token)
 
     def acquire(self, token, level, how="once"):
-        """(fence, whether it is settled), or nothing."""
+        """Returns (fence, whether it is settled), or None."""
         if self.clock() - self.up_since < TTL or (level in self.gone and mutant != "reuse-token"):
             return None
         if self.holds(token):
@@ -95,7 +96,7 @@ class Server:
         return True
 
     def renew(self, token, level):
-        """(whether it was extended, whether it knows the level)."""
+        """Returns (whether the lease was extended, whether the record has the level)."""
         if not self.may_settle(token) or self.record.marked:
             return False, False
         self.record.expires = max(self.record.expires, self.clock() + TTL)
@@ -116,7 +117,7 @@ class Server:
 
 
 class Run:
-    """One level: a process that takes the lock, or enters one that the run around it holds, keeps and releases it."""
+    """One level: a process that takes the lock, or re-enters that of the run around it, keeps it and releases it."""
 
     def __init__(self, world, token, level, around=None):
         self.world, self.token, self.level, self.around = world, token, level, around
@@ -139,7 +140,7 @@ class Run:
         elif self.phase == "holding":
             self.hold()
         elif self.world.rng.random() < 0.02:
-            self.phase = "over"  # killed: what it was granted runs out
+            self.phase = "over"  # it is killed, and its grants run out
         elif self.todo:
             self.ask(self.todo.pop())
         else:
@@ -148,7 +149,7 @@ class Run:
     def hold(self):
         rng = self.world.rng
         if self.world.now >= self.end:
-            self.phase = "over"  # its command was killed in time; nothing is released
+            self.phase = "over"  # its command was killed in time, and it does not release
         elif self.inside is not None and self.inside.phase != "over":
             self.look_after_both()
         elif self.depth() < DEEPEST and rng.random() < 0.05:
@@ -159,7 +160,7 @@ class Run:
             self.renew()
 
     def look_after_both(self):
-        """The run inside is part of our command, which we stop in time."""
+        """The nested run is part of our command, which we stop in time."""
         if self.world.rng.random() < RENEWING:
             self.renew()
         else:
@@ -205,7 +206,7 @@ class Run:
             server.settle(self.token, self.fence)
 
     def ask(self, index):
-        """Requests and replies are lost. A request that is given up may arrive all the same, much later."""
+        """Requests and replies may be lost. A request that was given up may still arrive, much later."""
         server, world = self.world.servers[index], self.world
         how = "once" if self.around is None else "reenter"
         request = {
@@ -238,7 +239,7 @@ class Run:
         return len(self.agreed) >= self.world.majority or mutant == "unsettled"
 
     def choose_fence(self):
-        """A majority that was heard shares a server with the majority that has settled."""
+        """The majority that was heard shares a server with the majority that has settled."""
         settled = [fence for fence, is_settled in self.granted.values() if is_settled]
         all_fences = [fence for fence, _ in self.granted.values()]
         if settled and mutant != "largest-on-reentry":
@@ -256,7 +257,7 @@ class World:
         self.lossy = self.rng.choice([0, 0.05, 0.2])
         self.forgot, self.late = [], []
         self.loses_locks = seed % 2 == 1
-        self.haste = self.rng.choice([0.1, 0.01])  # to release
+        self.haste = self.rng.choice([0.1, 0.01])  # the chance that a holder releases in a step
         self.clients = [self.new_run() for _ in range(CLIENTS)]
 
     def new_level(self):
@@ -300,8 +301,8 @@ class World:
             self.late.pop(self.rng.randrange(len(self.late)))()
 
     def may_forget(self):
-        """A minority at a time, until those are old enough to have learnt from the others. What a majority forgets
-        nobody knows, so that clocks must then agree better than restarts follow each other."""
+        """Only a minority may forget, until it is old enough to have learnt from the others: nobody knows what a
+        majority has forgotten."""
         self.forgot = [t for t in self.forgot if self.now - t < 2 * TTL + DRIFT]
         if len(self.forgot) >= len(self.servers) - self.majority:
             return False
@@ -331,7 +332,7 @@ class World:
         for _ in range(STEPS):
             self.now += self.rng.choice([0, 0, 0, 0, 1, 1, 2])
             if self.rng.random() < 0.005:
-                self.now += self.rng.randrange(TTL)  # everybody is slow, or asleep
+                self.now += self.rng.randrange(TTL)  # everybody is slow or suspended
             self.fail()
             turn = self.rng.randrange(CLIENTS)
             self.clients[turn].step()

@@ -1,4 +1,4 @@
-"""What the servers wrote down: who was granted what, until when, and in which order."""
+"""What the servers recorded: who was granted what, until when, and in which order."""
 
 import collections
 import dataclasses
@@ -8,14 +8,14 @@ PREFIX = "rlock:"
 
 @dataclasses.dataclass
 class Lease:
-    """Of one token, as one server had it; times in ms of that server's wall clock."""
+    """The lease of one token, as one server had it; times in ms of that server's wall clock."""
 
     expires: int = 0
     cools: int = 0
 
 
 def commands(data):
-    """Those in an append-only file, the torn one at its end left out."""
+    """The commands in an append-only file, without an incomplete one at its end."""
     at = 0
     try:
         while at < len(data):
@@ -43,12 +43,12 @@ class Log:
         self.leases = collections.defaultdict(dict)  # (key, token) -> fence -> Lease
         self.order = collections.defaultdict(list)  # key -> fences as they were granted
         self.queued_grants = []  # (key, token)
-        self.passed = []  # (key, token, token of a waiter before it in the queue)
+        self.passed = []  # (key, token, token of a waiter that was before it in the queue)
         self.queues = collections.defaultdict(dict)  # its key -> token -> ticket
-        self.tickets = {}  # token -> ticket, also of those who have left the queue
+        self.tickets = {}  # token -> ticket, also of waiters that have left the queue
         self.capacity = {}  # token -> number
         self.in_force = None
-        self.new_fences = set()  # that this transaction gives
+        self.new_fences = set()  # those of this transaction
         for words in commands(path.read_bytes()):
             name, *rest = [word.decode(errors="replace") for word in words]
             verb = self.VERBS.get(name.upper())
@@ -59,7 +59,7 @@ class Log:
         self.new_fences.clear()
 
     def zadd(self, queue, *words):
-        ticket, token = words[-2:]  # before them NX
+        ticket, token = words[-2:]  # NX stands before them
         self.tickets[token] = self.queues[queue].setdefault(token, int(ticket))
 
     def zrem(self, queue, *tokens):
@@ -97,7 +97,7 @@ class Log:
         lease.cools = max(lease.cools, cools)
 
     def grant(self, name, key, token, fence):
-        """Nobody who stands in the queue may be passed, but by one who fits beside it."""
+        """Notes every waiter that was passed, except by one that fits beside it."""
         self.order[name].append(fence)
         queue = self.queues[f"{{{key}}}:queue"]
         mine = self.tickets.get(token, float("inf"))

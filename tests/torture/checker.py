@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges a run by what was written down meanwhile, and prints its figures.
+"""Judges a run by what was recorded meanwhile, and prints its figures.
 
     checker.py FOLDER
 """
@@ -44,7 +44,7 @@ def figures(history):
     lossy = ", lossy" if options["lossy"] else ""
     yield "run", f"{options['topology']}{lossy}, {options['seconds']:g} s, seed {options['seed']}"
     if not history.has_wire:
-        yield "remote clients", "none: root may make no network namespace here"
+        yield "remote clients", "none: no network namespace may be made here"
     if history.beside:
         yield "programs", "two versions, half of the runs each"
     yield "attempts", len(history.attempts)
@@ -69,7 +69,7 @@ def figures(history):
 
 
 def report(folder):
-    """Prints all; True when nothing was found that must not be."""
+    """Prints all figures and violations; returns True if there are no violations that count."""
     history = History(folder)
     for name, value in figures(history):
         print(f"{name:42} {value}")

@@ -1,5 +1,6 @@
-// A wall clock that can be set wrong, for one server: preloaded into it, adds the microseconds that stand, in binary,
-// in the file named by CLOCK_ERROR to every time that the C library tells. They may change at any moment.
+// A wall clock that can be set wrong, for one server. This library is preloaded into it, and adds to every time that
+// the C library returns the microseconds in the file named by CLOCK_ERROR. They are in binary, and may change at any
+// moment.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

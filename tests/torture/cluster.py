@@ -7,7 +7,7 @@ from workload import KEYS
 
 
 def fail_over_on_request(cluster, rng):
-    """The primary stops, and hands over what it has."""
+    """The primary hands over what it has to its replica, and steps down."""
     primary = cluster.victim(rng)
     replica = cluster.replica_of(primary)
     replica.tell("CLUSTER", "FAILOVER")
@@ -16,7 +16,7 @@ def fail_over_on_request(cluster, rng):
 
 
 def kill_primary(cluster, rng):
-    """Long enough dead for its replica, or not."""
+    """Kills a primary, for long enough that its replica takes over, or not."""
     primary = cluster.victim(rng)
     primary.kill()
     yield rng.choice([rng.uniform(0.1, 1), 4])
@@ -25,7 +25,7 @@ def kill_primary(cluster, rng):
 
 
 def migrate_slot(cluster, rng):
-    """Key by key, as redis-cli does, with time to stumble between."""
+    """Moves a slot key by key, as redis-cli does, with pauses in which clients can stumble."""
     slot = cluster.slot_of(rng.choice(list(KEYS)))
     source = cluster.owner_of(slot)
     target = rng.choice([server for server in cluster.primaries() if server is not source])
@@ -41,7 +41,7 @@ def migrate_slot(cluster, rng):
 
 
 def take_over_from_living(cluster, rng):
-    """The replica asks nobody: for a while there are two primaries."""
+    """The replica takes over without asking anybody, so that for a while there are two primaries."""
     primary = cluster.victim(rng)
     replica = cluster.replica_of(primary)
     replica.tell("CLUSTER", "FAILOVER", "TAKEOVER")
@@ -76,7 +76,7 @@ class Cluster(Topology):
         self.urls = {"near": f"redis-cluster://{hosts}"}
 
     def describe_to(self, reader):
-        """What the nodes would else have to learn by gossip."""
+        """What the nodes would otherwise learn by gossip."""
         lines = []
         for number, server in enumerate(self.servers):
             primary = self.servers[number - 3].node if number >= 3 else "-"
@@ -87,7 +87,7 @@ class Cluster(Topology):
         return "".join(lines) + "vars currentEpoch 6 lastVoteEpoch 0\n"
 
     def table(self):
-        """node -> (flags, primary, link), as the first that answers has it."""
+        """Returns node -> (flags, primary, link), as the first node that answers sees it."""
         for server in self.servers:
             rows = [row.split() for row in server.ask("--raw", "CLUSTER", "NODES").splitlines()]
             if rows:
@@ -115,7 +115,7 @@ class Cluster(Topology):
         return next(server for server in self.primaries() if server.owns(slot))
 
     def is_whole(self):
-        """Three primaries with a replica each, and everybody knows."""
+        """Whether there are three primaries with a replica each, and all nodes know it."""
         return all(self.sees_whole(server) for server in self.servers)
 
     def sees_whole(self, server):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Negative controls: rlock with one thing broken must be caught by the standard run, else that run proves nothing.
+# Negative controls: the standard run must catch an rlock in which one thing is broken, else it proves nothing.
 #   tests/torture/controls.sh [MUTANT...]
 #
-# Each of mutants/*.patch is applied to a copy of the sources, so that none of it is in the program.
+# Each of mutants/*.patch is applied to a copy of the sources, so the program itself has no code for this.
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -10,7 +10,7 @@ root=$(realpath "$here/../..")
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
-# mutant, topology, the rule that it breaks: the beginning of what the judge calls it
+# mutant, topology, and the rule that it breaks, as the judge's message begins
 controls() {
   cat <<END
 credit_at_reply          single alive at the lease's end

@@ -1,5 +1,5 @@
 """What goes wrong, and when. A fault is a generator: it does its harm, yields the seconds to wait, and heals. One that
-finds nothing to harm returns without yielding. The seed decides everything but whom a fault finds at that moment."""
+finds nothing to harm returns without yielding. The seed decides everything but which processes a fault finds."""
 
 import random
 import signal
@@ -8,10 +8,11 @@ from processes import boottime, send
 from wire import Wire
 from workload import KEYS
 
-STORM, CALM = 10, 3  # seconds: nobody can show how fast it recovers if it never rains less
+STORM, CALM = 10, 3  # seconds: without a calm there would be no recovery to measure
 
 
-# ---- aimed at one run, mostly at a holder. One fault each: if both of rlock's processes fail it promises nothing.
+# ---- faults of one run, mostly a holder. Each run gets one at most: if both of rlock's processes fail it promises
+# nothing.
 
 OF_A_PROCESS = {
     "keeper killed": 3, "keeper frozen": 3, "guard killed": 2, "guard frozen": 2, "command killed": 1,
@@ -39,7 +40,7 @@ def strike(population, rng, name):
     send(pid, signal.SIGCONT)
 
 
-# ---- of a server, which keeps what it was told
+# ---- faults of a server that keeps its data
 
 
 def freeze(topology, rng):
@@ -47,7 +48,7 @@ def freeze(topology, rng):
 
 
 def freeze_shortly(topology, rng):
-    """Not so long that another takes its place."""
+    """Freezes it, but not for so long that another takes its place."""
     yield from freeze_for(topology.victim(rng), rng.uniform(0.05, 0.4))
 
 
@@ -91,7 +92,7 @@ def flush_scripts(topology, rng):
 OF_A_SERVER = {freeze: 3, restart: 3, pause_clients: 2, kill_clients: 2, flush_scripts: 1}
 
 
-# ---- of a server, which forgets
+# ---- faults of a server that forgets
 
 
 def delete_lock(topology, rng):
@@ -107,7 +108,7 @@ def step_clock(topology, rng):
     yield 0.1
 
 
-# ---- of the network between the far clients and a server
+# ---- faults of the network between the far clients and a server
 
 
 def slow(topology, rng):
@@ -118,7 +119,7 @@ def slow(topology, rng):
 
 
 def late_then_dark(topology, rng):
-    """Who takes the answer's time for the lease's beginning believes too long in it."""
+    """Catches a client that counts its lease from the answer, and so believes in it for too long."""
     link = rng.choice(topology.links)
     delay = rng.uniform(0.3, 0.9)
     link.obey("delay", round(delay, 3))
@@ -155,11 +156,11 @@ OF_THE_NETWORK = {
 }  # fmt: skip
 
 
-# ---- of people and scripts, whose requests and answers are lost and late as those of all others
+# ---- people and scripts, whose requests and answers are lost and late like all others
 
 
 def evict(population, rng):
-    """Whoever holds it must give it up: its command is dead before another begins. What cools is free at once."""
+    """Makes the holder of a key give it up: its command must be dead before another begins. A cooling lock is freed."""
     key = rng.choice(list(KEYS))
     population.lab.note({"evicts": key, "at": boottime()})
     population.visit(rng, f"rlock release -k {key} --force -w 3")
@@ -167,7 +168,7 @@ def evict(population, rng):
 
 
 def hold_by_script(population, rng):
-    """Without a keeper, through every verb."""
+    """Takes a lock without a keeper, through every verb."""
     population.visit(
         rng,
         "T=$(rlock acquire -k report --ttl 2 -w 3) && rlock renew -k report --ttl 2 --token $T;"
@@ -184,7 +185,7 @@ def look_about(population, rng):
 OF_VISITORS = {evict: 2, hold_by_script: 2, look_about: 1}
 
 
-# ---- of the wire between the remote clients and all servers
+# ---- faults of the wire between the remote clients and all servers
 
 
 def on_the_wire(harm, heal):
@@ -205,7 +206,7 @@ OF_THE_WIRE = {
 
 
 def outage(rng):
-    """Most are ridden out, some are not."""
+    """The length of an outage: most are ridden out, some are not."""
     return rng.choice([rng.uniform(0.05, 0.3), rng.uniform(0.3, 1), rng.uniform(1, 3.5)])
 
 
@@ -276,7 +277,7 @@ class Weather:
         self.start = boottime()
 
     def advance(self, goes_on):
-        """Begins new faults while it goes on, and ends those that have begun. False when there is nothing to end."""
+        """Begins new faults if `goes_on`, and ends those that have begun. Returns False when none is left to end."""
         now = boottime()
         storm = goes_on and (now - self.start) % (STORM + CALM) < STORM
         for lane in self.lanes:

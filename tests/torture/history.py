@@ -1,5 +1,5 @@
-"""What is known of a run afterwards: the attempts and the faults as they were noted, the holds as the witnesses stamped
-them, the leases as the servers wrote them down."""
+"""What is known of a run afterwards: the attempts and faults that were noted, the holds that the witnesses stamped, and
+the leases that the servers recorded."""
 
 import collections
 import dataclasses
@@ -14,7 +14,7 @@ EVICTION = 6  # seconds that a release --force may be on its way
 
 @dataclasses.dataclass
 class Hold:
-    """One acquisition that a command was seen under: from its first stamp to the last of it and its descendants."""
+    """One acquisition under which a command was seen, from its first stamp to the last of it and its descendants."""
 
     attempt: dict
     key: str
@@ -26,8 +26,8 @@ class Hold:
     end: float
     done: bool
     records: list
-    cools: float = 0  # nobody else may have it before, after its end
-    expires: float = 0  # the lease, as the servers had it
+    cools: float = 0  # until then nobody else may have the lock, even after the hold's end
+    expires: float = 0  # the end of the lease on the servers
 
     @property
     def number(self):
@@ -46,7 +46,7 @@ class Hold:
 
 
 class History:
-    """All of a run, read from its folder."""
+    """The whole history of a run, read from its folder."""
 
     def __init__(self, folder):
         lines = [json.loads(line) for line in (folder / "history").read_text(encoding="utf-8").splitlines()]
@@ -57,7 +57,7 @@ class History:
         self.evictions = [line for line in lines if "evicts" in line]
         self.faults = [line for line in lines if "fault" in line and "lane" in line]
         self.healed = next(line["healed"] for line in lines if "healed" in line)
-        self.end = next(line for line in lines if "orphans" in line)  # what was found then
+        self.end = next(line for line in lines if "orphans" in line)  # what was found at the end
         self.clocks = next(line["clocks"] for line in lines if "clocks" in line)  # wall clock minus boot-time clock
         self.queues = TOPOLOGIES[self.options["topology"]].queues
         self.logs = [Log(path) for path in sorted(folder.glob("*.aof"))]
@@ -66,7 +66,7 @@ class History:
             self.add_lease(hold)
 
     def read_holds(self, stamps):
-        """A run that enters again what a run around it holds is the same hold."""
+        """A run that re-enters a lock of the run around it is the same hold."""
         holds = {}
         for attempt in self.attempts:
             entries = [(attempt["attempt"], attempt["key"], attempt["kind"])]
@@ -91,7 +91,7 @@ class History:
             clock = self.clocks[log.server]
             for fence, lease in log.leases.get((hold.key, hold.token), {}).items():
                 if self.queues and fence != hold.fence:
-                    continue  # a question that arrived after the end was granted too; a quorum's fence is settled later
+                    continue  # the grant to a question that arrived after the end; a quorum settles its fence later
                 expires[log.server] = max(expires[log.server], lease.expires / 1000 - clock)
                 cools[log.server] = max(cools[log.server], lease.cools / 1000 - clock)
         hold.expires, hold.cools = self.agreed(expires.values()), self.agreed(cools.values())
@@ -99,8 +99,8 @@ class History:
             hold.cools = 0
 
     def agreed(self, times):
-        """Until then nobody else can have it: servers that replicate each other agree on the last, those of a quorum on
-        the first after which a majority is free."""
+        """The time until which nobody else can have the lock: the last end on servers that replicate each other, in a
+        quorum the first after which a majority is free."""
         return sorted(times)[-1 if self.queues else len(times) // 2]
 
     def by_key(self):

@@ -5,7 +5,7 @@ import mmap
 import struct
 
 RECORD = struct.Struct("=Qq40s4q4q4i5Q80x")
-MOST_ATTEMPTS = 200_000  # the file has holes
+MOST_ATTEMPTS = 200_000  # the file is sparse
 
 
 @dataclasses.dataclass
@@ -13,13 +13,13 @@ class Record:
     fence: int
     slot: int
     token: str
-    first: list  # of the command and its descendants, in seconds of CLOCK_BOOTTIME; 0: never
+    first: list  # stamps of the command and its descendants, in seconds of CLOCK_BOOTTIME; 0: never
     last: list
     updates: int
     lost_unfenced: int
     lost_fenced: int
     refused: int
-    done: bool  # ended by itself
+    done: bool  # the command ended by itself
 
     @property
     def began(self):

@@ -5,7 +5,7 @@ import pathlib
 import signal
 import time
 
-MARK = "TORTURE"  # a variable in the environment of all that a run starts
+MARK = "TORTURE"  # a variable in the environment of every process that a run starts
 
 
 def boottime():
@@ -13,7 +13,7 @@ def boottime():
 
 
 def spawn(argv, environment, output=os.devnull, errors=None):
-    """Output and errors go to the file named, or two. Whoever reaps all children reaps this one too."""
+    """Starts a process whose output and errors go to the file named, or to two. It is reaped with all other children."""
     write = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -24,7 +24,7 @@ def spawn(argv, environment, output=os.devnull, errors=None):
 
 
 def reap():
-    """(pid, exit status or minus the signal) of each child that has ended."""
+    """Yields (pid, exit status or minus the signal) of each child that has ended."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -50,7 +50,7 @@ def send(pid, number):
 
 
 def marked(value):
-    """The pids of all processes that carry the mark, zombies not."""
+    """The pids of all processes that carry the mark and are not zombies."""
     mark = f"{MARK}={value}".encode()
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -5,11 +5,11 @@ from servers import Link, Redis, wait_until
 from topology import Topology
 
 
-LEARNING = 6.5  # seconds: --max-lease, the second that uptimes are cut to, and a renewal
+LEARNING = 6.5  # seconds: --max-lease, one second for the rounding of uptimes, and a renewal
 
 
 def restart_empty(topology, rng):
-    """It does not vote until it is older than every lease that it has forgotten."""
+    """Restarts a server empty: it does not vote until it is older than every lease that it has forgotten."""
     server = topology.victim(rng)
     server.kill()
     yield max(0.1, faults.outage(rng))
@@ -19,7 +19,7 @@ def restart_empty(topology, rng):
 
 
 def restart_in_turn(topology, rng):
-    """Two, far enough from each other for the first to have learnt again what is held, by all of its levels."""
+    """Restarts two servers, the second after the first has had time to learn again every level of the held locks."""
     for server in rng.sample(topology.servers, 2):
         server.kill()
         yield 0.1
@@ -29,7 +29,7 @@ def restart_in_turn(topology, rng):
 
 
 def set_clock_back(topology, rng):
-    """Of one server, and not so far that it would disagree with the others by more than the longest lease."""
+    """Sets the clock of one server back, but not so far that it differs from the others by more than the longest lease."""
     server = topology.servers[-1]
     if server.clock_error < -2:
         return
@@ -50,7 +50,7 @@ class Quorum(Topology):
     safe = faults.OF_A_SERVER | {restart_empty: 2, restart_in_turn: 1, freeze_majority: 1, set_clock_back: 1}
     lossy = {faults.delete_lock: 3, faults.step_clock: 1}
     variables = {"RLOCK_MAX_LEASE": "4s"}
-    clock_errors = [0, 1, -1]  # seconds: less apart than the longest lease
+    clock_errors = [0, 1, -1]  # seconds; they differ by less than the longest lease
     queues = has_slots = False
     most_clients = 60
     long_layers = 0.2

@@ -5,11 +5,11 @@ import heapq
 
 from workload import PATIENT, SLOTS
 
-GRACE = 3.0  # seconds after a fault within which it may still be felt: it takes a --timeout to notice
+GRACE = 3.0  # seconds for which a fault may have effects after its end: it takes a --timeout to notice it
 
 
 def overlaps(history):
-    """Who was alive beside whom that excludes the other, or in the same slot, or beside as many as there are slots."""
+    """Holders that were alive beside one that excludes them, in the same slot, or beside as many as there are slots."""
     for holds in history.by_key():
         alive = []  # heap of (end, number)
         for number, hold in enumerate(holds):
@@ -34,7 +34,7 @@ def fences_used_twice(history):
 def fences_out_of_order(history):
     """Of two of which one excludes the other, the later must have the larger fence."""
     for holds in history.by_key():
-        highest = collections.defaultdict(int)  # by whom it concerns
+        highest = collections.defaultdict(int)  # by kind of holder
         for hold in holds:
             mine = "all" if hold.excludes else hold.slot if hold.kind == "slots" else "readers"
             concern = list(highest) if mine == "all" else ["all"] if mine == "readers" else ["all", mine]
@@ -44,7 +44,7 @@ def fences_out_of_order(history):
 
 
 def fences_not_larger(history):
-    """Whoever asks after another was seen to hold must get a larger one, even when that one's lock was lost."""
+    """A run that asks after another was seen to hold must get a larger fence, even if the other has lost its lock."""
     for holds in history.by_key():
         asked = sorted(holds, key=lambda hold: hold.attempt["born"])
         seen, highest = 0, 0
@@ -57,7 +57,7 @@ def fences_not_larger(history):
 
 
 def grants_out_of_order(history):
-    """As the servers wrote them down."""
+    """The same in the order in which the servers recorded the grants."""
     for log in history.logs if history.queues else []:
         for key, fences in log.order.items():
             yield from ((key, late, early) for early, late in zip(fences, fences[1:]) if late <= early)
@@ -68,13 +68,13 @@ def passed_waiters(history):
 
 
 def felt(history, attempt, at):
-    """Whether a fault explains what happened to it then."""
+    """Whether a fault explains what happened to the attempt at that time."""
     since = at - attempt["lease"] - GRACE
     lanes = {"server", "visitor", {"far": "network", "remote": "wire"}.get(attempt["site"])}
     if attempt["fault"]:
         return True
     for fault in history.faults:
-        silenced = fault["fault"] == "strand" and attempt["born"] <= fault["end"]  # noticed only when it asks something
+        silenced = fault["fault"] == "strand" and attempt["born"] <= fault["end"]  # it notices only when it asks
         if fault["lane"] in lanes and fault["begin"] <= at and (silenced or fault["end"] >= since):
             return True
     return False
@@ -106,7 +106,7 @@ def not_served(history):
 
 
 def outlived(history):
-    """Who was alive when the lease had run out, and by how many ms."""
+    """The holds that were alive after their lease had run out, and for how many ms."""
     for hold in history.holds:
         if hold.expires and hold.end >= hold.expires:
             yield hold.number, round(1000 * (hold.end - hold.expires), 1)
@@ -132,7 +132,7 @@ def updates_lost_by_b(history):
     return [(hold.number, lost) for hold in history.holds if (lost := hold.sum("lost_fenced"))]
 
 
-# name -> what finds its violations
+# name -> the function that finds its violations
 ALWAYS = {
     "fences used twice": fences_used_twice,
     "fences not larger than one seen": fences_not_larger,

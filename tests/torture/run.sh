@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Tries to break mutual exclusion: many runs of rlock under many faults, and a judge of what they did. See README.md.
+# Tries to break mutual exclusion by many runs of rlock under many faults, and judges what they did. See README.md.
 #   tests/torture/run.sh [OPTION...]
 #
-#   --seconds N     how long it storms (60); it ends when everybody has been served
-#   --seed N        of the faults and of what the clients do, to see the same again
+#   --seconds N     how long there are faults (60); it ends when everybody has been served
+#   --seed N        decides the faults and what the clients do; the same seed gives the same schedule
 #   --topology T    single, sentinel, cluster or quorum
 #   --lossy         with faults under which Redis loses locks: two may hold at once, and only the fence must hold
 #   --most N        at most so many clients at a time (150)
-#   --keep          keeps the history of a run that was sound too
+#   --keep          keeps the history even of a sound run
 #
 #   RLOCK=path          torture this binary instead of building one
-#   RLOCK_BESIDE=path   every other run is of this one, as in a fleet that is being upgraded
+#   RLOCK_BESIDE=path   every other run uses this binary, as in a fleet that is being upgraded
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")

@@ -6,7 +6,7 @@ from topology import Topology, until
 
 
 def fail_over_by_death(topology, _rng):
-    """The old primary comes back when all have agreed on the new one."""
+    """Kills the primary, which comes back once all have agreed on the new one."""
     old = topology.primary()
     old.kill()
     yield from until(lambda: topology.primary() not in (None, old))
@@ -40,7 +40,7 @@ def freeze_sentinel(topology, rng):
 
 
 def fail_over_alive(topology, rng):
-    """Two primaries for some seconds."""
+    """Makes two primaries for some seconds."""
     rng.choice(topology.sentinels).tell("SENTINEL", "FAILOVER", "main")
     old = topology.primary()
     yield from until(lambda: topology.primary() not in (None, old))
@@ -82,7 +82,7 @@ class Sentinels(Topology):
         return [*super().services(), *self.sentinels]
 
     def primary(self):
-        """In whose name all sentinels agree."""
+        """The primary on which all sentinels agree."""
         named = {sentinel.primary_port() for sentinel in self.sentinels}
         return next((server for server in self.servers if named == {server.port}), None)
 

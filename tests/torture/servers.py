@@ -1,4 +1,4 @@
-"""Redis servers, and the ways that lead to them, that fail on demand."""
+"""Redis servers, and networks in front of them, that fail on demand."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).parent
 SERVER = os.environ.get("REDIS_SERVER", "redis-server")
 CLI = SERVER.removesuffix("-server") + "-cli"
 PRIORITY = ["nice", "-n", "-10"] if os.geteuid() == 0 else []  # as if on machines of their own
-PATIENCE = 20  # seconds that any step may take: only a bug takes them
+PATIENCE = 20  # seconds that a single step may take: only a bug takes as long
 
 
 def wait_until(condition, what):
@@ -27,7 +27,7 @@ def wait_until(condition, what):
 
 
 def free_port():
-    """Below the ports that the kernel gives to clients, and with the port of a cluster's bus free too."""
+    """A port below those that the kernel gives to clients, whose cluster bus port is free too."""
     while True:
         port = random.randrange(20000, 22600)
         try:
@@ -40,7 +40,7 @@ def free_port():
 
 
 class Redis:
-    """One server, with a folder of its own. It writes down all that it does, and keeps what it has written."""
+    """One server, with a folder of its own, and an append-only file that is never rewritten."""
 
     def __init__(self, lab, name, *options, clock_error=None):
         self.folder = lab.folder / name
@@ -73,7 +73,7 @@ class Redis:
         return f"{self.lab.address}:{self.port}"
 
     def set_clock(self, seconds):
-        """How far its wall clock is ahead."""
+        """Sets by how much its wall clock is ahead."""
         self.clock_error = seconds
         file = self.folder / "clock"
         with open(file, "r+b" if file.exists() else "wb") as clock:
@@ -99,12 +99,12 @@ class Redis:
         send(self.pid, signal.SIGKILL)
 
     def forget(self):
-        """To be done between kill and start."""
+        """Removes its data; to be called between kill and start."""
         for file in self.folder.glob("appendonly*/*"):
             file.unlink()
 
     def ask(self, *words):
-        """The answer, or "" where there was none."""
+        """Returns the answer, or "" if there was none."""
         cli = [CLI, "-s", str(self.socket), *map(str, words)]
         try:
             done = subprocess.run(cli, capture_output=True, text=True, timeout=1, check=False)
@@ -113,7 +113,7 @@ class Redis:
         return done.stdout.strip()
 
     def tell(self, *words):
-        """Without waiting for an answer."""
+        """Sends a command without waiting for the answer."""
         spawn([CLI, "-s", str(self.socket), *map(str, words)], self.environment, self.folder / "cli.log")
 
     def uptime(self):
@@ -127,14 +127,14 @@ class Redis:
         self.ask("REPLICAOF", self.lab.address, primary.port)
 
     def owns(self, slot):
-        """Of a cluster's 16384."""
+        """The slots, of a cluster's 16384, that it serves."""
         myself = next(row.split() for row in self.ask("--raw", "CLUSTER", "NODES").splitlines() if "myself" in row)
         ranges = [words.partition("-") for words in myself[8:] if not words.startswith("[")]
         return any(int(first) <= slot <= int(last or first) for first, _, last in ranges)
 
     def keep_log(self):
-        """A second name for what it has written, which it deletes when it becomes another's replica. Not for what it
-        copied from there (base)."""
+        """Links its append-only files to a second name, since it deletes them when it becomes a replica. The base file,
+        which it copied from its primary, is left out."""
         for file in self.folder.rglob("appendonly*.aof"):
             kept = self.lab.folder / f"{self.name}.{file.stat().st_ino}.aof"
             if ".base." not in file.name and not kept.exists():
@@ -142,7 +142,7 @@ class Redis:
 
 
 class Sentinel(Redis):
-    """It keeps what it learns in its configuration."""
+    """A sentinel, which keeps what it learns in its configuration file."""
 
     def __init__(self, lab, name, primary):
         super().__init__(lab, name)

@@ -1,4 +1,4 @@
-"""What the clients talk to: one server, one behind Sentinel, a Cluster, a quorum; and what goes wrong with each.
+"""What the clients talk to: one server, one behind Sentinel, a Cluster or a quorum; and the faults of each.
 
 `safe` are the faults under which no two may hold at once; `lossy` are those that come on top with --lossy, under which a
 lock may be lost. The difference is what Redis promises: a server keeps what it has written down, and a replica has what

@@ -1,4 +1,4 @@
-"""What the clients talk to, in general."""
+"""The common part of all topologies."""
 
 import signal
 
@@ -7,16 +7,16 @@ from servers import PATIENCE
 
 
 class Topology:
-    """`urls` is RLOCK_REDIS for each site from which clients come: near, and far behind `links`. Those at the other end
-    of a wire, the remote ones, use the same as those that are near."""
+    """`urls` is RLOCK_REDIS for each site of clients: near, and far, which is behind `links`. Remote clients, at the other
+    end of a wire, use the same as near ones."""
 
     safe = {}  # fault -> how often
     lossy = {}
-    queues = True  # waiters are served in turn
+    queues = True  # whether waiters are served in turn
     has_slots = True
-    variables = {}  # that rlock is to see besides
+    variables = {}  # further environment variables for rlock
     most_clients = 150
-    long_layers = 0  # how often a run inside another is long, so that much happens meanwhile
+    long_layers = 0  # how often a nested run is long, so that much happens meanwhile
 
     def __init__(self, lab, _lossy):
         self.lab = lab
@@ -53,15 +53,15 @@ class Topology:
             server.keep_log()
 
     def keys(self):
-        """All that is stored, anywhere."""
+        """All keys on all servers."""
         return sorted({key for server in self.servers for key in server.ask("--raw", "KEYS", "*").splitlines()})
 
 
 def until(condition):
-    """Pauses until it holds."""
+    """Pauses until the condition holds."""
     deadline = boottime() + PATIENCE
     yield 0.1
     while not condition():
         if boottime() > deadline:
-            raise TimeoutError("what failed did not recover")
+            raise TimeoutError("the servers did not recover from a fault")
         yield 0.2

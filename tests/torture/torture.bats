@@ -1,8 +1,8 @@
-# The torture itself runs by tests/torture/run.sh; here is what would go stale unseen.
+# tests/torture/run.sh runs the torture itself; these tests find what would go stale unnoticed.
 
 load ../support/helpers
 
-@test "every broken build that the torture is to catch can be made of these sources" {
+@test "the patches of every broken build that the torture must catch fit these sources" {
   local mutant
   for mutant in "$BATS_TEST_DIRNAME"/mutants/*.patch; do
     patch --dry-run --quiet --strip 1 --directory "$BATS_TEST_DIRNAME/../.." <"$mutant" || fail "$mutant does not fit"

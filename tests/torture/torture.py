@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries to break mutual exclusion, and tells whether it could. Started by run.sh, which explains the options."""
+"""Tries to break mutual exclusion, and tells whether it succeeded. run.sh starts it, and explains the options."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from wire import make_wire
 from workload import KEYS, PROGRAMS, Population
 
 TICK = 0.005
-LONGEST_DRAIN = 120  # seconds until everybody must have been served, after the last fault
+LONGEST_DRAIN = 120  # seconds after the last fault in which everybody must be served
 
 
 class Lab:
@@ -54,7 +54,7 @@ class Run:
         self.weather = None
 
     def load(self):
-        """Faults and fresh runs until the time is over, then what has begun comes to its end."""
+        """Makes faults and new runs until the time is over, then lets those that have begun come to their end."""
         self.topology.start()
         self.weather = Weather(lanes(self.lab, self.topology, self.population, self.options))
         end = boottime() + self.options.seconds
@@ -87,7 +87,7 @@ class Run:
         time.sleep(TICK)
 
     def inspect(self):
-        """What is left behind, once every key was locked again and has been given back."""
+        """Notes what is left behind after every key has been locked and released once more."""
         left = sorted(marked(self.lab.folder))
         for pid in left:
             send(pid, signal.SIGKILL)

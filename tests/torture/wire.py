@@ -1,11 +1,11 @@
-"""A real network between the servers and the remote clients: a network namespace and a pair of virtual interfaces. What
-is lost here TCP sends again later, unlike what the proxy of `servers.Link` loses."""
+"""A real network between the servers and the remote clients: a network namespace and a pair of virtual interfaces. TCP
+sends again what is lost here, unlike what the proxy of `servers.Link` loses."""
 
 import os
 import socket
 import subprocess
 
-NOBODY = "02:00:00:00:00:99"  # a hardware address: what is sent there is lost
+NOBODY = "02:00:00:00:00:99"  # a hardware address that nobody has, so packets to it are lost
 
 
 def ip(*words):
@@ -13,13 +13,13 @@ def ip(*words):
 
 
 class Wire:
-    """Made by root alone. `address` is the servers' end, `enter` precedes the command line of what is to run at the
+    """Only root can make one. `address` is the servers' end; `enter` is the prefix of a command that is to run at the
     other end."""
 
     def __init__(self):
         self.name = f"rlock{os.getpid()}"
         self.enter = ["nsenter", f"--net=/run/netns/{self.name}"]
-        # Of the addresses for benchmarks (RFC 2544), four to each run.
+        # Each run has four of the addresses that are reserved for benchmarks (RFC 2544).
         base = 4 * (os.getpid() % 2**15)
         self.address, self.far_address = (f"198.{18 + (base >> 16)}.{base >> 8 & 255}.{base & 255 | n}" for n in (1, 2))
         ip("netns", "add", self.name)
@@ -63,7 +63,7 @@ class Wire:
 
 
 def make_wire():
-    """None where that is not allowed, or not possible."""
+    """Returns a wire, or None if none can or may be made."""
     if os.geteuid() != 0:
         return None
     try:

@@ -4,12 +4,12 @@
 //   witness STAMPS RECORD RESOURCES CELL HOLD_MS write|read|idle [stubborn] [child] [session] [orphan] [careless] [--
 //   COMMAND...]
 //
-//   STAMPS, RESOURCES   files of records and of cells, see below; RLOCK_SLOT is added to CELL
+//   STAMPS, RESOURCES   files of records and cells, see below; RLOCK_SLOT is added to CELL
 //   write, read, idle   what it does with its cell
 //   stubborn            all ignore TERM
 //   child, session, orphan   descendants: a plain child, one in a session of its own, one that forked twice
 //   careless            the command dies of TERM and leaves its descendants to rlock
-//   COMMAND             runs inside; it is waited for too
+//   COMMAND             is run meanwhile, and waited for
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -39,10 +39,10 @@ struct Record {
   std::int64_t last[processes];
   std::int32_t pids[processes];
   std::uint64_t updates;        // made to each resource
-  std::uint64_t lost_unfenced;  // of another's, or made under our eyes
+  std::uint64_t lost_unfenced;  // updates of others that we overwrote, or that were made while we read
   std::uint64_t lost_fenced;
   std::uint64_t refused;  // by the fence
-  std::uint64_t done;     // ended by itself
+  std::uint64_t done;     // the command ended by itself
   char spare[80];
 };
 static_assert(sizeof(Record) == 256);
@@ -89,7 +89,7 @@ void stamp(Record& record, int process) {
     record.first[process] = record.last[process];
 }
 
-/// Reads, thinks, and writes: who does so beside us loses an update, or we do.
+/// Reads, thinks, and writes: if two do so at the same time, one of them loses an update.
 class Work {
  public:
   Work(Record& record, int file, std::size_t cell) : record_(&record), file_(file), cell_(map<Cell>(file, cell)) {}
@@ -116,7 +116,7 @@ class Work {
   }
 
  private:
-  /// A read counts too: whoever may be overtaken afterwards must not write any more.
+  /// A read raises the highest fence too, since no holder with a smaller one may write after it.
   template <typename Access>
   bool check_fence(Access access) {
     ::flock(file_, LOCK_EX);
@@ -135,7 +135,7 @@ class Work {
   Cell* cell_;
 };
 
-/// Returns when it has begun to stamp.
+/// Returns when the descendant has begun to stamp.
 void start_descendant(Record& record, int process, bool new_session, bool fork_twice) {
   if (::fork() != 0) {
     while (record.first[process] == 0) pause_ms(1);
@@ -158,7 +158,7 @@ bool lives(pid_t pid) {
   return ::kill(pid, 0) == 0;
 }
 
-/// Descendants that we left running would be ours on purpose, and rlock would not wait for them.
+/// Ends our descendants: rlock takes those that a command leaves running for intended, and does not wait for them.
 void end_descendants(const Record& record) {
   for (int process = 1; process < processes; ++process) {
     while (record.pids[process] != 0 && lives(record.pids[process])) {
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   record.fence = std::strtoull(variable("RLOCK_FENCE"), nullptr, 10);
   record.slot = std::strtol(variable("RLOCK_SLOT"), nullptr, 10);
   std::strncpy(record.token, variable("RLOCK_TOKEN"), sizeof record.token - 1);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // who is stopped before the first stamp was not seen at all
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // one stopped before its first stamp counts as never seen
   stamp(record, 0);
   Work work{record, resources, std::strtoul(argv[4], nullptr, 10) + static_cast<std::size_t>(record.slot)};
   const std::int64_t end = boottime() + std::strtol(argv[5], nullptr, 10) * 1'000'000;

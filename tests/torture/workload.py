@@ -9,7 +9,7 @@ import subprocess
 import layout
 from processes import MARK, boottime, first_child, reap, spawn
 
-# key -> cell of the resources, number of slots; what runs of it may be
+# key -> its cell in the resources, and how often its runs are of which kind
 KEYS = {
     "ledger": dict(cell=0, kinds={"exclusive": 5, "shared": 2, "reentered": 1, "layered": 1, "nested": 1}),
     "catalog": dict(cell=8, kinds={"shared": 6, "exclusive": 2}),
@@ -17,7 +17,7 @@ KEYS = {
     "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1}),
 }
 SLOTS = 3
-LAYERS = {"reentered": 1, "layered": 2, "nested": 1}  # runs inside
+LAYERS = {"reentered": 1, "layered": 2, "nested": 1}  # the number of nested runs
 OPTIONS = {"shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
 PATIENT = 10**6
 PROGRAMS = [name for name in ("rlock", "rlock-beside") if shutil.which(name)]
@@ -25,7 +25,7 @@ PROGRAMS = [name for name in ("rlock", "rlock-beside") if shutil.which(name)]
 
 @dataclasses.dataclass
 class Attempt:
-    """One `rlock run` and what is known of it. The runs inside it have the numbers after it."""
+    """One `rlock run` and what is known of it. Its nested runs have the numbers that follow."""
 
     number: int
     key: str
@@ -33,11 +33,11 @@ class Attempt:
     site: str
     lease: float
     wait: float  # seconds, or PATIENT
-    runtime: float  # 0: without limit
+    runtime: float  # 0: no limit
     inner_key: str = ""
     layers: int = 0
     lonely: bool = True  # its command has no descendants
-    fault: str = ""  # that was aimed at it
+    fault: str = ""  # the fault that hit it
     born: float = 0
     ended: float = 0
     status: int | None = None
@@ -55,7 +55,7 @@ class Attempt:
 
 
 class Population:
-    """The runs that are under way, kept at a number."""
+    """The runs in progress, which are kept at a fixed number."""
 
     def __init__(self, lab, topology, rng):
         self.lab, self.rng, self.topology = lab, rng, topology
@@ -83,7 +83,7 @@ class Population:
         self.count += 1 + attempt.layers
 
     def visit(self, rng, script):
-        """From anywhere, by nobody who is judged."""
+        """Runs a script at any site; it is not judged."""
         site = rng.choice(self.topology.sites())
         way = self.lab.wire.enter if site == "remote" else []
         environment = self.environment | {"RLOCK_REDIS": self.topology.url_at(site)}
@@ -102,7 +102,7 @@ class Population:
         return Attempt(self.count, key, kind, site, lease, wait, runtime, inner_key, LAYERS.get(kind, 0))
 
     def kinds_of(self, key):
-        """How often which."""
+        """How often the runs of a key are of which kind."""
         kinds = KEYS[key]["kinds"]
         return kinds if self.topology.has_slots or "slots" not in kinds else {"exclusive": 1}
 
@@ -129,7 +129,7 @@ class Population:
         return [*run, "--", *witness]
 
     def run(self, key, kind, lease):
-        """Whichever program: an upgrade may come between a run and those inside it."""
+        """The program is chosen at random: an upgrade may come between a run and its nested runs."""
         return [self.rng.choice(PROGRAMS), "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
 
     def witness(self, number, key, kind, hold):
@@ -140,7 +140,7 @@ class Population:
         return [witness, str(files / "stamps"), str(number), str(files / "resources"), cell, str(round(hold)), does]
 
     def hold(self, attempt):
-        """In ms: mostly short, so that there are many, some longer than the lease, and than --max-runtime."""
+        """In ms: mostly short, so that there are many; some longer than the lease, or than --max-runtime."""
         if attempt.runtime:
             return 2000 * attempt.lease
         if attempt.layers and self.rng.random() < self.topology.long_layers:
@@ -153,7 +153,7 @@ class Population:
         return self.lab.folder / "errors" / str(attempt.number)
 
     def holders(self):
-        """Those whose command is running now."""
+        """The runs whose command is running now."""
         return [a for a in self.alive.values() if self.stamps[a.number].runs]
 
     def waiters(self):
@@ -170,7 +170,7 @@ class Population:
                 self.errors_of(attempt).unlink(missing_ok=True)
 
     def lock_once(self, key):
-        """Whether it can be had, by one who goes alone."""
+        """Whether the lock can be had when nobody else asks."""
         kind = next(iter(self.kinds_of(key)))
         run = ["rlock", "run", "-k", key, "--ttl", "2", "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
         environment = self.environment | {"RLOCK_REDIS": self.topology.url_at("near")}

@@ -8,7 +8,7 @@
 
 namespace rlock::model {
 
-/// All worlds that were met, each once and numbered, and how they came about.
+/// All worlds that were reached, each once and with a number, and how each was reached.
 class Atlas {
  public:
   using Number = std::uint32_t;
@@ -30,7 +30,7 @@ class Atlas {
   const World& operator[](Number number) const { return worlds_[number]; }
   Number size() const { return static_cast<Number>(worlds_.size()); }
 
-  /// The moves that lead to a world, few enough.
+  /// The moves on a short way to a world.
   std::vector<Move> story_of(Number number) const {
     std::vector<Move> moves;
     for (; number != 0; number = origins_[number].from) moves.push_back(origins_[number].by);

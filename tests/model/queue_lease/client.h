@@ -9,16 +9,16 @@
 
 namespace rlock::model {
 
-/// What becomes of a request that is sent: late is what comes after time has passed.
+/// What becomes of a request that is sent. Late means that time passes before it, or its reply, arrives.
 enum class Network : Byte { prompt, request_late, reply_late };
 
-/// What `rlock run` does at each client (queue.cc, renewer.cc, keeper.cc), and what may befall it.
+/// What `rlock run` does at each client (taker.cc, renewer.cc, keeper.cc), and what may happen to it.
 class Step {
  public:
   Step(World& world, int client, Mutant mutant, Network network = Network::prompt)
       : w_(world), c_(world.client[client]), number_(client), mutant_(mutant), network_(network) {}
 
-  /// Returns whether it is possible now, and has changed the world if so.
+  /// Returns whether the transition is possible now; if so it has changed the world.
   using Transition = bool (Step::*)();
 
   bool take(Transition transition) { return (network_ == Network::prompt || suffer()) && (this->*transition)(); }
@@ -43,8 +43,8 @@ class Step {
     return send(c_.once ? Verb::ask_once : Verb::ask);
   }
 
-  /// A lock that it was handed it uses if it knows how long it has it: from when the question was sent after which
-  /// the server counts, which must be the last that was answered.
+  /// A client uses a lock that it was handed only if it knows for how long. The server counts from one of its
+  /// questions, which must be the last that was answered.
   bool read_message() {
     if (c_.phase != Phase::sleeping || c_.message.kind == Message::Kind::none)
       return false;
@@ -60,7 +60,7 @@ class Step {
     return true;
   }
 
-  /// Its deadline has come, or a signal.
+  /// Its deadline, or a signal, has come.
   bool stop_waiting() {
     if (c_.phase != Phase::sleeping)
       return false;
@@ -86,7 +86,7 @@ class Step {
 
   bool release() { return has_to(Phase::releasing) && send(Verb::release); }
 
-  // ---- what was late
+  // ---- late requests, replies and messages
 
   bool be_heard() {
     if (c_.exchange.verb == Verb::none || c_.exchange.executed)
@@ -150,7 +150,7 @@ class Step {
     return true;
   }
 
-  /// For good, and its command with it.
+  /// It dies for good, and its command with it.
   bool die() {
     if (c_.phase == Phase::idle || c_.phase == Phase::resting || c_.phase == Phase::dead || !suffer())
       return false;
@@ -159,7 +159,7 @@ class Step {
     return true;
   }
 
-  /// The server goes on believing that it listens.
+  /// It dies, but the server still believes that it listens.
   bool die_unseen() {
     if (!c_.subscribed || !die())
       return false;
@@ -169,7 +169,7 @@ class Step {
 
   // ---- time
 
-  /// Has something to do before time passes: nobody is slow but by a fault.
+  /// Whether it has something to do before time passes: only a fault makes anybody slow.
   bool is_busy() const {
     if (c_.exchange.verb != Verb::none)
       return c_.exchange.age == longest_request;
@@ -198,7 +198,7 @@ class Step {
   bool has_to(Phase phase) const { return c_.phase == phase && c_.exchange.verb == Verb::none; }
   bool renewal_is_due() const { return has_to(Phase::running) && c_.lease_left < lease; }
 
-  /// The present one becomes the former one, if that is forgotten.
+  /// Makes the present token the former one, unless that is still remembered somewhere.
   bool change_token() {
     const bool remembered = c_.stray.verb != Verb::none && c_.stray.former;
     if (remembered || !Server{w_, mutant_}.rename(present_token(number_), former_token(number_)))
@@ -274,7 +274,7 @@ class Step {
     c_.work_left = longest_command;
   }
 
-  /// Refused at once it queues; in the queue it sleeps.
+  /// After the first refusal it queues; once in the queue it sleeps.
   void read_refusal(const Exchange& e) {
     if (std::exchange(c_.once, false))
       return;
@@ -293,12 +293,12 @@ class Step {
       rest(Phase::resting);
     } else {
       c_.phase = Phase::asking;
-      c_.message = {};  // was for another token
+      c_.message = {};  // it was for another token
       c_.again = c_.once = false;
     }
   }
 
-  /// What was sent and is waited for no longer.
+  /// Turns a request that nobody waits for any more into a stray one.
   void leave_stray() {
     const Exchange e = std::exchange(c_.exchange, {});
     if (e.verb != Verb::none && !e.executed && c_.stray.verb == Verb::none)
@@ -323,7 +323,7 @@ class Step {
 struct Action {
   std::string_view name;
   Step::Transition transition;
-  bool sends = false;  // a request, that may be late
+  bool sends = false;  // whether it sends a request, which may be late
 };
 
 inline constexpr std::array<Action, 19> actions{{
@@ -339,8 +339,8 @@ inline constexpr std::array<Action, 19> actions{{
     {"is heard at last", &Step::be_heard},
     {"is answered at last", &Step::be_answered},
     {"waits no longer for the answer", &Step::give_up},
-    {"is heard, of what it had given up", &Step::stray_arrives},
-    {"is never heard, of what it had given up", &Step::stray_is_lost},
+    {"is heard by a request that it had given up", &Step::stray_arrives},
+    {"is never heard by a request that it had given up", &Step::stray_is_lost},
     {"misses a message", &Step::miss_message},
     {"gets a message late", &Step::get_message_late},
     {"loses its subscription", &Step::lose_subscription},

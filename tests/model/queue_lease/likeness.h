@@ -6,11 +6,11 @@
 
 #include "world.h"
 
-/// Worlds that differ only in their tickets' numbers, or in which clients have changed parts, are one: that makes them
-/// few enough to look at all.
+/// Worlds that differ only in the numbers of their tickets, or in which clients have swapped roles, count as one. That
+/// makes them few enough to look at all of them.
 namespace rlock::model {
 
-/// Tickets become 1, 2, 3 in their order.
+/// Renumbers the tickets to 1, 2, 3 in their order.
 inline void number_tickets_anew(World& w) {
   std::array<Byte*, tokens + 3 * clients> all{};
   std::size_t count = 0;
@@ -35,7 +35,7 @@ inline void number_tickets_anew(World& w) {
   }
 }
 
-/// Where a token stands at the server: what tells clients apart who are alike otherwise.
+/// What the server has of a token, which tells clients apart that are alike otherwise.
 inline int standing(const World& w, Token token) {
   if (w.holder == token)
     return -1;
@@ -46,7 +46,7 @@ inline int standing(const World& w, Token token) {
   return w.queued;
 }
 
-/// Worlds in which clients have changed their parts are one: returns who stands where now.
+/// Sorts the clients, so that worlds in which they have swapped roles become one. Returns who is where now.
 inline std::array<Byte, clients> rank_clients(const World& w) {
   std::array<Byte, clients> order{};
   std::iota(order.begin(), order.end(), 0);

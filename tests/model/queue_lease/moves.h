@@ -5,7 +5,7 @@
 
 namespace rlock::model {
 
-/// What one client does, or what befalls it; or time passes for all.
+/// What one client does, or what happens to it; or time passes for all.
 struct Move {
   Byte client = clients;
   Byte action = 0;
@@ -22,8 +22,8 @@ inline void check_exclusion(const World& w) {
   }
 }
 
-/// Before time passes: the lock does not lie free while the first in the queue sleeps. But if a fault has met that one,
-/// or it was told a time when others stood before it, a second later for each, and they have gone unnoticed since.
+/// Before time passes the lock must not lie free while the first in the queue sleeps. Excepted is one that a fault has
+/// hit, or that was told to sleep a second longer for each waiter before it, when those have gone unnoticed since.
 inline void check_wake_up(const World& w) {
   if (w.holder != nobody || w.queued == 0)
     return;
@@ -50,7 +50,7 @@ inline bool tick(World& w, Mutant mutant) {
   return true;
 }
 
-/// Whether it was possible; the world is then the next one. Throws Violation.
+/// Returns whether the move was possible; `world` is then the next one. Throws Violation.
 inline bool make(const Move& move, World& world, Mutant mutant) {
   const bool possible = move.is_tick()
                             ? tick(world, mutant)
@@ -60,7 +60,7 @@ inline bool make(const Move& move, World& world, Mutant mutant) {
   return possible;
 }
 
-/// A move that must not have been possible.
+/// A move after which something is true that must not be.
 struct BadMove {
   Move move;
   Violation violation;

@@ -3,23 +3,23 @@
 //   queue_lease [--MUTANT] [FAULTS]
 //
 // The server (server.h) does what acquire, renew, release and cancel in src/lock/*.lua do for an exclusive lock, each
-// script in one step. The clients (client.h) do what `rlock run` does in queue.cc, renewer.cc and keeper.cc: they ask
-// once, then queue, sleep as long as they are told or until a message comes that calls them or hands them the lock,
-// begin a command on a grant that is not too old, renew, end the command, release, and begin anew; or stop waiting, and
-// withdraw. Time passes in ticks (world.h), when nobody has anything to do any more but what a fault has delayed. The
-// faults: a request or a reply is late, or never comes; a given up request arrives all the same, at any time; a message
-// to a waiter is late, or lost; its subscription breaks; a client dies, waiting or holding, and the server sees that,
-// or does not. FAULTS (2) of them, of any kind, at any time.
+// script in one step. The clients (client.h) do what `rlock run` does in taker.cc, renewer.cc and keeper.cc: they ask
+// once, then queue, and sleep for as long as they are told, or until a message makes them ask or hands them the lock.
+// They start a command on a grant that is not too old, renew, end the command, release, and start over; or they stop
+// waiting and cancel. Time passes in ticks (world.h), when nobody has anything left to do but what a fault has delayed.
+// The faults: a request or a reply is late, or never comes; a request that was given up still arrives, at any time; a
+// message to a waiter is late or lost; its subscription breaks; a client dies while it waits or holds, seen or unseen
+// by the server. FAULTS (2) of them happen, of any kind, at any time.
 //
-// What must hold: no two commands run at once; the queue is served in its order; no waiter that no fault has met is
+// What must hold: no two commands run at once; the queue is served in its order; no waiter that no fault has hit is
 // taken for dead; the lock does not lie free while such a waiter sleeps at the head of the queue; and, with one fault
 // fewer, every client that does not die and does not stop waiting gets the lock in the end.
 //
-// Not in it: shared locks and slots, re-entry, min-hold, locks that the server loses, and clocks of different rates,
-// for which the real lease ends 1 % earlier. The quorum has a model of its own.
+// The model leaves out shared locks and slots, re-entry, min-hold, locks that the server loses, and clocks of different
+// rates, for which the real lease ends 1 % earlier. The quorum has a model of its own.
 //
-// With a MUTANT (server.h says which there are) one thing is broken, and something of that must not hold. Then, or if
-// the real thing is broken, a story that leads there is told, and the status is 1.
+// With a MUTANT (listed in server.h) one thing is broken, and one of these must fail. Then, or if the model of the real
+// program fails, it prints the events that lead there, and exits with 1.
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -54,7 +54,7 @@ World first_world(Byte faults, bool watched) {
   return world;
 }
 
-/// Clients change their places in the worlds; in a story each has one name.
+/// Clients swap places between worlds; in the printed events each keeps one name.
 class Story {
  public:
   explicit Story(const World& first, Mutant mutant) : world_(first), mutant_(mutant) {}

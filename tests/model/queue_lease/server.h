@@ -11,22 +11,22 @@ namespace rlock::model {
 /// What is broken on purpose.
 enum class Mutant : Byte {
   none,
-  credit_at_reply,           // a lease counts from when the reply came
-  credit_at_message,         // that of a lock handed over from when the message was read
+  credit_at_reply,           // a lease counts from when its reply came
+  credit_at_message,         // the lease of a lock that was handed over counts from when the message was read
   release_before_reaping,    // the lock is released while the command still runs
-  wake_without_reservation,  // who is woken must ask, and nothing is kept for it
-  cancel_without_walk,       // who leaves the queue does not let the next one go on
-  sleep_until_woken,         // no waiter looks by itself
-  hand_over_for_good,        // who is handed the lock has it until it releases it
-  reuse_token,               // who has given a late grant back asks again with the same token
+  wake_without_reservation,  // a woken waiter must ask, and no seat is kept for it
+  cancel_without_walk,       // a waiter that leaves the queue does not serve the next one
+  sleep_until_woken,         // no waiter asks by itself
+  hand_over_for_good,        // a waiter that is handed the lock has it until it releases it
+  reuse_token,               // a client that has given back a late grant asks again with the same token
 };
 
-/// What must not happen has happened; clients are called by their numbers.
+/// Thrown when something happens that must not; clients are named by their numbers.
 struct Violation {
   std::string what;
 };
 
-/// What the scripts in src/lock do, each in one step: acquire, renew, release and cancel, and the walk of common.lua.
+/// What the scripts in src/lock do, each in one step: acquire, renew, release and cancel, and the walk of queue.lua.
 class Server {
  public:
   Server(World& world, Mutant mutant) : w_(world), mutant_(mutant) {}
@@ -47,7 +47,7 @@ class Server {
     return cancel(token);
   }
 
-  /// False when the new name is remembered.
+  /// Returns false if the server still remembers the new name.
   bool rename(Token token, Token name) {
     if (w_.holder == name || find(name) >= 0)
       return false;
@@ -131,7 +131,7 @@ class Server {
     w_.queue[--w_.queued] = {};
   }
 
-  /// Returns the ticket, a new one to who has none. Who is in the queue already keeps its place whatever it says.
+  /// Returns the ticket, a new one if the waiter has none. A waiter that is in the queue already keeps its place.
   Byte join_queue(Token token, Byte ticket) {
     if (ticket == 0)
       ticket = new_ticket();
@@ -143,7 +143,7 @@ class Server {
     return ticket;
   }
 
-  /// Larger than any that is remembered, by whomever.
+  /// A ticket larger than any that anybody remembers.
   Byte new_ticket() const {
     Byte last = 0;
     for (const Waiter& waiter : w_.queue) last = std::max(last, waiter.ticket);
@@ -172,7 +172,7 @@ class Server {
     tell(token, {Message::Kind::granted, confirm, client_of(token).outdated, false});
   }
 
-  /// They sleep until a time that they were told when others stood before them.
+  /// Notes that all waiters sleep until a time that they were told when others stood before them.
   void set_back_all() {
     for (int i = 0; i < w_.queued; ++i) client_of(w_.queue[i].token).set_back = true;
   }
@@ -205,7 +205,7 @@ class Server {
 
   void serve_next() { walk(nobody, true); }
 
-  /// How long who was refused may sleep. It counts as alive a little longer.
+  /// How long a refused client may sleep. A waiter counts as alive for a little longer.
   Byte sleep(Token token, bool wait) {
     const int rank = wait ? find(token) : 0;
     int ticks = std::clamp<int>(std::min(w_.expires + rank * confirm, look * (rank + 1)), 1, longest_sleep);

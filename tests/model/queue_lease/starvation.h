@@ -9,13 +9,13 @@
 namespace rlock::model {
 
 /// Looks for a way in which the watched client, the first of each world, waits for ever. Time passes only when nobody
-/// has anything left to do, so that whatever goes on for ever is a way round; where there is none, the longest way is
-/// the longest wait. (Faults are used up, and no way round has any.)
+/// has anything left to do, so waiting for ever means going round in a cycle. If there is none, the longest path is the
+/// longest wait. (Faults are used up, so no cycle has any.)
 class Starvation {
  public:
   Starvation(Atlas& atlas, Mutant mutant) : atlas_(atlas), mutant_(mutant), waits_(atlas.size(), unknown) {}
 
-  /// The world from which a way leads back to itself.
+  /// A world from which a path leads back to itself.
   std::optional<Atlas::Number> find() {
     for (Atlas::Number number = 0; number < atlas_.size(); ++number) {
       if (waits_[number] == unknown && is_waiting(number)) {
@@ -82,7 +82,7 @@ class Starvation {
 
   Atlas& atlas_;
   Mutant mutant_;
-  std::vector<Byte> waits_;  // of each world: the longest wait from there on, in ticks
+  std::vector<Byte> waits_;  // for each world the longest wait from there on, in ticks
   int longest_ = 0;
 };
 
