@@ -10,8 +10,8 @@ one after the other, and then do not vote for as long as the longest lease. Each
 and one is set back. In half of the worlds servers also lose locks (DEL, eviction, a clock that is set forward).
 
 Exits with 1 and prints what happened if a fence is used twice, if a client that asked after another held gets a smaller
-one, if a nested run has another fence than the outer one, or, in worlds that lose no locks, if two hold at once. Each of
-the MUTANTS must make that happen.
+one, if a nested run has another fence than the outer one, or, in worlds that lose no locks, if two hold at once. Each
+of the MUTANTS must make that happen.
 """
 
 import random

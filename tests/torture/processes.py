@@ -13,7 +13,7 @@ def boottime():
 
 
 def spawn(argv, environment, output=os.devnull, errors=None):
-    """Starts a process whose output and errors go to the file named, or to two. It is reaped with all other children."""
+    """Starts a process with output and errors in the file named, or in two. It is reaped with all other children."""
     write = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -29,7 +29,7 @@ def restart_in_turn(topology, rng):
 
 
 def set_clock_back(topology, rng):
-    """Sets the clock of one server back, but not so far that it differs from the others by more than the longest lease."""
+    """Sets one server's clock back, but not so far that it differs from the others by more than the longest lease."""
     server = topology.servers[-1]
     if server.clock_error < -2:
         return

@@ -7,8 +7,8 @@ from servers import PATIENCE
 
 
 class Topology:
-    """`urls` is RLOCK_REDIS for each site of clients: near, and far, which is behind `links`. Remote clients, at the other
-    end of a wire, use the same as near ones."""
+    """`urls` is RLOCK_REDIS for each site of clients: near, and far, which is behind `links`. Remote clients, at the
+    other end of a wire, use the same as near ones."""
 
     safe = {}  # fault -> how often
     lossy = {}
