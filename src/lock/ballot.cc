@@ -60,7 +60,7 @@ Error Ballot::failure() const {
               is_quorate() ? "agreed" : heard,
               majority(),
               complaints_.empty() ? "the others did not" : complaints_,
-              young_ > 0 ? "; who is up for less than --max-lease may have forgotten a lock and does not vote" : ""),
+              young_ > 0 ? "; a server up for less than --max-lease may have forgotten a lock and does not vote" : ""),
           lasting};
 }
 

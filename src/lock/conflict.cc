@@ -59,10 +59,10 @@ void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
 }
 
 void refuse(const LockName& name, const OtherOnce& other) {
-  throw Error{
-      ExitCode::usage,
-      fmt::format(
-          "{}: held by an enclosing run for --once {}; a run inside it cannot be for another", name.text(), other.id)};
+  throw Error{ExitCode::usage,
+              fmt::format("{}: held by an enclosing run for --once {}; a run inside it cannot be for another ID",
+                          name.text(),
+                          other.id)};
 }
 
 }  // namespace rlock::lock

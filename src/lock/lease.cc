@@ -19,17 +19,16 @@ void check_fit(const LeaseTerms& terms) {
   const auto sum = terms.renew_every + 2 * terms.attempt + terms.kill_after + terms.margin;
   if (sum <= terms.usable())
     return;
-  throw Error{
-      ExitCode::usage,
-      fmt::format("--ttl {} ms is too short for the rest: --renew-every {} + two attempts of {} + --kill-after {} + "
-                  "a margin of {} = {} ms, more than {} ms",
-                  terms.ttl.count(),
-                  terms.renew_every.count(),
-                  terms.attempt.count(),
-                  terms.kill_after.count(),
-                  terms.margin.count(),
-                  sum.count(),
-                  terms.usable().count())};
+  throw Error{ExitCode::usage,
+              fmt::format("--ttl {} ms is too short: --renew-every {} + two attempts of {} + --kill-after {} + "
+                          "a margin of {} = {} ms, more than {} ms",
+                          terms.ttl.count(),
+                          terms.renew_every.count(),
+                          terms.attempt.count(),
+                          terms.kill_after.count(),
+                          terms.margin.count(),
+                          sum.count(),
+                          terms.usable().count())};
 }
 
 }  // namespace

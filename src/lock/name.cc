@@ -47,7 +47,7 @@ LockName::LockName(std::string_view prefix, std::string_view name)
     throw Error{ExitCode::usage, fmt::format("--key is {} bytes long; at most {}", name.size(), longest_name)};
   }
   if (name.find('\n') != std::string_view::npos)
-    refuse(name, "a newline");
+    refuse(name, "it contains a newline");
   base_ = has_tag(key_, name) ? key_ : "{" + key_ + "}";
 }
 

@@ -95,8 +95,8 @@ void check_distinct(std::span<const Answered> answers) {
         std::find_if(known.begin(), known.end(), [&](const Fields* other) { return other->last() == fields->last(); });
     if (twin != known.end()) {
       throw Error{ExitCode::usage,
-                  fmt::format("{} and {} are one server; several --redis must be different ones, since a majority of "
-                              "them decides",
+                  fmt::format("{} and {} are the same server; each --redis must name a different one, since a majority "
+                              "of them decides",
                               (*twin)->server(),
                               fields->server())};
     }

@@ -134,7 +134,7 @@ long long Fields::number() {
 }
 
 void Fields::unexpected() const {
-  throw Error{ExitCode::unavailable, fmt::format("{}: a script was answered with something else", server_), true};
+  throw Error{ExitCode::unavailable, fmt::format("{}: unexpected answer to a script", server_), true};
 }
 
 Request script_request(const Script& script, const ScriptArguments& arguments) {

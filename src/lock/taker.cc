@@ -105,7 +105,7 @@ Taken Taker::settle(const Granted& granted) {
   if (const auto confirmed = confirm(granted))
     return *confirmed;
   withdraw();
-  return Conflict{.message = "released by force at once"};
+  return Conflict{.message = "released by force right after it was granted"};
 }
 
 std::optional<Granted> Taker::confirm(const Granted& granted) {
@@ -158,7 +158,7 @@ void Taker::listen(Place::How how) {
 void Taker::note_refusal_to_listen() {
   const auto& why = lock_->refusal_to_listen();
   if (why && !std::exchange(claim_.polls, true))
-    log_->step(fmt::format("may not subscribe, so it polls while it keeps its place in the queue: {}", why->what()));
+    log_->step(fmt::format("may not subscribe, so it polls and keeps its place in the queue: {}", why->what()));
 }
 
 /// Tells the user, once, that the wait goes on through an outage.
@@ -244,7 +244,7 @@ void Taker::give_back_late_grant() {
   claim_anew();
   ticket_.clear();
   told_sleep_ = Milliseconds{0};
-  obstacle_ = "which answers too late for so short a lease";
+  obstacle_ = "granted too late for so short a lease";
 }
 
 /// With a fresh token and level, which no cancel in flight can hit.

@@ -188,7 +188,7 @@ class Parser {
       fail("no host");
     const auto endpoint = parse_endpoint(host, default_port);
     if (!endpoint)
-      fail(fmt::format("bad host or port '{}'; write HOST[:PORT], an IPv6 address in brackets",
+      fail(fmt::format("bad host or port '{}'; write HOST[:PORT], with an IPv6 address in brackets",
                        looks_like_a_password(host) ? "***" : host));
     address_.endpoints.push_back(*endpoint);
     address_.endpoints.back().host = decoded(endpoint->host, "host");

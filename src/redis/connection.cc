@@ -200,10 +200,10 @@ void Connection::check_introduction(const Reply& reply) const {
   }
   if (command != "ROLE") {
     if (reply.kind != Reply::Kind::text || reply.text != "OK")
-      throw Error{ExitCode::unavailable, command + " was answered with something else", true};
+      throw Error{ExitCode::unavailable, "unexpected answer to " + command, true};
   } else if (reply.elements.empty() || reply.elements[0].text != "master") {
-    const std::string role = reply.elements.empty() ? "of no known role" : reply.elements[0].text;
-    throw Error{ExitCode::unavailable, "is not the master but " + role};
+    const std::string role = reply.elements.empty() ? "unknown" : reply.elements[0].text;
+    throw Error{ExitCode::unavailable, "is not the master; its role is " + role};
   }
 }
 

@@ -59,7 +59,7 @@ void Dialogue::sort(Reply reply) {
     return;
   }
   if (due_.empty())
-    throw Error{ExitCode::unavailable, "sent what nobody had asked for"};
+    throw Error{ExitCode::unavailable, "sent a reply that nobody asked for"};
   const Due due = due_.front();
   due_.pop_front();
   switch (due) {

@@ -121,7 +121,7 @@ void ReplyReader::start_exchange() { left_ = limits_; }
 
 void ReplyReader::feed(std::string_view bytes) {
   if (bytes.size() > left_.bytes)
-    throw Error{ExitCode::unavailable, "sent a reply far too large", true};
+    throw Error{ExitCode::unavailable, "sent a reply that is far too large", true};
   left_.bytes -= bytes.size();
   redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
 }
@@ -134,7 +134,8 @@ std::optional<Reply> ReplyReader::next() {
     // Our own functions refuse what exceeds a limit; hiredis takes that for exhausted memory.
     const bool too_large = reader_->err == REDIS_ERR_OOM;
     throw Error{ExitCode::unavailable,
-                too_large ? "sent a reply far too large" : "sent what is not a Redis reply; does it want rediss://?",
+                too_large ? "sent a reply that is far too large"
+                          : "sent something that is not a Redis reply; does it need rediss://?",
                 true};
   }
   if (object == nullptr)

@@ -210,7 +210,7 @@ bool Server::follow(const Reply& reply) {
   if (!target)
     return false;
   if (++redirections_ > most_redirections)
-    throw Error{ExitCode::unavailable, address_.url + ": sent from node to node: " + reply.text};
+    throw Error{ExitCode::unavailable, address_.url + ": redirected from node to node: " + reply.text};
   asking_elsewhere_ = reply.is_error("ASK");
   if (!asking_elsewhere_)
     locator_.moved_to(*target);

@@ -66,7 +66,7 @@ std::string reason_of(unsigned long error, const std::string& what) {
     case SSL_R_PACKET_LENGTH_TOO_LONG:
       return "the server does not speak TLS on this port";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return "the server wants a certificate of ours: --cert and --tls-key";
+      return "the server wants a client certificate: give --cert and --tls-key";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return "the server does not know the authority that signed our --cert";
 #ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
@@ -219,7 +219,7 @@ void Tls::fail(const std::string& what) const {
   throw Error{
       ExitCode::unavailable,
       fmt::format(
-          "TLS: {}{}", reason_of(error, what), hint ? "; does the server want a certificate of ours (--cert)?" : "")};
+          "TLS: {}{}", reason_of(error, what), hint ? "; does the server want a client certificate (--cert)?" : "")};
 }
 
 }  // namespace rlock::redis

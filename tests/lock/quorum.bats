@@ -136,7 +136,7 @@ stopped_since() {
   try run --key job --max-lease 1h -n -- true
   exits 69
   contains "$ERR" "rlock: job: 0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for "
-  contains "$ERR" "who is up for less than --max-lease may have forgotten a lock and does not vote"
+  contains "$ERR" "a server up for less than --max-lease may have forgotten a lock and does not vote"
 }
 
 @test "a majority that has forgotten the lock gives it to nobody while it may still be held" {
@@ -426,7 +426,7 @@ taken_elsewhere() {
   export RLOCK_REDIS="redis://127.0.0.1:$one redis://127.0.0.1:$two redis://localhost:$one/3"
   for lease in 1s 1h; do
     refused_as_one run --key job --ttl 1s --max-lease "$lease" -- true
-    contains "$ERR" "redis://127.0.0.1:$one and redis://localhost:$one/3 are one server"
+    contains "$ERR" "redis://127.0.0.1:$one and redis://localhost:$one/3 are the same server"
   done
   refused_as_one acquire job --ttl 1s
   same "$(cli_at "$one" EXISTS rlock:job)$(cli_at "$two" EXISTS rlock:job)$(cli_at "$one" -n 3 EXISTS rlock:job)" 000

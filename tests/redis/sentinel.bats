@@ -27,7 +27,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   RLOCK_REDIS=redis-sentinel://127.0.0.1:$liar/main
   try run --key job -n --timeout 300ms -- touch "$T/started"
   exits 69
-  contains "$ERR" "is not the master but slave"
+  contains "$ERR" "is not the master; its role is slave"
   [[ ! -e $T/started ]]
 
   RLOCK_REDIS=$sentinels
