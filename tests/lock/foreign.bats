@@ -90,7 +90,7 @@ print('released')"
   cli DEL deploy >/dev/null
   try run --key deploy --ttl 30s -- "$REDIS_CLI" -s "$REDIS_SOCK" EVAL "$take" 1 deploy 285475da:52
   exits 0
-  matches "$OUT" '^4[0-9]{3}$' # what a grant has until it is renewed
+  matches "$OUT" '^4[0-9]{3}$' # the lease of a grant until its first renewal
 }
 
 @test "a list, set or stream on the key counts as a held lock" {
@@ -117,7 +117,7 @@ print('released')"
 
 # install_redlock: for this test, unless it is there already
 install_redlock() {
-  optional npm npm # which has node-redlock, and node with it
+  optional npm npm # it installs node-redlock, and brings node
   node -e 'require("redlock"); require("ioredis")' 2>/dev/null && return
   export NODE_PATH=$T/node_modules
   npm install --prefix "$T" --silent --no-audit --no-fund --fetch-retries 0 redlock@4 ioredis@5 >/dev/null 2>&1 ||

@@ -10,7 +10,7 @@ load ../support/supervision
 QUEUE='{rlock:job}:queue'
 
 script_calls() { cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum + 0}'; }
-connections() { cli CLIENT LIST | grep -c 'addr=127.0.0.1'; } # ours come by TCP
+connections() { cli CLIENT LIST | grep -c 'addr=127.0.0.1'; } # those of rlock, which connects by TCP
 waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
 channels() { cli PUBSUB CHANNELS '{rlock:job}:wake:*'; }
 
@@ -34,13 +34,13 @@ line_up() {
 
 @test "a run that had to wait calls no more than two scripts" {
   local attempt calls
-  for attempt in 1 2 3; do # a machine that is late lets the command live to see a renewal
+  for attempt in 1 2 3; do # on a busy machine the command may run for so long that a renewal is due
     try acquire job
     exits 0
     calls=$(script_calls)
     start second rlock run --key job -- true
     wait_until "$PATIENCE" waiting 1
-    RLOCK_TOKEN=$OUT try release job # one more of each
+    RLOCK_TOKEN=$OUT try release job # one call more
     exits 0
     finish "$PID"
     exits 0

@@ -23,7 +23,7 @@ nightly() {
 @test "the nightly job of three machines runs once with --min-hold, three times without" {
   nightly --min-hold 30
   matches "$RAN" '^[0-9.]+$'
-  for _ in {1..3}; do # on a machine so slow that the job takes 0.3 s they may meet
+  for _ in {1..3}; do # the jobs may overlap on a machine so slow that one takes 0.3 s
     cli FLUSHALL
     nightly
     [[ $RAN != '0 0.3 0.9' ]] || return 0
@@ -33,7 +33,7 @@ nightly() {
 
 @test "the lock stays taken until the minimum hold is over, and the run does not wait for that" {
   local begin
-  try run --key other --min-hold 60 -- true # would time out
+  try run --key other --min-hold 60 -- true # a run that waited for the minimum hold would time out
   exits 0
   begin=$(now_ms)
   try run --key job --min-hold 1 -- true
@@ -106,7 +106,7 @@ nightly() {
 }
 
 @test "a lock that was granted but not used does not cool" {
-  try run --key job -- true # the server knows the script
+  try run --key job -- true # so that the server knows the script
   kill -STOP "$REDIS_PID"
   start interrupted rlock run --key job --min-hold 60 -- true
   wait_until "$PATIENCE" has_asked

@@ -65,7 +65,7 @@ queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
   query '.[0].holders[0].holder == "python"'
   pkill -KILL -P "$PID" sleep
   finish "$PID"
-  exits 247 # what Python makes of a command that was killed
+  exits 247 # Python's status for a command that was killed
   try log job --json
   query '.[0].holder == "python"'
 }

@@ -332,9 +332,9 @@ script_calls() {
   take --shared
   line_up first
   line_up second
-  sleep 1.5 # of the 2 s that the first may sleep
+  sleep 1.5 # the first may sleep for 2 s
   RLOCK_TOKEN=$reader try release job
-  sleep 1.8 # now the 2 s and a grace of 1 s have passed
+  sleep 1.8 # now those 2 s and the grace of 1 s have passed
   give
   all_served first second
 }
@@ -374,7 +374,7 @@ script_calls() {
   line_up second
   kill -STOP "${PIDS[first]}"
   cli CLIENT KILL TYPE pubsub
-  wait_until "$PATIENCE" waiting 1 # the second has come back and found the first gone
+  wait_until "$PATIENCE" waiting 1 # the second has come back, and its question has removed the first
   kill -CONT "${PIDS[first]}"
   wait_until "$PATIENCE" waiting 2
   give

@@ -119,7 +119,7 @@ stopped_since() {
   hold_briefly held
   for n in 0 1 2; do kill -KILL "${QUORUM_PIDS[n]}"; done
   wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
-  for _ in {1..10}; do # a busy machine may ask too late, when the server is old enough
+  for _ in {1..10}; do # on a busy machine the question may come so late that the server is old enough
     restart_server 0
     try run --key job --ttl 1s -n -- true
     [[ $ERR != *": up for 0ms; "* ]] || break
@@ -295,9 +295,9 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
 
 # ---- fences
 
-record_at() { cli_at "$1" HGETALL rlock:job | sed -n '/^[0-9a-f]\{32\}$/{n;p;}'; } # PORT: of the one that holds
+record_at() { cli_at "$1" HGETALL rlock:job | sed -n '/^[0-9a-f]\{32\}$/{n;p;}'; } # PORT: the holder's
 
-levels_at() { record_at "$1" | cut -d ' ' -f 6 | tr , '\n' | grep -c .; } # PORT: how many
+levels_at() { record_at "$1" | cut -d ' ' -f 6 | tr , '\n' | grep -c .; } # PORT: the number of them
 
 has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
 
@@ -379,7 +379,7 @@ at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
   freeze "$PID"
   cli_at "$port" DEL rlock:job >/dev/null
   wait_until "$PATIENCE" fence_at_is "$port" "$FENCE"
-  waits_at "$port" 1 # it was not waited for until that one was dropped
+  waits_at "$port" 1 # the lock came back while that waiter was still in the queue
   kill -CONT "$PID"
   kill -TERM "$HOLDER"
   finish "$PID"
@@ -459,7 +459,7 @@ uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).
     done
     wait_until "$PATIENCE" says_uptime "${QUORUM_PORTS[2]}" 1
     try run --key job --ttl 1s -n --timeout 300ms -- true
-    [[ $(uptime_at "${QUORUM_PORTS[0]}") == 1 && $(uptime_at "${QUORUM_PORTS[2]}") == 1 ]] && break # asked in time
+    [[ $(uptime_at "${QUORUM_PORTS[0]}") == 1 && $(uptime_at "${QUORUM_PORTS[2]}") == 1 ]] && break # the question came in time
   done
   exits 69
   contains "$ERR" "0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for 0ms; "
@@ -534,7 +534,7 @@ a_majority_knows() { # COUNT of waiters
   wait_until "$PATIENCE" nobody_waits
 }
 
-nobody_waits() { # who comes drops those that are dead
+nobody_waits() { # a newcomer's question removes dead waiters
   try run --key job --ttl 1s -n -- true
   local port
   for port in "${QUORUM_PORTS[@]}"; do waits_at "$port" 0 || return 1; done

@@ -181,7 +181,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   same "$OUT" 2
   try run --key job -- rlock run --key job --shared -- rlock run --key job -- sh -c "$COUNT"
   exits 0
-  same "$OUT" 3 # exclusive stays what it is
+  same "$OUT" 3 # the lock stays exclusive
 }
 
 @test "a reader re-enters past a waiting writer" {
@@ -218,7 +218,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
     sh -c "rlock release; echo released; until [ -e $T/over ]; do sleep .02; done; exit 7"
   wait_for_text released "$T/outer.out"
   absent rlock:job
-  try acquire job # somebody else's now
+  try acquire job # now somebody else has it
   exits 0
   sleep 1 # a renewal finds it gone
   touch "$T/over"

@@ -9,7 +9,7 @@ setup() { start_scripts; }
   local file verb
   for file in "$SOURCE"/*.lua; do
     verb=$(basename "$file" .lua)
-    grep -q -- '^-- WITH' "$file" || continue # a part of others
+    grep -q -- '^-- WITH' "$file" || continue # a part of other scripts
     matches "$(head -1 "$file")" "^-- $verb: "
     for word in KEYS ARGV '->'; do
       sed '/^[^-]/,$d' "$file" | grep -q -- "^-- $word " || fail "$file does not tell $word"
@@ -24,7 +24,7 @@ setup() { start_scripts; }
   after=$(cli TIME | head -1)
   outcome granted
   between "${before}000000" "${REPLY[1]}" "$((after + 1))000000"
-  same "${REPLY[*]:2}" '0 5000' # until it is renewed
+  same "${REPLY[*]:2}" '0 5000' # the lease until its first renewal
   same "$(cli HGET "$LOCK" rlock)" 1
   nearly 5000 "$(cli PTTL "$LOCK")"
   same "$(cli KEYS '*' | sort | xargs)" "$LOCK $META" # a free lock is taken without a queue
@@ -112,7 +112,7 @@ setup() { start_scripts; }
   outcome granted
   call release a '*' - ''
   CAPACITY=2 acquire b
-  LEVEL=inside CAPACITY=1 HOW=reenter acquire b # another may hold the second slot
+  LEVEL=inside CAPACITY=1 HOW=reenter acquire b # somebody else may hold the second slot
   replies upgrade 2
   call release b '*' - ''
   acquire c

@@ -58,7 +58,7 @@ setup() { start_scripts; }
 
 @test "history: the time of a death is exact if the record is still there" {
   local ended
-  CAPACITY=0 TTL=120000 hold b # which keeps the key
+  CAPACITY=0 TTL=120000 hold b # so that the key stays
   CAPACITY=0 SHIFT=-60 acquire a
   CAPACITY=0 hold c
   ended=$(cut -d ' ' -f 2,3 <<<"$(history)")
@@ -138,19 +138,19 @@ setup() { start_scripts; }
   enqueue c once=v43
   enqueue d once=v42
   enqueue e once=v43
-  enqueue f once=v42 # behind one that goes on waiting
+  enqueue f once=v42 # it stands behind one that goes on waiting
   call release a level-a 0 ''
   is_handed c
-  hears e 2000 # and what was published before that has been written
+  hears e 2000 # all that was published before has arrived by now
   same "$(told b | awk '{print $NF}') $(told d) $(told f)" 'done done done'
   same "$(order)" e
   HOW=queue TICKET=${TICKETS[b]} acquire b once=v42
   outcome "done"
   call release c level-c 0 ''
-  HOW=queue WAITED=20000 acquire d once=v42 # it asks whether that was true when the next has been done
+  HOW=queue WAITED=20000 acquire d once=v42 # it asks after the next success, which has another ID
   outcome "done"
   acquire g once=v42
-  outcome granted # it began to ask after that, and the last had another ID
+  outcome granted # it began to ask after that success, and the last one has another ID
 }
 
 @test "once: only the last successes are kept" {
@@ -163,7 +163,7 @@ setup() { start_scripts; }
   call release b level-b 0 ''
   same "$(cli HGET "$META" success | awk '{print $9}' | xargs)" 'v20 v19 v18 v17 v16 v15 v14'
   acquire c once=v20
-  outcome granted # the last had no ID
+  outcome granted # the last success had no ID
 }
 
 @test "once: after a failure the next waiter runs" {

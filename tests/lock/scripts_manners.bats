@@ -84,12 +84,12 @@ setup() { start_scripts; }
   enqueue d max-waiting=2
   replies full 2
   same "$(order)" 'b c'
-  enqueue c max-waiting=2 # is there already
+  enqueue c max-waiting=2 # it is in the queue already
   outcome busy
   enqueue d max-waiting=3
   outcome busy
   call cancel d level-d
-  enqueue x # listens to nothing
+  enqueue x # it does not listen, and so counts as dead
   cli ZADD "$QUEUE" 1 x >/dev/null
   unset 'TICKETS[d]'
   enqueue d max-waiting=3
@@ -129,7 +129,7 @@ setup() { start_scripts; }
 
 # ---- on one server of a quorum
 
-young() { # until it has been up for long enough to vote
+young() { # the server has not been up for long enough to vote
   MAX_LEASE=1 acquire probe || return
   [[ ${REPLY[0]} != young ]]
 }
@@ -147,7 +147,7 @@ young() { # until it has been up for long enough to vote
   absent "$LOCK"
   CAPACITY=0 acquire s
   same "${REPLY[0]} ${REPLY[6]}" "busy $(owner w)"
-  WAITED=9000 HOW=queue acquire v # has waited longer elsewhere
+  WAITED=9000 HOW=queue acquire v # it has waited longer, on another server
   is_granted v
   call release v level-v 0 ''
   WAITED=5100 HOW=queue acquire w

@@ -183,7 +183,7 @@ grants_in_quorum() { # TOKEN
   call status
   same "$(fact capacity)" 'capacity 1'
   acquire b
-  same "${REPLY[0]} ${REPLY[3]}" 'busy 0' # never held for less than nothing
+  same "${REPLY[0]} ${REPLY[3]}" 'busy 0' # the time held is never negative
   nearly 30000 "${REPLY[4]}"
   nearly 30000 "$(cli PTTL "$LOCK")" # whoever looked has written it
   call release a level-a 0 ''

@@ -162,7 +162,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   for i in {1..100}; do echo "ZADD $QUEUE $i dead$i"; done | cli >/dev/null
   for i in {1..50}; do echo "HSET $WAITERS dead$i '1 0 99999999999999 $i level {rlock:job}:wake:level owner'"; done | cli >/dev/null
   enqueue z
-  same "$(cli ZCARD "$QUEUE")" 1 # looking is enough
+  same "$(cli ZCARD "$QUEUE")" 1 # its question has removed the dead
   for i in {1..100}; do echo "ZADD $QUEUE $i dead$i"; done | cli >/dev/null
   call release a level-a 0 ''
   is_handed z
@@ -236,7 +236,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   is_handed b
   is_handed c
   hears_nothing e
-  CAPACITY=0 acquire f # as a newcomer: no passing of the writer
+  CAPACITY=0 acquire f # a newcomer does not pass the writer
   outcome busy
   same "$(order)" 'd e'
 }
@@ -250,7 +250,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   call release b level-b 0 ''
   is_handed c
   is_handed d 2000
-  matches "$(sed -n '/^message$/{n;n;p;}' "$T/ear-e.out" | xargs)" '^[0-9]{3,4}( [0-9]{3,4})*$' # what was handed over is free first
+  matches "$(sed -n '/^message$/{n;n;p;}' "$T/ear-e.out" | xargs)" '^[0-9]{3,4}( [0-9]{3,4})*$' # the time at which the handed over slot falls free comes first
 }
 
 @test "cancel: leaves the queue, and passes on the lock that it was handed" {

@@ -25,7 +25,7 @@ setup() { start_scripts; }
   same "$(cli KEYS '*' | sort; dump "$LOCK"; dump "$META")" "$before"
 }
 
-foreign_keys() { # each is made, and met by `$@`
+foreign_keys() { # runs `$@` on keys of each type in turn
   local make
   for make in 'SET _ token' 'SET _ token PX 90000' 'RPUSH _ a b' 'SADD _ a b' 'ZADD _ 1 a' 'HSET _ 4d9e:1 2' \
     'HSET _ rlock other'; do
@@ -73,7 +73,7 @@ is_respected() {
   listen e f
   cli SET "$LOCK" token
   for token in b c d e f; do enqueue $token; done
-  same "$(order)" 'e f' # whoever looked has dropped those ahead
+  same "$(order)" 'e f' # the questions have removed the dead waiters ahead
   enqueue e
   between 1 "${REPLY[1]}" 101
   enqueue f
@@ -92,7 +92,7 @@ is_respected() {
   CAPACITY=3 enqueue d
   cli CONFIG SET maxmemory 1
   CAPACITY=3 acquire e
-  outcome busy # looking is allowed
+  outcome busy # a question that writes nothing is allowed
   HOW=queue CAPACITY=3 acquire e
   matches "${REPLY[*]}" ^OOM
   HOW=queue CAPACITY=3 TICKET=${TICKETS[d]} acquire d
@@ -117,6 +117,6 @@ is_respected() {
   call force now me "$(field_of a 3)"
   contains "${REPLY[1]}" " removed "
   absent "$LOCK"
-  LOCK=rlock:other acquire z # of a lock that is free
+  LOCK=rlock:other acquire z # this lock is free
   matches "${REPLY[*]}" ^OOM
 }

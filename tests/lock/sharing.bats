@@ -104,7 +104,7 @@ leave() { # NAME...
   enter b --slots 5
   queues b
   contains "$(<"$T/b.err")" "waiting for job, held with --slots 3 by "
-  enter c --slots 3 # has come later
+  enter c --slots 3 # it came later
   queues c
   leave a
   entered b
@@ -234,7 +234,7 @@ while ((${#segments[@]})); do
   i=$((RANDOM % ${#segments[@]}))
   key=${segments[i]}
   wait=0
-  ((${#segments[@]} > 1)) || wait=60 # for the last one
+  ((${#segments[@]} > 1)) || wait=60 # for the last segment
   rlock run --key "$key" -q -w $wait -E 200 -- sh -c '
     read -r left <"$0"
     [ "$left" -gt 0 ] || exit 100

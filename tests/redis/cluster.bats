@@ -63,7 +63,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   wait_for_text "waiting for job" "$T/waiter.err"
   at "$to" CLUSTER SETSLOT "$slot" IMPORTING "$(node_id "$from")"
   at "$from" CLUSTER SETSLOT "$slot" MIGRATING "$(node_id "$to")"
-  move_key rlock:job # the rest stays: acquire and release now meet TRYAGAIN, a renewal ASK
+  move_key rlock:job # the other keys stay, so acquire and release now get TRYAGAIN, a renewal gets ASK
   still_renewed
   try status job
   exits 69
@@ -162,7 +162,7 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   start_cluster
   version=$(cli_at "${NODES[0]}" INFO server | sed -n 's/^valkey_version:\([0-9]*\).*/\1/p')
   RLOCK_REDIS=redis-cluster://127.0.0.1:${NODES[0]}/1 try run --key job -- true
-  if ((${version:-0} >= 9)); then # its clusters have several
+  if ((${version:-0} >= 9)); then # its clusters have several databases
     exits 0
   else
     exits 69

@@ -204,7 +204,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   start_proxy
   hold job -v --ttl 3s --renew-every 1s
   wait_until "$PATIENCE" renewed_more_than 0
-  network inject '*1\r\n$4\r\nlost\r\n' # believed, it would end the command
+  network inject '*1\r\n$4\r\nlost\r\n' # if it were believed, it would end the command
   still_renewed
   kill -TERM "$HOLDER"
   finish "$HOLDER"

@@ -76,7 +76,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   wait_until "$PATIENCE" replica_has_it
   same "$(cli_at "${SENTINELS[0]}" SENTINEL FAILOVER main)" OK
   wait_until "$PATIENCE" info_says "$REPLICA" role:master
-  wait_until 4 is_renewed_there # without renewals it would be lost in six
+  wait_until 4 is_renewed_there # without renewals the lock would be lost in 6 s
   info_says "$PRIMARY" role:master
   kill -TERM "$HOLDER"
   finish "$HOLDER"

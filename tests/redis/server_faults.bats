@@ -86,7 +86,7 @@ is_busy() { [[ $(cli PING) == BUSY* ]]; }
   start_redis --appendonly yes --appendfsync always --rdbcompression no
   held_on --ttl 15s
   for n in {1..40}; do echo "SET filler$n $(printf '%01024d' 0)"; done | cli >/dev/null
-  cli BGREWRITEAOF >/dev/null # only while it loads an RDB, the base of an AOF, does it answer before its end
+  cli BGREWRITEAOF >/dev/null # a server answers while it loads only if it loads an RDB, such as the base of an AOF
   wait_until "$PATIENCE" is_rewritten
   kill -KILL "$REDIS_PID"
   wait_until "$PATIENCE" gone "$REDIS_PID"
@@ -120,7 +120,7 @@ reopen() {
 @test "when the server evicts the key the lock is lost at the next renewal" {
   held_on
   cli CONFIG SET maxmemory-policy allkeys-random >/dev/null
-  cli CONFIG SET maxmemory 1 >/dev/null # below what an empty server uses: the next write drives everything out
+  cli CONFIG SET maxmemory 1 >/dev/null # less than an empty server uses, so that the next write evicts everything
   cli SET filler x || true
   cli CONFIG SET maxmemory 0 >/dev/null
   finish "$HOLDER"
