@@ -47,8 +47,8 @@ struct Address {
   Kind kind = Kind::node;
   std::vector<Endpoint> endpoints;      // at least one
   std::string master_name;              // of a sentinel URL
-  std::optional<Credentials> sentinel;  // who we are to the sentinels
-  Credentials credentials;              // who we are to the servers
+  std::optional<Credentials> sentinel;  // our user and password for the sentinels
+  Credentials credentials;              // our user and password for the servers
   int database = 0;
   std::optional<TlsOptions> tls;
   bool must_be_master = false;     // verified with ROLE before anything is asked
