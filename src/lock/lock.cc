@@ -268,7 +268,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   throw explain(ballot.failure(), name_.prefix());
 }
 
-/// Where another reader was granted just this fence, the two choose larger ones, until they differ. A writer is alone.
+/// If another reader was granted the same fence, both choose larger ones until those differ. A writer is alone.
 bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
   const auto settled = outcome_is("settled");
   for (;;) {
@@ -281,7 +281,7 @@ bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Dea
     if (passed || used == 0 || BootClock::now() >= deadline)
       return passed;
     fence = {used + 1};
-    const Deadline again = BootClock::now() + jitter({}, settle_pause);  // else both might choose the same once more
+    const Deadline again = BootClock::now() + jitter({}, settle_pause);  // so that both do not choose the same again
     while (loop.wait(again) != Loop::Wake::deadline) {
     }
   }
