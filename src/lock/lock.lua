@@ -10,7 +10,7 @@
 --             born=MS      when its taker began to ask
 --             latest=1 replace=1 poll=1 quorum=1 once=ID per=MS    how it asked
 --             settled=1    its fence is the one on which a quorum has agreed
---             ends=LEVEL:MS,...    until when each level counts on it, once there were several; '*' stands for all levels
+--             ends=LEVEL:MS,...    until when each level counts on it, once there were several; '*' is for all levels
 --             evict=KIND,BY   it must give up the lock, and is not renewed any more
 -- Times are the server's, in ms; fences and tickets are in us.
 if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
