@@ -185,7 +185,8 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   paste "$line"
   as_user rlock
   # Without the rights that waking needs, waiting takes longer but works. Only --replicas uses WAIT, and EVAL is used
-  # only while the server does not know the scripts. shellcheck disable=SC2013 # they are words
+  # only while the server does not know the scripts.
+  # shellcheck disable=SC2013 # they are words
   for right in $(grep -oE '[+][a-z]+' <<<"$line"); do
     case $right in +publish | +pubsub | +subscribe | +unsubscribe | +wait | +info) continue ;; esac
     cli SCRIPT FLUSH

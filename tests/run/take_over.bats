@@ -183,9 +183,9 @@ child_of() { # COMM PARENT
 
 @test "a stack of 80 KB is enough" {
   ulimit -s 80
-  try run --key job -- echo done
+  try run --key job -- echo ran
   exits 0
-  same "$OUT" 'done'
+  same "$OUT" ran
 }
 
 @test "RLOCK_HELD of 100 KB reaches the command, behind the new lock" {
