@@ -58,14 +58,14 @@ void throw_on_signal(Signals& signals, bool& interrupted) {
 }
 
 /// What to acquire: the lock, who takes it, and for how long.
-struct Request {
+struct Acquisition {
   lock::LockName name;
   lock::Claim claim;
   lock::Owner owner;
   lock::LeaseTerms lease;
 };
 
-Request make_request(const Settings& settings) {
+Acquisition make_acquisition(const Settings& settings) {
   const pid_t caller = settings.hold_pid.value_or(::getppid());
   lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
   const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
@@ -79,11 +79,11 @@ Request make_request(const Settings& settings) {
 void refuse_to_wait_for_ourselves(Loop& loop,
                                   lock::Lock& lock,
                                   const Settings& settings,
-                                  const Request& request,
+                                  const Acquisition& acquisition,
                                   const std::vector<redis::Server>& servers) {
-  const auto token = inherited_token(held_around(settings, join_urls(servers)), request.name.text());
+  const auto token = inherited_token(held_around(settings, join_urls(servers)), acquisition.name.text());
   const bool waits = choose_patience(settings).wait != Milliseconds{0};
-  if (!token || !waits || request.claim.capacity != lock::exclusive)
+  if (!token || !waits || acquisition.claim.capacity != lock::exclusive)
     return;
   const Deadline until = BootClock::now() + settings.timeout;
   const auto renewal = lock::persist(loop, lock, settings.timeout, until, [&](Deadline deadline) {
@@ -96,7 +96,7 @@ void refuse_to_wait_for_ourselves(Loop& loop,
     throw Error{ExitCode::usage,
                 fmt::format("{} is held by the run around this command, so acquire would wait for itself: the command "
                             "has the lock already",
-                            request.name.text())};
+                            acquisition.name.text())};
   }
 }
 
@@ -109,23 +109,23 @@ struct Background {
 /// Starts the background process, before any descriptor is opened that it could inherit. It becomes the owner that
 /// others see, since it is the process to kill.
 std::unique_ptr<Background> start_background(const Settings& settings,
-                                             Request& request,
+                                             Acquisition& acquisition,
                                              std::span<redis::Server> servers) {
   if (!settings.hold_pid)
     return nullptr;
-  request.lease =
-      lock::plan_lease({.ttl = request.claim.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
-  const run::HoldPlan plan{.name = request.name,
-                           .claim = request.claim,
-                           .owner = request.owner,
-                           .lease = request.lease,
+  acquisition.lease = lock::plan_lease(
+      {.ttl = acquisition.claim.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
+  const run::HoldPlan plan{.name = acquisition.name,
+                           .claim = acquisition.claim,
+                           .owner = acquisition.owner,
+                           .lease = acquisition.lease,
                            .max_lease = settings.max_lease,
                            .timeout = settings.timeout,
                            .signal = settings.first_signal};
   run::Process process = run::Process::open(*settings.hold_pid);
   run::Holder holder{plan, process, servers};
-  request.owner.pid = holder.pid();
-  request.claim.owner = request.owner.encode();
+  acquisition.owner.pid = holder.pid();
+  acquisition.claim.owner = acquisition.owner.encode();
   return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
 }
 
@@ -148,18 +148,18 @@ bool confirm(Loop& loop, lock::Lock& lock, const Settings& settings, const lock:
 /// Prints the token, then leaves the lock to the background process. If either fails the lock is released, since nobody
 /// could use it.
 void hand_over(const Settings& settings,
-               const Request& request,
+               const Acquisition& acquisition,
                const lock::Granted& grant,
                Milliseconds waited,
                const Background* background,
                lock::Lock& lock) {
   try {
-    print(format_grant(settings, request.name, request.claim, grant, waited));
+    print(format_grant(settings, acquisition.name, acquisition.claim, grant, waited));
     if (background != nullptr)
-      background->holder.entrust(request.claim, grant);
+      background->holder.entrust(acquisition.claim, grant);
   } catch (const Error&) {
     Loop quiet;  // a signal must not interrupt this
-    lock.cancel(quiet, request.claim, BootClock::now() + settings.timeout);
+    lock.cancel(quiet, acquisition.claim, BootClock::now() + settings.timeout);
     throw;
   }
 }
@@ -173,11 +173,11 @@ void print_failure(const Settings& settings, int status) {
 /// Returns the exit status.
 int take_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
-  Request request = make_request(settings);
+  Acquisition acquisition = make_acquisition(settings);
   auto servers = choose_servers(settings, log);
-  check_quorum_times(settings, request.claim.ttl);
-  const auto background = start_background(settings, request, servers);
-  lock::Lock lock{servers, request.name, settings.max_lease};
+  check_quorum_times(settings, acquisition.claim.ttl);
+  const auto background = start_background(settings, acquisition, servers);
+  lock::Lock lock{servers, acquisition.name, settings.max_lease};
   Loop loop;
   Signals signals{{SIGTERM, SIGINT, SIGHUP, SIGQUIT}};
   bool interrupted = false;
@@ -189,24 +189,24 @@ int take_and_print(const Settings& settings) {
     });
   }
 
-  refuse_to_wait_for_ourselves(loop, lock, settings, request, servers);
+  refuse_to_wait_for_ourselves(loop, lock, settings, acquisition, servers);
   const auto start = BootClock::now();
-  lock::Taker taker{loop, log, lock, request.claim, request.lease, choose_patience(settings)};
+  lock::Taker taker{loop, log, lock, acquisition.claim, acquisition.lease, choose_patience(settings)};
   const auto taken = taker.take();
-  request.claim = taker.claim();
+  acquisition.claim = taker.claim();
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
-    log.notice(fmt::format("{} not acquired: {}", request.name.text(), conflict->message));
+    log.notice(fmt::format("{} not acquired: {}", acquisition.name.text(), conflict->message));
     print_failure(settings, static_cast<int>(settings.conflict));
     return static_cast<int>(settings.conflict);
   }
   auto grant = std::get<lock::Granted>(taken);
-  if (!confirm(loop, lock, settings, request.claim, grant)) {
+  if (!confirm(loop, lock, settings, acquisition.claim, grant)) {
     throw Error{ExitCode::unavailable,
                 fmt::format("{} was granted, but the grant ran out before it could be confirmed; try again",
-                            request.name.text())};
+                            acquisition.name.text())};
   }
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
-  hand_over(settings, request, grant, waited, background.get(), lock);
+  hand_over(settings, acquisition, grant, waited, background.get(), lock);
   return 0;
 }
 

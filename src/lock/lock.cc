@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 
 #include "base/error.h"
@@ -12,7 +11,9 @@
 #include "lock/conflict.h"
 #include "lock/permissions.h"
 #include "lock/quorum.h"
+#include "lock/request.h"
 #include "lock/retry.h"
+#include "lock/scripts.h"
 #include "redis/exchange.h"
 
 namespace rlock::lock {
@@ -27,85 +28,8 @@ constexpr Milliseconds settle_pause{5};
 
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
 
-std::string_view text(Place::How how) {
-  switch (how) {
-    case Place::How::once:
-      return "once";
-    case Place::How::queue:
-      return "queue";
-    case Place::How::reenter:
-      return "reenter";
-    case Place::How::restore:
-      return "restore";
-  }
-  return {};
-}
-
-/// Appends the options of acquire.lua.
-void add_options(const Claim& claim, std::vector<std::string>& words) {
-  if (claim.min_hold > Milliseconds{0})
-    words.push_back("hold=" + text(claim.min_hold));
-  if (claim.kept)
-    words.emplace_back("kept=1");
-  if (claim.polls)
-    words.emplace_back("poll=1");
-  if (claim.latest)
-    words.emplace_back("latest=1");
-  if (claim.replace)
-    words.emplace_back("replace=1");
-  if (claim.max_waiting)
-    words.push_back("max-waiting=" + std::to_string(*claim.max_waiting));
-  if (claim.waiter)
-    words.push_back("waiter=" + claim.waiter->text());
-  if (claim.once)
-    words.push_back("once=" + percent_encode(*claim.once));
-  if (claim.once_per)
-    words.push_back("per=" + text(*claim.once_per));
-}
-
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
-}
-
-Target::State read_state(std::string_view word) {
-  if (word == "cooling")
-    return Target::State::cooling;
-  if (word == "marked")
-    return Target::State::marked;
-  return word == "removed" ? Target::State::removed : Target::State::held;
-}
-
-std::uint64_t read_number(std::string_view word) {
-  std::uint64_t value = 0;
-  std::from_chars(word.data(), word.data() + word.size(), value);
-  return value;
-}
-
-/// Reads "fence state lease_ms kept owner".
-Target read_target(Fields& fields) {
-  const std::string line = fields.text();
-  std::string_view rest = line;
-  const auto word = [&rest] {
-    const std::string_view first = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), first.size() + 1));
-    return first;
-  };
-  Target target;
-  target.fence = {read_number(word())};
-  target.state = read_state(word());
-  target.lease = Milliseconds{static_cast<long long>(std::min(read_number(word()), std::uint64_t{1} << 53))};
-  target.kept = word() == "1";
-  target.owner = Owner::decode(rest);
-  return target;
-}
-
-void add_target(std::vector<Target>& targets, Target target) {
-  const auto same = [&target](const Target& other) { return other.fence == target.fence; };
-  const auto known = std::find_if(targets.begin(), targets.end(), same);
-  if (known == targets.end())
-    targets.push_back(std::move(target));
-  else if (known->state == Target::State::removed)  // another server may still know it as held
-    *known = std::move(target);
 }
 
 /// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one
@@ -204,50 +128,18 @@ bool Lock::decide(const Ballot& ballot) const {
   return ballot.passed();
 }
 
-Request Lock::acquire_request(const Claim& claim, const Place& place) const {
-  ScriptArguments arguments{.keys = name_.keys(),
-                            .values = {claim.token.text(),
-                                       claim.level.text(),
-                                       std::to_string(claim.capacity.value),
-                                       text(claim.ttl),
-                                       std::string{text(place.how)},
-                                       place.ticket,
-                                       text(place.waited),
-                                       claim.owner,
-                                       text(max_lease_)}};
-  add_options(claim, arguments.values);
-  return script_request(scripts::acquire, arguments);
-}
-
-Request Lock::settle_request(const Claim& claim, Fence fence, bool is_new) const {
-  return script_request(scripts::settle,
-                        {.keys = name_.keys(),
-                         .values = {claim.token.text(),
-                                    std::to_string(fence.value),
-                                    claim.waiter ? claim.waiter->text() : std::string{},
-                                    is_new ? "1" : "0"}});
-}
-
-/// Sent with the script's text: the process may be gone before it could hear that a server does not know the script.
-Request Lock::cancel_request(const Claim& claim, const std::string& waiter) const {
-  Request request = script_request(scripts::cancel,
-                                   {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text(), waiter}});
-  request.command = with_source(request);
-  return request;
-}
-
 Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
   if (servers_.size() > 1)
     return acquire_by_majority(loop, claim, place, deadline);
   const auto sent = BootClock::now();
-  (void)decide(ask(loop, acquire_request(claim, place), deadline, outcome_is("granted")));
+  (void)decide(ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, outcome_is("granted")));
   return read_answer(std::get<Fields>(answers_[0]), sent, claim.ttl);
 }
 
 /// The lock is held once a majority has settled the fence. Otherwise nothing may stay behind but a place in the queue.
 Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
   const auto sent = BootClock::now();
-  Ballot ballot = ask(loop, acquire_request(claim, place), deadline, outcome_is("granted"));
+  Ballot ballot = ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, outcome_is("granted"));
   check_distinct(answers_);
   std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
   if (!refusal && ballot.passed()) {
@@ -261,7 +153,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   }
   if (!all_refused(answers_)) {
     const auto cancelled = outcome_is("cancelled");
-    (void)ask(loop, cancel_request(claim, ""), std::max(deadline, BootClock::now() + withdrawal), cancelled);
+    (void)ask(loop, cancel_request(name_, claim, ""), std::max(deadline, BootClock::now() + withdrawal), cancelled);
   }
   if (refusal)
     return *refusal;
@@ -272,7 +164,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
 bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
   const auto settled = outcome_is("settled");
   for (;;) {
-    const bool passed = ask(loop, settle_request(claim, fence, is_new), deadline, settled).passed();
+    const bool passed = ask(loop, settle_request(name_, claim, fence, is_new), deadline, settled).passed();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const Fields* fields = vote_of(answers_[i]);
       settled_[i] = fields != nullptr && settled(*fields);
@@ -334,9 +226,11 @@ void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline dead
       continue;
     try {
       settled_[i] = false;
-      if (missing && call_one(loop, i, acquire_request(claim, {.how = *missing, .ticket = {}}), deadline) != "granted")
+      if (missing &&
+          call_one(loop, i, acquire_request(name_, claim, {.how = *missing, .ticket = {}}, max_lease_), deadline) !=
+              "granted")
         continue;
-      settled_[i] = call_one(loop, i, settle_request(claim, fence, false), deadline) == "settled";
+      settled_[i] = call_one(loop, i, settle_request(name_, claim, fence, false), deadline) == "settled";
     } catch (const Error&) {
       // The majority carries on without it.
     }
@@ -378,7 +272,7 @@ Release Lock::release_all(Loop& loop, const Token& token, const Level& request, 
 void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
   stop_listening();
   const std::string& waiter = claim.waiter ? claim.waiter->text() : claim.token.text();
-  (void)decide(ask(loop, cancel_request(claim, waiter), deadline, outcome_is("cancelled")));
+  (void)decide(ask(loop, cancel_request(name_, claim, waiter), deadline, outcome_is("cancelled")));
 }
 
 Forced Lock::look(Loop& loop, Deadline deadline) { return force(loop, {"evict", ""}, deadline); }
@@ -410,7 +304,7 @@ Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline dead
       continue;
     if (fields->outcome() == "foreign")
       return ForeignKey{.type = fields->text(), .value = fields->text()};
-    while (!fields->at_end()) add_target(targets, read_target(*fields));
+    while (!fields->at_end()) add_target(targets, read_target(fields->text()));
   }
   return targets;
 }

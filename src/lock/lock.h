@@ -11,52 +11,14 @@
 #include "base/loop.h"
 #include "lock/answer.h"
 #include "lock/ballot.h"
+#include "lock/claim.h"
 #include "lock/name.h"
-#include "lock/owner.h"
 #include "lock/script_call.h"
-#include "lock/scripts.h"
+#include "lock/target.h"
 #include "lock/token.h"
 #include "redis/server.h"
 
 namespace rlock::lock {
-
-/// How many replicas must have a grant or a renewal before it counts, and how long they may take.
-struct Replicas {
-  int count = 1;
-  Milliseconds limit{1000};
-};
-
-/// Who asks for a lock, and on which terms.
-struct Claim {
-  Token token;
-  Level level;
-  Capacity capacity;
-  Milliseconds ttl;
-  Milliseconds min_hold{0};
-  std::optional<Replicas> replicas{};
-  std::string owner;              // Owner::encode()
-  std::optional<Token> waiter{};  // in a quorum, where each question has a token of its own: identifies the waiter
-  bool kept = false;              // renewed by a keeper that listens, and gives up the lock when it is told to
-  bool polls = false;             // may not listen while it waits
-  bool latest = false;            // --latest
-  bool replace = false;           // --replace
-  std::optional<int> max_waiting{};
-  std::optional<std::string> once{};
-  std::optional<Milliseconds> once_per{};
-};
-
-/// How to ask: once, queue, re-enter or restore; and what the asker has behind it.
-struct Place {
-  enum class How {
-    once,     // take it, or learn who holds it
-    queue,    // take it, or join the queue
-    reenter,  // take it only if the token holds it already, else Lost
-    restore,  // take it past any queue: this server of a quorum has lost what most others still have
-  };
-  How how = How::once;
-  std::string ticket;      // of its place in the queue, if it has one already
-  Milliseconds waited{0};  // since it first asked
-};
 
 /// The answer to a renewal that a majority has carried out.
 struct Extended {};
@@ -72,15 +34,7 @@ enum class Release { released, cooling, kept, lost };
 struct ForeignKey {
   std::string type, value;
 };
-/// One acquisition that a forced release found.
-struct Target {
-  enum class State { held, cooling, marked, removed };
-  Fence fence;
-  State state = State::held;
-  Milliseconds lease{0};  // that it had left
-  bool kept = false;      // it has a keeper, which renews it and can be told to give it up
-  Owner owner;
-};
+
 /// What a forced release found; no targets if the lock is free.
 using Forced = std::variant<std::vector<Target>, ForeignKey>;
 
@@ -157,9 +111,6 @@ class Lock {
              Pace pace = Pace::prompt);
   Milliseconds grace(std::span<const Answered> answers, Pace pace) const;
   bool decide(const Ballot& ballot) const;
-  Request acquire_request(const Claim& claim, const Place& place) const;
-  Request settle_request(const Claim& claim, Fence fence, bool is_new) const;
-  Request cancel_request(const Claim& claim, const std::string& waiter) const;
   Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
   bool settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);

@@ -78,10 +78,10 @@ Taken Taker::compete() {
   const bool waits = patience_.wait != Milliseconds{0};
   for (;;) {
     if (const auto granted = accept_hand_over())
-      return settle(*granted);
+      return secure(*granted);
     if (const auto taken = examine(ask(waits ? Place::How::queue : Place::How::once))) {
       const auto* granted = std::get_if<Granted>(&*taken);
-      return granted != nullptr ? settle(*granted) : *taken;
+      return granted != nullptr ? secure(*granted) : *taken;
     }
     if (BootClock::now() >= give_up_) {
       if (waits)
@@ -95,7 +95,7 @@ Taken Taker::compete() {
 }
 
 /// Makes sure of a grant: that enough replicas have it, and that its lease has the full length.
-Taken Taker::settle(const Granted& granted) {
+Taken Taker::secure(const Granted& granted) {
   if (claim_.replicas) {
     if (const auto conflict = replicate(granted))
       return *conflict;

@@ -59,7 +59,7 @@ class Taker {
   Taken take_or_enter(const std::optional<Token>& inherited);
   std::optional<Taken> reenter(const Token& token);
   Taken compete();
-  Taken settle(const Granted& granted);
+  Taken secure(const Granted& granted);
   std::optional<Granted> confirm(const Granted& granted);
   std::optional<Conflict> replicate(const Granted& granted);
   std::optional<Taken> examine(const Answer& answer);

@@ -9,7 +9,7 @@
 
 #include "base/escape.h"
 #include "base/signals.h"
-#include "observe/words.h"
+#include "observe/word_reader.h"
 
 namespace rlock::observe {
 namespace {
@@ -38,10 +38,10 @@ Kind kind_named(std::string_view word) {
 Ending Ending::read(std::string_view text) {
   if (text == "-")
     return {.kind = Kind::released};
-  if (const auto status = Words{text}.number(); status && *status <= 255)
+  if (const auto status = WordReader{text}.number(); status && *status <= 255)
     return {.kind = Kind::exited, .number = static_cast<int>(*status)};
   if (text.starts_with(signal_prefix)) {
-    const auto number = Words{text.substr(signal_prefix.size())}.number();
+    const auto number = WordReader{text.substr(signal_prefix.size())}.number();
     return {.kind = Kind::signalled, .number = number && *number < 128 ? static_cast<int>(*number) : 0};
   }
   const auto comma = text.find(',');

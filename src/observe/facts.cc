@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/escape.h"
-#include "observe/words.h"
+#include "observe/word_reader.h"
 
 namespace rlock::observe {
 namespace {
@@ -27,7 +27,7 @@ std::optional<Ending> read_eviction(std::string_view extras) {
   return ending;
 }
 
-void read_holder(Words words, LockFacts& facts) {
+void read_holder(WordReader words, LockFacts& facts) {
   HolderFacts holder;
   const WallTime expires = words.time();
   const WallTime cools = words.time();
@@ -39,18 +39,18 @@ void read_holder(Words words, LockFacts& facts) {
   holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
   holder.lease = std::max(Milliseconds{0}, expires - facts.now);
   holder.kept = is_kept(holder.owner, words.rest());
-  holder.waited = Words{find_extra(words.rest(), "waited").value_or("")}.duration();
+  holder.waited = WordReader{find_extra(words.rest(), "waited").value_or("")}.duration();
   holder.evicted = read_eviction(words.rest());
   if (expires <= facts.now)
     facts.cooling = std::max(facts.cooling, cools - facts.now);
   facts.holders.push_back(std::move(holder));
 }
 
-void read_capacity(Words words, LockFacts& facts) {
+void read_capacity(WordReader words, LockFacts& facts) {
   facts.capacity = lock::Capacity{static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
 }
 
-void read_waiter(Words words, LockFacts& facts) {
+void read_waiter(WordReader words, LockFacts& facts) {
   WaiterFacts waiter;
   waiter.wanted = {static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
   const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // a ticket is a time in microseconds
@@ -59,7 +59,7 @@ void read_waiter(Words words, LockFacts& facts) {
   facts.waiters.push_back(std::move(waiter));
 }
 
-void read_last(Words words, LockFacts& facts) {
+void read_last(WordReader words, LockFacts& facts) {
   LastRun last;
   last.acquired_at = words.time();
   last.ended_at = words.time();
@@ -70,7 +70,7 @@ void read_last(Words words, LockFacts& facts) {
 }
 
 /// A run that the server has only just found to have died, so that its counter does not include it yet.
-void read_died(Words words, LockFacts& facts) {
+void read_died(WordReader words, LockFacts& facts) {
   words.number_or_zero();  // its fence
   LastRun died;
   died.acquired_at = words.time();
@@ -85,7 +85,7 @@ void read_died(Words words, LockFacts& facts) {
     facts.last = std::move(died);
 }
 
-void read_success(Words words, LockFacts& facts) {
+void read_success(WordReader words, LockFacts& facts) {
   Success success;
   success.acquired_at = words.time();
   success.ended_at = words.time();
@@ -95,7 +95,7 @@ void read_success(Words words, LockFacts& facts) {
 
 ForeignFacts& foreign(LockFacts& facts) { return facts.foreign ? *facts.foreign : facts.foreign.emplace(); }
 
-void read_foreign_ttl(Words words, LockFacts& facts) {
+void read_foreign_ttl(WordReader words, LockFacts& facts) {
   const auto ms = words.number();
   if (ms)
     foreign(facts).expires_in = Milliseconds{*ms};
@@ -103,7 +103,7 @@ void read_foreign_ttl(Words words, LockFacts& facts) {
 
 struct Reader {
   std::string_view kind;
-  void (*read)(Words, LockFacts&);
+  void (*read)(WordReader, LockFacts&);
 };
 
 constexpr std::array readers{
@@ -113,18 +113,18 @@ constexpr std::array readers{
     Reader{"last", read_last},
     Reader{"success", read_success},
     Reader{"died", read_died},
-    Reader{"acquired", [](Words words, LockFacts& facts) { facts.counters.acquired = words.number_or_zero(); }},
-    Reader{"waited", [](Words words, LockFacts& facts) { facts.counters.waited = words.number_or_zero(); }},
-    Reader{"forced", [](Words words, LockFacts& facts) { facts.counters.forced = words.number_or_zero(); }},
-    Reader{"lost", [](Words words, LockFacts& facts) { facts.counters.lost += words.number_or_zero(); }},
-    Reader{"type", [](Words words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
-    Reader{"value", [](Words words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
+    Reader{"acquired", [](WordReader words, LockFacts& facts) { facts.counters.acquired = words.number_or_zero(); }},
+    Reader{"waited", [](WordReader words, LockFacts& facts) { facts.counters.waited = words.number_or_zero(); }},
+    Reader{"forced", [](WordReader words, LockFacts& facts) { facts.counters.forced = words.number_or_zero(); }},
+    Reader{"lost", [](WordReader words, LockFacts& facts) { facts.counters.lost += words.number_or_zero(); }},
+    Reader{"type", [](WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
+    Reader{"value", [](WordReader words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
     Reader{"ttl", read_foreign_ttl},
 };
 
 /// Skips facts of kinds that only a later version knows.
 void read_fact(std::string_view fact, LockFacts& facts) {
-  Words words{fact};
+  WordReader words{fact};
   const std::string_view kind = words.word();
   for (const Reader& reader : readers) {
     if (reader.kind == kind)
@@ -150,8 +150,8 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   LockFacts facts;
   facts.name = name.text();
   facts.state = read_state(fields);
-  facts.now = Words{fields.text()}.time();
-  facts.waiting = Words{fields.text()}.number_or_zero();
+  facts.now = WordReader{fields.text()}.time();
+  facts.waiting = WordReader{fields.text()}.number_or_zero();
   while (!fields.at_end()) read_fact(fields.text(), facts);
   std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
     return a.fence.value < b.fence.value;

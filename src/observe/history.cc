@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "observe/words.h"
+#include "observe/word_reader.h"
 
 namespace rlock::observe {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr long long largest_capacity = 1'000'000;
 
 std::optional<Run> read_run(const lock::LockName& name, std::string_view line) {
-  Words words{line};
+  WordReader words{line};
   Run run{.lock = name.text()};
   const auto fence = words.number();
   const auto acquired = words.number();
@@ -39,7 +39,7 @@ bool ended_before(const Run& a, const Run& b) {
 History read_history(const lock::LockName& name, lock::Fields fields) {
   if (fields.outcome() != "history")
     fields.unexpected();
-  History history{.lock = name.text(), .now = Words{fields.text()}.time(), .runs = {}};
+  History history{.lock = name.text(), .now = WordReader{fields.text()}.time(), .runs = {}};
   while (!fields.at_end()) {
     if (auto run = read_run(name, fields.text()))
       history.runs.push_back(*std::move(run));

@@ -46,7 +46,7 @@ Result Keeper::run() {
   }
   start_command();
   hold();
-  settle();
+  conclude();
   give_way();
   command_.dismiss();
   release();
@@ -262,7 +262,7 @@ void Keeper::pass_on(Signal signal) {
   }
 }
 
-void Keeper::settle() {
+void Keeper::conclude() {
   Ending ending = command_.ending();
   ending.stop_when_lost = stops_when_lost();
   ending.had_terminal = command_.jobs().has_lent_terminal();

@@ -71,7 +71,7 @@ class Keeper {
   void end_by(Signal signal);
   void pass_on(Signal signal);
 
-  void settle();
+  void conclude();
   lock::End end() const;
   void release();
 

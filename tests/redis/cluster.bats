@@ -45,6 +45,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   start waiter rlock run --key job -- sh -c 'echo $RLOCK_FENCE'
   wait_for_text "waiting for job" "$T/waiter.err"
   wait_until "$PATIENCE" info_says "${NODES[index + 3]}" db0:keys= # the replica has it
+  wait_for_text 'renewed job' "$T/holder.err" # the lease is whole from now on, and longer than any failover
   kill -KILL "${NODE_PIDS[index]}"
   wait_until "$PATIENCE" info_says "${NODES[index + 3]}" role:master
   still_renewed

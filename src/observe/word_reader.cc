@@ -1,4 +1,4 @@
-#include "observe/words.h"
+#include "observe/word_reader.h"
 
 #include <charconv>
 
@@ -10,13 +10,13 @@ constexpr int words_of_owner = 6;
 
 }  // namespace
 
-std::string_view Words::word() {
+std::string_view WordReader::word() {
   const std::string_view word = rest_.substr(0, rest_.find(' '));
   rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
   return word;
 }
 
-std::optional<long long> Words::number() {
+std::optional<long long> WordReader::number() {
   const std::string_view digits = word();
   long long value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -24,14 +24,14 @@ std::optional<long long> Words::number() {
   return whole && value >= 0 && value <= largest ? std::optional{value} : std::nullopt;
 }
 
-lock::Owner Words::owner() {
+lock::Owner WordReader::owner() {
   const std::string_view begin = rest_;
   for (int i = 0; i < words_of_owner; ++i) word();
   return lock::Owner::decode(begin.substr(0, begin.size() - rest_.size()));
 }
 
 std::optional<std::string> find_extra(std::string_view words, std::string_view name) {
-  Words rest{words};
+  WordReader rest{words};
   while (!rest.rest().empty()) {
     const std::string_view word = rest.word();
     if (word.starts_with(name) && word.substr(name.size()).starts_with('='))

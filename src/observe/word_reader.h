@@ -13,9 +13,9 @@ namespace rlock::observe {
 
 /// Reads an untrusted answer word by word from left to right. A missing word reads as empty or zero, and no number is
 /// so large that a sum of several could overflow.
-class Words {
+class WordReader {
  public:
-  explicit Words(std::string_view text) : rest_(text) {}
+  explicit WordReader(std::string_view text) : rest_(text) {}
 
   std::string_view word();
   /// Empty unless the next word is a whole number from 0 to 2^53.
