@@ -38,7 +38,8 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
 
 @test "system calls of an uncontended run, without its command's" {
   can_trace
-  at_most 115 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
+  # 115 on Debian 12; the C library of Debian 13 makes three more of its own.
+  at_most 118 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
 }
 
 @test "page faults of an uncontended run, without its command's" {
