@@ -200,13 +200,13 @@ try_fenced() {
 
 @test "every example of the manual works as written" {
   split_manual
-  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config crontab dockerfile fence fenced once sh systemd "
+  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config crontab dockerfile fence fenced metrics once sh systemd yaml "
   try_examples
 }
 
 @test "every example of the README works as written" {
   split_readme
-  [[ -e $(echo "$T"/examples/*.break) ]]
+  [[ -e $(echo "$T"/examples/*.break) && -e $(echo "$T"/examples/*.metrics) ]]
   try_examples
 }
 
