@@ -179,6 +179,7 @@ hold_replicated() {
   wait_until "$PATIENCE" info_says "$REDIS_PORT" master_link_status:up
   RLOCK_REDIS=$url REDIS_SOCK=$primary_sock
   hold job -v --replicas 1 "$@"
+  wait_for_text 'holding job' "$T/holder.err" # the replica has the lock
 }
 
 @test "--replicas: a renewal that no replica has does not count, and the command is stopped in time" {
@@ -194,7 +195,7 @@ hold_replicated() {
 @test "--replicas: a replica that is back within the lease does no harm" {
   hold_replicated --ttl 10s --renew-every 200ms
   freeze "$REPLICA_PID"
-  wait_for_text "cannot renew job: " "$T/holder.err"
+  wait_for_text "cannot renew job: " "$T/holder.err" || fail "$(<"$T/holder.err")"
   kill -CONT "$REPLICA_PID"
   wait_for_text "job is renewed again after " "$T/holder.err"
   still_renewed
