@@ -12,14 +12,11 @@
 #include "base/error.h"
 
 namespace rlock {
-namespace {
 
 bool is_ignored(int number) {
   struct sigaction action {};
   return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
-
-}  // namespace
 
 Signals::Signals(std::initializer_list<int> delivered) {
   sigset_t wanted;

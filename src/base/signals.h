@@ -11,6 +11,9 @@
 
 namespace rlock {
 
+/// Whether this process ignores the signal, which it may have inherited.
+bool is_ignored(int number);
+
 struct Signal {
   int number;
   bool typed;  // sent by the terminal, to our whole process group

@@ -26,8 +26,6 @@ constexpr Milliseconds patient_grace{100};  // for renewals: a server that misse
 constexpr Milliseconds withdrawal{500};
 constexpr Milliseconds settle_pause{5};
 
-std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
-
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
 }
@@ -209,8 +207,8 @@ Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline d
 }
 
 Renewal Lock::renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline) {
-  const Request request =
-      script_request(scripts::renew, {.keys = {name_.key()}, .values = {token.text(), text(ttl), level}});
+  const Request request = script_request(
+      scripts::renew, {.keys = {name_.key()}, .values = {token.text(), std::to_string(ttl.count()), level}});
   if (!decide(ask(loop, request, deadline, outcome_is("extended"), Pace::patient)))
     return sum_up_losses(answers_);
   return Extended{};
@@ -310,7 +308,7 @@ Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline dead
 }
 
 long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline) {
-  const redis::Command wait{"WAIT", std::to_string(wanted), text(limit)};
+  const redis::Command wait{"WAIT", std::to_string(wanted), std::to_string(limit.count())};
   const auto replies = redis::follow_up(loop, servers_[0], {wait}, deadline);
   check_reply(servers_[0].address(), replies[0]);
   return replies[0].integer;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/signals.h"
 
 namespace rlock::run {
 namespace {
@@ -28,8 +29,7 @@ bool Terminal::has_our_group() { return ::tcgetpgrp(SessionTerminal{}.fd()) == :
 bool Terminal::give_to(pid_t group) { return ::tcsetpgrp(SessionTerminal{}.fd(), group) == 0; }
 
 bool Terminal::is_ours() {
-  struct sigaction reading {};
-  if (::sigaction(SIGTTIN, nullptr, &reading) == 0 && reading.sa_handler == SIG_IGN)
+  if (is_ignored(SIGTTIN))
     return has_our_group();
   if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp())
     return false;
