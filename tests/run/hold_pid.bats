@@ -207,7 +207,7 @@ time.sleep(600)'
 
 @test "whoever has the number of a process that has ended is not signalled in its place" {
   unshare --pid --fork --mount-proc sh -c 'echo 100 >/proc/sys/kernel/ns_last_pid' 2>/dev/null ||
-    skip "no numbers of processes can be chosen here"
+    skip "this machine lets nobody choose numbers of processes"
   start space unshare --pid --fork --mount-proc bash -c '
     sleep 600 & first=$!
     rlock acquire job --hold-pid "$first" >/dev/null

@@ -75,7 +75,7 @@ print("seized", flush=True)
 time.sleep(600)' "$(guard_of "$COMMAND")"
   RUN=$PID
   wait_until "$PATIENCE" says_or_gone seized "$T/debugger.out" "$RUN"
-  grep -q seized "$T/debugger.out" || skip "nobody may be traced here"
+  grep -q seized "$T/debugger.out" || skip "this machine lets nobody trace"
   finish "${RUNNING[0]}"
   exits 124
   absent rlock:job
@@ -108,7 +108,7 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
   cp "$(command -v sleep)" "$T/hung"
   start hang python3 "$HERE/hang_exec.py" "$T/hung"
   wait_until "$PATIENCE" says_or_gone armed "$T/hang.out" "$PID"
-  grep -q armed "$T/hang.out" || skip "nobody may watch files here: $(<"$T/hang.err")"
+  grep -q armed "$T/hang.out" || skip "this machine lets nobody watch files: $(<"$T/hang.err")"
   start job rlock run --key job --max-runtime 1s --kill-after 200ms -- "$T/hung" 600
   finish "$PID"
   exits 124
@@ -124,7 +124,7 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
 }
 
 @test "a guard in a frozen cgroup, which no signal reaches: the command is killed without it" {
-  freezer || skip "no cgroup can be made here"
+  freezer || skip "this machine has no cgroup that freezes"
   run_witness --max-runtime 6 --kill-after 200ms -- "${ALL[@]}"
   local guard
   guard=$(guard_of "$PID")

@@ -56,7 +56,7 @@ on() {
   timeout -k 10 3600 unshare --mount --pid --fork --kill-child bash -euc '
     mount --bind "$1" "$1" # where the root is no mount, nobody in it can make mounts of his own
     mount -t proc proc "$1/proc"
-    mount -t sysfs sysfs "$1/sys"
+    mount --rbind /sys "$1/sys" # with the cgroups
     mount --rbind /dev "$1/dev"
     mount -t tmpfs tmpfs "$1/dev/shm"
     exec chroot "$1" /usr/bin/env -i "${@:3}" bash -c "cd /root/rlock && $2"
