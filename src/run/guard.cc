@@ -48,7 +48,6 @@ void Guard::run() {
 void Guard::watch() {
   // This runs the code that handles an order once, so that its pages are in memory when the first order comes.
   look_at_clock();
-  tree_.look();
   take_orders();
   while (state_ != State::gone) {
     const int keeper = keeper_is_gone_ ? -1 : keeper_->fd();
