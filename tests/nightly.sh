@@ -37,11 +37,11 @@ arm64() {
   local why
   # shellcheck source=tests/support/machines.bash
   source "$here/support/machines.bash"
-  if why=$(why_no_machines bookworm); then
+  if why=$(why_no_machines trixie); then
     echo "nightly.sh: arm64 is skipped: $why"
     return
   fi
-  make_machine arm64 bookworm
+  make_machine arm64 trixie
   step arm64 on arm64 'bash tests/arm64.sh'
 }
 
