@@ -1,5 +1,5 @@
 -- status: everything that is known of one lock. Reads only.
--- WITH  lock memory history grant queue
+-- WITH  lock memory history
 -- KEYS  lock queue waiters meta history
 -- ARGV  -
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:
@@ -9,7 +9,8 @@
 --       "success granted ended owner id"  "died fence acquired ended waited mode end owner" (not yet in the history)
 --       "acquired N"  "waited N"  "forced N"  "lost N"  "type T"  "ttl ms"  "value V" (of a foreign key)
 local SHOWN = 500
-local reply = {'free', num(now), num(call('ZCARD', QUEUE))}
+local waiting = call('ZCARD', QUEUE)
+local reply = {'free', num(now), num(waiting)}
 local function add(kind, text) reply[#reply + 1] = kind .. ' ' .. text end
 
 -- The holder of a Redisson lock, "uuid:thread", is a field of its hash. Any other hash may be large: HSCAN reads only a
@@ -38,15 +39,7 @@ local function add_holders()
   end
 end
 
-local function add_waiters()
-  for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do
-    local w = waiter(token)
-    if w then add('waiter', string.format('%d %s %s', w.capacity, w.ticket, w.tail)) end
-  end
-end
-
 if load_lock() then add_holders() else add_foreign() end
-add_waiters()
 local last = call('HGET', META, 'last')
 if last then add('last', last) end
 read_meta()
@@ -55,4 +48,11 @@ for _, name in ipairs({'acquired', 'waited', 'forced', 'lost'}) do
   if meta[name] then add(name, meta[name]) end
 end
 for _, run in ipairs(dead_runs()) do add('died', format_entry(run, run.ended, run.how)) end
+if waiting == 0 then return reply end -- as most often, and then nothing of what follows is needed
+
+-- WITH  grant queue
+for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do
+  local w = waiter(token)
+  if w then add('waiter', string.format('%d %s %s', w.capacity, w.ticket, w.tail)) end
+end
 return reply

@@ -27,4 +27,5 @@ for waiters in 200 1000; do
   measure $waiters 1
   target "hand-off p50, $waiters waiters, against 20" most 2 "$(calc %.2f "$P50 / $short")" x
   target "script calls per waiter, $waiters waiters, against 5" most 1.1 "$(calc %.2f "$CALLS / $few_calls")" x
+  target "connections of $waiters waiters" most "$waiters" $((CONNECTIONS - 2)) # without the holder's and our own
 done

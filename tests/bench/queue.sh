@@ -2,7 +2,8 @@
 # Hand-offs: from the end of one command to the start of the next that waited for it. Sourced after lib.sh.
 
 # hand_offs PEER WAITERS: one trial, a holder and so many who came one after the other and hold for 5 ms each; their
-# latencies, in ms, are added to $T/latencies.PEER.WAITERS. Sets STRAY: how many were not served in their order.
+# latencies, in ms, are added to $T/latencies.PEER.WAITERS. Sets STRAY, how many were not served in their order, and
+# CONNECTIONS, how many the server had while all waited, ours included.
 hand_offs() {
   local number pids=()
   : >"$T/log"
@@ -15,6 +16,7 @@ hand_offs() {
     pids+=($!)
     queued "$1" "$number"
   done
+  CONNECTIONS=$(cli INFO clients | sed -n 's/^connected_clients:\([0-9]*\).*/\1/p')
   sleep "0.0$((20 + RANDOM % 80))" # all are idle now, and one that polls is met anywhere between two looks
   exec {gate}>&-
   wait "${pids[@]}"
