@@ -45,6 +45,8 @@ class Log:
         self.queued_grants = []  # (key, token)
         self.passed = []  # (key, token, token of a waiter that was before it in the queue)
         self.queues = collections.defaultdict(dict)  # its key -> token -> ticket
+        self.given = collections.defaultdict(list)  # queue -> tickets in the order in which they were first seen
+        self.strange = []  # (queue, token) with a ticket that is neither new nor was anybody's before
         self.tickets = {}  # token -> ticket, also of waiters that have left the queue
         self.capacity = {}  # token -> number
         self.in_force = None
@@ -59,8 +61,13 @@ class Log:
         self.new_fences.clear()
 
     def zadd(self, queue, *words):
-        ticket, token = words[-2:]  # NX stands before them
-        self.tickets[token] = self.queues[queue].setdefault(token, int(ticket))
+        ticket, token = int(words[-2]), words[-1]  # NX stands before them
+        self.tickets[token] = self.queues[queue].setdefault(token, ticket)
+        given = self.given[queue]
+        if not given or ticket > given[-1]:
+            given.append(ticket)
+        elif ticket not in given:
+            self.strange.append((queue, token))
 
     def zrem(self, queue, *tokens):
         for token in tokens:

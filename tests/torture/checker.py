@@ -53,6 +53,8 @@ def figures(history):
     shared = [fault["fault"] for fault in history.faults if fault["lane"] != "process"]
     yield "faults", f"{len(own) + len(shared)}: {tally(own + shared)}"
     yield "ends", tally(f"with {a['status']}" for a in history.attempts)
+    yield "turned away", tally(a["turned_away"] for a in history.attempts if a["turned_away"]) or "nobody"
+    yield "done by another", sum(1 for a in history.attempts if a["status"] == 0 and not history.ran(a))
     yield "granted out of the queue", len({grant for log in history.logs for grant in log.queued_grants})
     margins = list(kill_margins(history))
     if margins:

@@ -17,6 +17,12 @@ credit_at_reply          single alive at the lease's end
 release_before_reaping   single two holders at once
 wake_without_reservation single waiters passed by others
 unsettled_grant          quorum fences out of order
+replaced_at_once         single begun beside the replaced
+supersedes_anybody       single thrown out without a right
+latest_takes_earlier_place single waiters passed by others
+leaves_early             single left before their time was over
+success_forgotten        single done twice
+done_by_any_id           single done by nobody
 END
 }
 

@@ -59,11 +59,13 @@ class History:
         self.healed = next(line["healed"] for line in lines if "healed" in line)
         self.end = next(line for line in lines if "orphans" in line)  # what was found at the end
         self.clocks = next(line["clocks"] for line in lines if "clocks" in line)  # wall clock minus boot-time clock
-        self.queues = TOPOLOGIES[self.options["topology"]].queues
+        topology = TOPOLOGIES[self.options["topology"]]
+        self.queues, self.clocks_differ_by = topology.queues, topology.clocks_differ_by
         self.logs = [Log(path) for path in sorted(folder.glob("*.aof"))]
         self.holds = self.read_holds(layout.Stamps(folder))
         for hold in self.holds:
             self.add_lease(hold)
+        self.began = {(hold.number, hold.key) for hold in self.holds}
 
     def read_holds(self, stamps):
         """A run that re-enters a lock of the run around it is the same hold."""
@@ -102,6 +104,10 @@ class History:
         """The time until which nobody else can have the lock: the last end on servers that replicate each other, in a
         quorum the first after which a majority is free."""
         return sorted(times)[-1 if self.queues else len(times) // 2]
+
+    def ran(self, attempt):
+        """Whether its command was seen."""
+        return (attempt["attempt"], attempt["key"]) in self.began
 
     def by_key(self):
         keys = collections.defaultdict(list)

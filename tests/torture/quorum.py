@@ -51,6 +51,7 @@ class Quorum(Topology):
     lossy = {faults.delete_lock: 3, faults.step_clock: 1}
     variables = {"RLOCK_MAX_LEASE": "4s"}
     clock_errors = [0, 1, -1]  # seconds; they differ by less than the longest lease
+    clocks_differ_by = 3.5  # one of them is set back by up to 1.5
     queues = has_slots = False
     most_clients = 60
     long_layers = 0.2

@@ -3,7 +3,7 @@
 import collections
 import heapq
 
-from workload import PATIENT, SLOTS
+from workload import NEWEST, PATIENT, PERIOD, SLOTS
 
 GRACE = 3.0  # seconds for which a fault may have effects after its end: it takes a --timeout to notice it
 
@@ -64,7 +64,77 @@ def grants_out_of_order(history):
 
 
 def passed_waiters(history):
-    return {passed for log in history.logs if history.queues for passed in log.passed}
+    """Also by one that was given a place before them. (A server that replicates others may not have seen all tickets.)"""
+    passed = {passed for log in history.logs if history.queues for passed in log.passed}
+    return passed | {strange for log in history.logs if len(history.logs) == 1 for strange in log.strange}
+
+
+def begun_beside_the_replaced(history):
+    """Runs with --replace that began before the command of another such, and its descendants, were dead."""
+    for holds in history.by_key():
+        replacing = [hold for hold in holds if hold.kind == "replace"]
+        yield from ((old.number, new.number) for old, new in zip(replacing, replacing[1:]) if new.begin <= old.end)
+
+
+def thrown_out(history):
+    """Those who were superseded or replaced although they, or whoever did it, had not asked for that."""
+    by_pid = collections.defaultdict(list)
+    for attempt in history.attempts:
+        by_pid[attempt["pid"], attempt["key"]].append(attempt)
+    for attempt in history.attempts:
+        how = attempt["turned_away"]
+        kinds = {"": set(), "superseded": NEWEST, "replaced": {"replace"}}[how]
+        others = [other for other in by_pid[attempt["by"], attempt["key"]] if other["kind"] in kinds]
+        if how and (attempt["kind"] not in kinds or not others):
+            yield attempt["attempt"]
+
+
+def left_too_early(history):
+    """Waiters that left with 75 although neither was their time over, nor were they superseded."""
+    for attempt in history.attempts:
+        early = attempt["status"] == 75 and attempt["ended"] - attempt["born"] < attempt["wait"]
+        if early and attempt["turned_away"] != "superseded":
+            yield attempt["attempt"]
+
+
+def done_twice(history):
+    """Runs that ended with 0 right after another had done the same (--once), or within its period (--once-per)."""
+    for holds in history.by_key():
+        last = None
+        for hold in holds:
+            if hold.attempt["program"] != "rlock" or not hold.done:
+                continue  # what ends in rlock 0.1.0 does not count
+            succeeded = hold.attempt["status"] == 0 and hold.attempt["released"]
+            if succeeded and last and is_done_by(hold, last, history) and not forgotten(history, last, hold):
+                yield last.number, hold.number
+            last = hold if succeeded else None  # of others nobody knows whether the server has recorded a success
+
+
+def is_done_by(hold, last, history):
+    """A fence is the time of its grant in us, in a quorum by any of the clocks."""
+    if hold.kind == "once-per":
+        return hold.fence - last.fence < 1e6 * (PERIOD - history.clocks_differ_by)
+    return hold.kind == "once" and hold.attempt["once"] == last.attempt["once"]
+
+
+def forgotten(history, earlier, later):
+    """Whether a server of a quorum has lost its memory between the two."""
+    losses = [fault for fault in history.faults if fault["fault"] in ("restart_empty", "restart_in_turn")]
+    return any(loss["begin"] <= later.begin and loss["end"] >= earlier.begin for loss in losses)
+
+
+def done_by_nobody(history):
+    """Runs that ended with 0 without their command, and without a run that had done the same."""
+    for attempt in history.attempts:
+        if attempt["status"] != 0 or history.ran(attempt):
+            continue
+        oldest = attempt["born"] - PERIOD - history.clocks_differ_by if attempt["kind"] == "once-per" else 0
+        if attempt["kind"] not in ("once", "once-per") or not any(
+            hold.done and hold.key == attempt["key"] and oldest <= hold.begin <= attempt["ended"]
+            and attempt["once"] in ("", hold.attempt["once"])
+            for hold in history.holds
+        ):  # fmt: skip
+            yield attempt["attempt"]
 
 
 def felt(history, attempt, at):
@@ -81,7 +151,7 @@ def felt(history, attempt, at):
 
 
 def false_losses(history):
-    lost = [a for a in history.attempts if a["status"] in (76, 69)]
+    lost = [a for a in history.attempts if a["status"] in (76, 69) and a["turned_away"] != "replaced"]
     return [a["attempt"] for a in lost if not felt(history, a, a["ended"])]
 
 
@@ -89,7 +159,7 @@ def odd_ends(history):
     """Statuses that nothing explains."""
     for attempt in history.attempts:
         may = {0, 69, 76}
-        if attempt["wait"] != PATIENT or attempt["inner_key"]:
+        if attempt["wait"] != PATIENT or attempt["inner_key"] or attempt["turned_away"] == "superseded":
             may.add(75)
         if attempt["runtime"]:
             may.add(124)
@@ -138,6 +208,8 @@ ALWAYS = {
     "fences not larger than one seen": fences_not_larger,
     "grants out of order": grants_out_of_order,
     "waiters passed by others": passed_waiters,
+    "thrown out without a right": thrown_out,
+    "left before their time was over": left_too_early,
     "updates lost by B, which checks the fence": updates_lost_by_b,
     "processes left": orphans,
     "keys left": leaked_keys,
@@ -148,6 +220,9 @@ ALWAYS = {
 }
 WHILE_LOCKS_ARE_KEPT = {
     "two holders at once": overlaps,
+    "begun beside the replaced": begun_beside_the_replaced,
+    "done twice": done_twice,
+    "done by nobody": done_by_nobody,
     "fences out of order": fences_out_of_order,
     "updates lost by A, which trusts": updates_lost_by_a,
     "alive at the lease's end": outlived,

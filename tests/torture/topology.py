@@ -14,6 +14,7 @@ class Topology:
     lossy = {}
     queues = True  # whether waiters are served in turn
     has_slots = True
+    clocks_differ_by = 0  # seconds, at most, between the servers
     variables = {}  # further environment variables for rlock
     most_clients = 150
     long_layers = 0  # how often a nested run is long, so that much happens meanwhile

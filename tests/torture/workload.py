@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -11,14 +12,28 @@ from processes import MARK, boottime, first_child, reap, spawn
 
 # key -> its cell in the resources, and how often its runs are of which kind
 KEYS = {
-    "ledger": dict(cell=0, kinds={"exclusive": 5, "shared": 2, "reentered": 1, "layered": 1, "nested": 1}),
+    "ledger": dict(
+        cell=0,
+        kinds={"exclusive": 5, "shared": 2, "reentered": 1, "layered": 1, "nested": 1, "latest": 1, "replace": 2},
+    ),
     "catalog": dict(cell=8, kinds={"shared": 6, "exclusive": 2}),
     "seats": dict(cell=16, kinds={"slots": 1}),
-    "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1}),
+    "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1, "latest": 1, "replace": 4}),
+    "schema": dict(cell=32, kinds={"once": 6, "exclusive": 1}),
+    "nightly": dict(cell=40, kinds={"once-per": 4, "exclusive": 1}),
 }
 SLOTS = 3
+NEWEST = {"latest", "replace"}  # the kinds that supersede each other while they wait
+SAME_ID = 8  # so many runs with --once in a row have the same ID
+PERIOD = 5  # seconds, of --once-per
 LAYERS = {"reentered": 1, "layered": 2, "nested": 1}  # the number of nested runs
-OPTIONS = {"shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
+OPTIONS = {
+    "shared": ["--shared"], "slots": ["--slots", str(SLOTS)], "latest": ["--latest"], "replace": ["--replace"],
+    "once-per": ["--once-per", str(PERIOD)],
+}  # fmt: skip
+UNKNOWN_BESIDE = NEWEST | {"once", "once-per"}  # rlock 0.1.0 does not know their options
+TURNED_AWAY = re.compile(r"(superseded|replaced) by \S+ pid (\d+)")
+NOT_RELEASED = re.compile("could not release|was no longer held")
 PATIENT = 10**6
 PROGRAMS = [name for name in ("rlock", "rlock-beside") if shutil.which(name)]
 
@@ -36,12 +51,17 @@ class Attempt:
     runtime: float  # 0: no limit
     inner_key: str = ""
     layers: int = 0
+    once: str = ""  # the ID
+    program: str = "rlock"
     lonely: bool = True  # its command has no descendants
     fault: str = ""  # the fault that hit it
     born: float = 0
     ended: float = 0
     status: int | None = None
     pid: int = 0
+    turned_away: str = ""  # superseded or replaced, as it says itself
+    by: int = 0  # the process that turned it away
+    released: bool = True  # it has not complained about the release
 
     def guard(self):
         return first_child(self.pid)
@@ -51,7 +71,7 @@ class Attempt:
         return guard and first_child(guard)
 
     def facts(self):
-        return {"attempt": self.number} | {k: v for k, v in dataclasses.asdict(self).items() if k not in ("number", "pid")}
+        return {"attempt": self.number} | {k: v for k, v in dataclasses.asdict(self).items() if k != "number"}
 
 
 class Population:
@@ -61,7 +81,7 @@ class Population:
         self.lab, self.rng, self.topology = lab, rng, topology
         self.environment = lab.environment | topology.variables | {MARK: str(lab.folder)}
         self.alive = {}  # pid -> attempt
-        self.count = 0
+        self.count = self.once = 0
         (lab.folder / "errors").mkdir()
         with open(lab.folder / "stamps", "wb") as stamps:
             stamps.truncate(layout.RECORD.size * layout.MOST_ATTEMPTS)
@@ -99,7 +119,13 @@ class Population:
         inner_key = {"reentered": key, "layered": key, "nested": "report"}.get(kind, "")
         runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
         site = rng.choice(self.topology.sites())
-        return Attempt(self.count, key, kind, site, lease, wait, runtime, inner_key, LAYERS.get(kind, 0))
+        attempt = Attempt(self.count, key, kind, site, lease, wait, runtime, inner_key, LAYERS.get(kind, 0))
+        if kind == "once":
+            attempt.once = f"v{self.once // SAME_ID}"
+            self.once += 1
+        if kind not in UNKNOWN_BESIDE:
+            attempt.program = rng.choice(PROGRAMS)
+        return attempt
 
     def kinds_of(self, key):
         """How often the runs of a key are of which kind."""
@@ -108,7 +134,8 @@ class Population:
 
     def command_line(self, attempt):
         rng = self.rng
-        run = self.run(attempt.key, attempt.kind, attempt.lease)
+        run = self.run(attempt.program, attempt.key, attempt.kind, attempt.lease)
+        run += ["--once", attempt.once] if attempt.once else []
         run += {0: ["-n"], PATIENT: []}.get(attempt.wait, ["-w", f"{attempt.wait:.2f}"])
         if attempt.runtime:
             run += ["--max-runtime", f"{attempt.runtime:.2f}"]
@@ -124,13 +151,13 @@ class Population:
         for layer in range(1, attempt.layers + 1):
             attempt.lonely = False
             kind = "exclusive" if layer == attempt.layers else attempt.kind
-            witness += ["--", *self.run(attempt.inner_key, "exclusive", attempt.lease), "-w", "5", "--"]
+            witness += ["--", *self.run(rng.choice(PROGRAMS), attempt.inner_key, "exclusive", attempt.lease), "-w", "5", "--"]
             witness += self.witness(attempt.number + layer, attempt.inner_key, kind, self.hold(attempt))
         return [*run, "--", *witness]
 
-    def run(self, key, kind, lease):
-        """The program is chosen at random: an upgrade may come between a run and its nested runs."""
-        return [self.rng.choice(PROGRAMS), "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
+    def run(self, program, key, kind, lease):
+        """Each program is chosen at random: an upgrade may come between a run and its nested runs."""
+        return [program, "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
 
     def witness(self, number, key, kind, hold):
         does = {"shared": "read", "reentered": "idle", "layered": "idle", "nested": "idle"}.get(kind, "write")
@@ -143,6 +170,8 @@ class Population:
         """In ms: mostly short, so that there are many; some longer than the lease, or than --max-runtime."""
         if attempt.runtime:
             return 2000 * attempt.lease
+        if attempt.kind == "replace":
+            return 1000 * attempt.lease * self.rng.uniform(0, 1)
         if attempt.layers and self.rng.random() < self.topology.long_layers:
             return 1000 * self.rng.uniform(2, 5)
         return 1000 * attempt.lease * self.rng.choices(
@@ -165,9 +194,19 @@ class Population:
             if attempt is None:
                 continue
             attempt.ended, attempt.status = boottime(), status
+            self.read_errors_of(attempt)
             self.lab.note(attempt.facts())
             if status in (0, 75):
                 self.errors_of(attempt).unlink(missing_ok=True)
+
+    def read_errors_of(self, attempt):
+        try:
+            errors = self.errors_of(attempt).read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return
+        if turned_away := TURNED_AWAY.search(errors):
+            attempt.turned_away, attempt.by = turned_away[1], int(turned_away[2])
+        attempt.released = not NOT_RELEASED.search(errors)
 
     def lock_once(self, key):
         """Whether the lock can be had when nobody else asks."""
