@@ -50,7 +50,9 @@ class Log:
         self.tickets = {}  # token -> ticket, also of waiters that have left the queue
         self.capacity = {}  # token -> number
         self.in_force = None
-        self.new_fences = set()  # those of this transaction
+        self.floors = {}  # the key of the lock's memory -> its largest fence
+        self.raised = {}  # the same before this transaction, if that has raised it
+        self.written = []  # the records that this transaction wrote, as (fence, key, token)
         for words in commands(path.read_bytes()):
             name, *rest = [word.decode(errors="replace") for word in words]
             verb = self.VERBS.get(name.upper())
@@ -58,7 +60,16 @@ class Log:
                 verb(self, *rest)
 
     def multi(self):
-        self.new_fences.clear()
+        self.raised.clear()
+        self.written.clear()
+
+    def execute(self):
+        """Which of the records are grants is known only at the end, since the floor may be written after them."""
+        for fence, key, token in sorted(self.written):
+            memory = f"{{{key}}}:meta"
+            if memory in self.raised and self.raised[memory] < fence <= self.floors[memory]:
+                self.grant(key, token, fence)
+        self.multi()
 
     def zadd(self, queue, *words):
         ticket, token = int(words[-2]), words[-1]  # NX stands before them
@@ -86,7 +97,9 @@ class Log:
                 self.capacity[token] = int(capacity)
                 self.tickets.setdefault(token, int(ticket))
         elif key.endswith("}:meta"):
-            self.new_fences |= {int(text) for name, text in pairs if name == "floor"}
+            for floor in (int(text) for name, text in pairs if name == "floor"):
+                self.raised.setdefault(key, self.floors.get(key, floor - 1))
+                self.floors[key] = floor
         else:
             for token, text in pairs:
                 if token == "rlock":
@@ -96,15 +109,14 @@ class Log:
 
     def record(self, key, token, text):
         expires, cools, fence, *_ = map(int, text.split()[:4])
-        name = key.removeprefix(PREFIX)
-        if fence in self.new_fences:
-            self.grant(name, key, token, fence)
-        lease = self.leases[name, token].setdefault(fence, Lease())
+        self.written.append((fence, key, token))
+        lease = self.leases[key.removeprefix(PREFIX), token].setdefault(fence, Lease())
         lease.expires = max(lease.expires, expires)
         lease.cools = max(lease.cools, cools)
 
-    def grant(self, name, key, token, fence):
+    def grant(self, key, token, fence):
         """Notes every waiter that was passed, except by one that fits beside it."""
+        name = key.removeprefix(PREFIX)
         self.order[name].append(fence)
         queue = self.queues[f"{{{key}}}:queue"]
         mine = self.tickets.get(token, float("inf"))
@@ -116,5 +128,5 @@ class Log:
                 self.passed.append((name, token, other))
 
     VERBS = {
-        "MULTI": multi, "ZADD": zadd, "ZREM": zrem, "HSET": hset, "HMSET": hset, "DEL": delete, "UNLINK": delete,
+        "MULTI": multi, "EXEC": execute, "ZADD": zadd, "ZREM": zrem, "HSET": hset, "HMSET": hset, "DEL": delete, "UNLINK": delete,
     }  # fmt: skip
