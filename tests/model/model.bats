@@ -33,6 +33,14 @@ fails() { # WHAT MODEL OPTION...: the model finds WHAT with the mutant that the 
   fails 'two commands run at once' queue_lease --release-before-reaping
 }
 
+@test "mutant: a lock is taken from a holder that was evicted before its command is dead" {
+  fails 'two commands run at once' queue_lease --evict-at-once
+}
+
+@test "mutant: a holder that was evicted, and did not hear of it, is renewed" {
+  fails 'is renewed though it was evicted' queue_lease --renew-the-evicted
+}
+
 @test "mutant: a late cancel takes away the lock that was asked for again with the same token" {
   fails 'two commands run at once' queue_lease --reuse-token
 }

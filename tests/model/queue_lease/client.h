@@ -150,6 +150,18 @@ class Step {
     return true;
   }
 
+  /// Somebody forces it to give up the lock. If it does not hear that, its next renewal tells it.
+  bool be_evicted() {
+    return c_.phase == Phase::running && suffer() && Server{w_, mutant_}.evict(present_token(number_));
+  }
+
+  bool hear_of_eviction() {
+    if (!w_.evicted || w_.holder != present_token(number_) || c_.phase != Phase::running)
+      return false;
+    stop_command();
+    return true;
+  }
+
   /// It dies for good, and its command with it.
   bool die() {
     if (c_.phase == Phase::idle || c_.phase == Phase::resting || c_.phase == Phase::dead || !suffer())
@@ -326,7 +338,7 @@ struct Action {
   bool sends = false;  // whether it sends a request, which may be late
 };
 
-inline constexpr std::array<Action, 19> actions{{
+inline constexpr std::array<Action, 21> actions{{
     {"begins to ask", &Step::begin, true},
     {"asks", &Step::ask, true},
     {"reads a message", &Step::read_message},
@@ -344,6 +356,8 @@ inline constexpr std::array<Action, 19> actions{{
     {"misses a message", &Step::miss_message},
     {"gets a message late", &Step::get_message_late},
     {"loses its subscription", &Step::lose_subscription},
+    {"is evicted", &Step::be_evicted},
+    {"hears that it is evicted", &Step::hear_of_eviction},
     {"dies", &Step::die},
     {"dies unseen", &Step::die_unseen},
 }};

@@ -40,8 +40,10 @@ inline bool tick(World& w, Mutant mutant) {
   }
   check_wake_up(w);
   for (int i = 0; i < clients; ++i) Step{w, i, mutant}.tick();
-  if (w.expires > 0 && w.expires != for_ever && --w.expires == 0)
+  if (w.expires > 0 && w.expires != for_ever && --w.expires == 0) {
     w.holder = nobody;
+    w.evicted = false;
+  }
   for (int i = 0; i < w.queued; ++i) {
     Waiter& waiter = w.queue[i];
     if (waiter.alive > 0 && waiter.alive != for_ever)

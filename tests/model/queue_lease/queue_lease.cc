@@ -2,18 +2,20 @@
 //
 //   queue_lease [--MUTANT] [FAULTS]
 //
-// The server (server.h) does what acquire, renew, release and cancel in src/lock/*.lua do for an exclusive lock, each
-// script in one step. The clients (client.h) do what `rlock run` does in taker.cc, renewer.cc and keeper.cc: they ask
-// once, then queue, and sleep for as long as they are told, or until a message makes them ask or hands them the lock.
-// They start a command on a grant that is not too old, renew, end the command, release, and start over; or they stop
-// waiting and cancel. Time passes in ticks (world.h), when nobody has anything left to do but what a fault has delayed.
-// The faults: a request or a reply is late, or never comes; a request that was given up still arrives, at any time; a
-// message to a waiter is late or lost; its subscription breaks; a client dies while it waits or holds, seen or unseen
-// by the server. FAULTS (2) of them happen, of any kind, at any time.
+// The server (server.h) does what acquire, renew, release, cancel and force in src/lock/*.lua do for an exclusive lock,
+// each script in one step. The clients (client.h) do what `rlock run` does in taker.cc, renewer.cc and keeper.cc: they
+// ask once, then queue, and sleep for as long as they are told, or until a message makes them ask or hands them the
+// lock. They start a command on a grant that is not too old, renew, end the command, release, and start over; or they
+// stop waiting and cancel. Time passes in ticks (world.h), when nobody has anything left to do but what a fault has
+// delayed. The faults: a request or a reply is late, or never comes; a request that was given up still arrives, at any
+// time; a message to a waiter is late or lost; its subscription breaks; a client dies while it waits or holds, seen or
+// unseen by the server; a holder is evicted, and hears of it or not. FAULTS (2) of them happen, of any kind, at any
+// time.
 //
-// What must hold: no two commands run at once; the queue is served in its order; no waiter that no fault has hit is
-// taken for dead; the lock does not lie free while such a waiter sleeps at the head of the queue; and, with one fault
-// fewer, every client that does not die and does not stop waiting gets the lock in the end.
+// What must hold: no two commands run at once; nobody is renewed who was evicted; the queue is served in its order; no
+// waiter that no fault has hit is taken for dead; the lock does not lie free while such a waiter sleeps at the head of
+// the queue; and, with one fault fewer, every client that does not die and does not stop waiting gets the lock in the
+// end.
 //
 // The model leaves out shared locks and slots, re-entry, min-hold, locks that the server loses, and clocks of different
 // rates, for which the real lease ends 1 % earlier. The quorum has a model of its own.
@@ -35,7 +37,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> network_names{"", " (the request is late)", " (the reply is late)"};
 
-constexpr std::array<std::pair<std::string_view, Mutant>, 8> mutants{{
+constexpr std::array<std::pair<std::string_view, Mutant>, 10> mutants{{
     {"--credit-at-reply", Mutant::credit_at_reply},
     {"--credit-at-message", Mutant::credit_at_message},
     {"--release-before-reaping", Mutant::release_before_reaping},
@@ -43,6 +45,8 @@ constexpr std::array<std::pair<std::string_view, Mutant>, 8> mutants{{
     {"--cancel-without-walk", Mutant::cancel_without_walk},
     {"--sleep-until-woken", Mutant::sleep_until_woken},
     {"--hand-over-for-good", Mutant::hand_over_for_good},
+    {"--evict-at-once", Mutant::evict_at_once},
+    {"--renew-the-evicted", Mutant::renew_the_evicted},
     {"--reuse-token", Mutant::reuse_token},
 }};
 

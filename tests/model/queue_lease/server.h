@@ -18,6 +18,8 @@ enum class Mutant : Byte {
   cancel_without_walk,       // a waiter that leaves the queue does not serve the next one
   sleep_until_woken,         // no waiter asks by itself
   hand_over_for_good,        // a waiter that is handed the lock has it until it releases it
+  evict_at_once,             // whoever evicts a holder takes the lock from it before its command has ended
+  renew_the_evicted,         // a holder that did not hear of its eviction keeps the lock
   reuse_token,               // a client that has given back a late grant asks again with the same token
 };
 
@@ -26,7 +28,8 @@ struct Violation {
   std::string what;
 };
 
-/// What the scripts in src/lock do, each in one step: acquire, renew, release and cancel, and the walk of queue.lua.
+/// What the scripts in src/lock do, each in one step: acquire, renew, release, cancel and force, and the walk of
+/// queue.lua.
 class Server {
  public:
   Server(World& world, Mutant mutant) : w_(world), mutant_(mutant) {}
@@ -45,6 +48,18 @@ class Server {
         break;
     }
     return cancel(token);
+  }
+
+  /// Returns false if it does not hold, or has been evicted already.
+  bool evict(Token token) {
+    if (w_.holder != token || w_.evicted)
+      return false;
+    w_.evicted = true;
+    if (mutant_ == Mutant::evict_at_once) {
+      free_lock();
+      serve_next();
+    }
+    return true;
   }
 
   /// Returns false if the server still remembers the new name.
@@ -80,8 +95,10 @@ class Server {
   }
 
   Reply renew(Token token) {
-    if (w_.holder != token)
+    if (w_.holder != token || (w_.evicted && mutant_ != Mutant::renew_the_evicted))
       return {Outcome::lost, 0, 0};
+    if (w_.evicted)
+      throw Violation{name(token) + " is renewed though it was evicted"};
     w_.expires = lease;
     return {Outcome::done, 0, 0};
   }
@@ -106,11 +123,13 @@ class Server {
   void grant(Token token, Byte expires) {
     w_.holder = token;
     w_.expires = expires;
+    w_.evicted = false;
   }
 
   void free_lock() {
     w_.holder = nobody;
     w_.expires = 0;
+    w_.evicted = false;
   }
 
   // ---- the queue

@@ -113,6 +113,7 @@ struct Client {
 struct World {
   Token holder;
   Byte expires;
+  Byte evicted;  // the holder must give up the lock, and is not renewed any more
   Byte faults_left;
   Byte queued;
   std::array<Waiter, tokens> queue;  // by ticket
