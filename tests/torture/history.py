@@ -60,6 +60,10 @@ class History:
         self.end = next(line for line in lines if "orphans" in line)  # what was found at the end
         self.clocks = next(line["clocks"] for line in lines if "clocks" in line)  # wall clock minus boot-time clock
         topology = TOPOLOGIES[self.options["topology"]]
+        self.steps = collections.defaultdict(list)  # server -> (boot time, by how much its clock was wrong from then on)
+        for line in lines:
+            if "clock" in line:
+                self.steps[line["clock"]].append((line["at"], line["error"]))
         self.queues, self.clocks_differ_by = topology.queues, topology.clocks_differ_by
         self.logs = [Log(path) for path in sorted(folder.glob("*.aof"))]
         self.holds = self.read_holds(layout.Stamps(folder))
@@ -90,15 +94,25 @@ class History:
     def add_lease(self, hold):
         expires, cools = dict.fromkeys(self.clocks, 0), dict.fromkeys(self.clocks, 0)
         for log in self.logs:
-            clock = self.clocks[log.server]
             for fence, lease in log.leases.get((hold.key, hold.token), {}).items():
                 if self.queues and fence != hold.fence:
                     continue  # the grant to a question that arrived after the end; a quorum settles its fence later
-                expires[log.server] = max(expires[log.server], lease.expires / 1000 - clock)
-                cools[log.server] = max(cools[log.server], lease.cools / 1000 - clock)
+                expires[log.server] = max(expires[log.server], self.boot_time(log.server, lease.expires))
+                if fence == hold.fence:  # in a quorum a question that arrives late leaves a record that nobody settles
+                    cools[log.server] = max(cools[log.server], self.boot_time(log.server, lease.cools))
         hold.expires, hold.cools = self.agreed(expires.values()), self.agreed(cools.values())
         if any(e["evicts"] == hold.key and hold.begin - EVICTION < e["at"] < hold.cools for e in self.evictions):
             hold.cools = 0
+
+    def boot_time(self, server, ms):
+        """When that server's clock first showed this time; it may have been set since."""
+        steps = self.steps[server] or [(0, 0)]
+        clock = self.clocks[server] - steps[-1][1]
+        for (_, error), (end, _) in zip(steps, [*steps[1:], (float("inf"), 0)]):
+            shown = ms / 1000 - clock - error
+            if shown < end:
+                break
+        return shown
 
     def agreed(self, times):
         """The time until which nobody else can have the lock: the last end on servers that replicate each other, in a

@@ -102,12 +102,17 @@ def done_twice(history):
     for holds in history.by_key():
         last = None
         for hold in holds:
-            if hold.attempt["program"] != "rlock" or not hold.done:
+            if hold.attempt["program"] != "rlock" or not ended_well(hold):
                 continue  # what ends in rlock 0.1.0 does not count
             succeeded = hold.attempt["status"] == 0 and hold.attempt["released"]
             if succeeded and last and is_done_by(hold, last, history) and not forgotten(history, last, hold):
                 yield last.number, hold.number
             last = hold if succeeded else None  # of others nobody knows whether the server has recorded a success
+
+
+def ended_well(hold):
+    """It may do so even when it is told to end."""
+    return hold.done or hold.attempt["status"] == 0
 
 
 def is_done_by(hold, last, history):
@@ -130,7 +135,7 @@ def done_by_nobody(history):
             continue
         oldest = attempt["born"] - PERIOD - history.clocks_differ_by if attempt["kind"] == "once-per" else 0
         if attempt["kind"] not in ("once", "once-per") or not any(
-            hold.done and hold.key == attempt["key"] and oldest <= hold.begin <= attempt["ended"]
+            ended_well(hold) and hold.key == attempt["key"] and oldest <= hold.begin <= attempt["ended"]
             and attempt["once"] in ("", hold.attempt["once"])
             for hold in history.holds
         ):  # fmt: skip

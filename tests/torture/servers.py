@@ -75,6 +75,7 @@ class Redis:
     def set_clock(self, seconds):
         """Sets by how much its wall clock is ahead."""
         self.clock_error = seconds
+        self.lab.note({"clock": self.name, "error": seconds, "at": boottime()})
         file = self.folder / "clock"
         with open(file, "r+b" if file.exists() else "wb") as clock:
             clock.write(struct.pack("q", round(seconds * 1e6)))

@@ -14,11 +14,12 @@ from processes import MARK, boottime, first_child, reap, spawn
 KEYS = {
     "ledger": dict(
         cell=0,
-        kinds={"exclusive": 5, "shared": 2, "reentered": 1, "layered": 1, "nested": 1, "latest": 1, "replace": 2},
+        kinds={"exclusive": 5, "shared": 2, "reentered": 1, "layered": 1, "nested": 1, "latest": 1, "replace": 1},
     ),
     "catalog": dict(cell=8, kinds={"shared": 6, "exclusive": 2}),
     "seats": dict(cell=16, kinds={"slots": 1}),
-    "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1, "latest": 1, "replace": 4}),
+    "report": dict(cell=24, kinds={"exclusive": 3, "cooling": 1, "latest": 1, "replace": 1}),
+    "preview": dict(cell=48, kinds={"replace": 4, "exclusive": 1}),
     "schema": dict(cell=32, kinds={"once": 6, "exclusive": 1}),
     "nightly": dict(cell=40, kinds={"once-per": 4, "exclusive": 1}),
 }
