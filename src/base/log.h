@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+#include <string>
 #include <string_view>
 
 namespace rlock {
@@ -21,6 +23,12 @@ class Log {
   void notice(std::string_view message) const;
   /// A single step, with the time of day: shown only with --verbose.
   void step(std::string_view message) const;
+  /// The same, for a message that is costly to make: `message()` is called only if it is shown.
+  template <std::invocable Message>
+  void step(Message message) const {
+    if (verbosity_ == Verbosity::verbose)
+      step(std::string_view{std::string{message()}});
+  }
 
  private:
   Verbosity verbosity_;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/not_held.h"
 #include "cli/session.h"
 #include "lock/retry.h"
 
@@ -25,8 +26,13 @@ int renew(const Settings& settings) {
   });
   if (std::holds_alternative<lock::Extended>(renewal))
     return 0;
-  log.notice(fmt::format("{} is not held by this token any more", name.text()));
-  return static_cast<int>(ExitCode::negative);
+  if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
+    const auto& [kind, by] = evicted->eviction;
+    log.notice(fmt::format(
+        "{} is not renewed: it is {} by {}", name.text(), kind == "replaced" ? kind : "released by force", by));
+    return static_cast<int>(ExitCode::negative);
+  }
+  return say_not_held(loop, lock, token, settings.timeout, give_up, log);
 }
 
 }  // namespace rlock::cli

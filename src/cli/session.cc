@@ -147,7 +147,7 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
     if (address.tls)
       address.tls = settings.tls;
     log.step(fmt::format("using {}", address.bare_url));
-    servers.emplace_back(address, limits);
+    servers.emplace_back(address, limits, log);
   }
   const bool shown = std::any_of(
       settings.redis.begin(), settings.redis.end(), [](const redis::Address& a) { return a.url != a.bare_url; });

@@ -19,7 +19,8 @@ std::string describe(Capacity capacity) {
 
 std::string describe(const Owner& owner) {
   const std::string command = owner.command.empty() ? "" : fmt::format(" \"{}\"", owner.command);
-  return fmt::format("{} pid {}{}", owner.holder, owner.pid, command);
+  const std::string pid = owner.stays && owner.pid > 0 ? std::to_string(owner.pid) : "-";
+  return fmt::format("{} pid {}{}", owner.holder, pid, command);
 }
 
 std::string describe(const Busy& busy, Capacity wanted) {

@@ -21,7 +21,7 @@ std::string describe(const Done& done, const std::optional<std::string>& id);
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
-/// `deploy@web3 pid 812 "backup.sh --full"`.
+/// `deploy@web3 pid 812 "backup.sh --full"`, or `pid -` where no process is left to kill.
 std::string describe(const Owner& owner);
 
 }  // namespace rlock::lock

@@ -13,6 +13,7 @@ namespace rlock::lock {
 namespace {
 
 constexpr std::size_t longest_command = 200;
+constexpr char leaves = '-';  // after the PID
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -46,11 +47,12 @@ std::string join(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string Owner::encode() const {
-  return fmt::format("{} {} {} {} {} {}",
+  return fmt::format("{} {} {} {}{} {} {}",
                      percent_encode(holder),
                      percent_encode(host),
                      percent_encode(user),
                      pid,
+                     stays ? "" : std::string{leaves},
                      percent_encode(command),
                      percent_encode(note));
 }
@@ -66,6 +68,7 @@ Owner Owner::decode(std::string_view text) {
     text.remove_prefix(space + 1);
   }
   std::from_chars(pid.data(), pid.data() + pid.size(), owner.pid);
+  owner.stays = !pid.ends_with(leaves);
   return owner;
 }
 

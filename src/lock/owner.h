@@ -14,10 +14,12 @@ struct Owner {
   std::string host;
   std::string user;
   pid_t pid = 0;        // of rlock itself: killing it ends the job and releases the lock
+  bool stays = true;    // false for a plain acquire, whose process exits once it holds the lock
   std::string command;  // empty for acquire
   std::string note;
 
-  /// Six percent-encoded fields with one space between them.
+  /// Six percent-encoded fields with one space between them. The PID of a process that does not stay ends with "-",
+  /// which version 0.1.0 ignores.
   std::string encode() const;
   /// Accepts any text; a missing field stays empty, a malformed one becomes "?".
   static Owner decode(std::string_view text);

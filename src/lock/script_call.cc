@@ -59,6 +59,7 @@ class Round {
       try {
         advance(i);
       } catch (const Error& error) {
+        servers_[i].log().step([&] { return fmt::format("{}: {}", name_of_call(), error.what()); });
         answers_[i] = error;
       }
       any_open = any_open || is_open(i);
@@ -72,17 +73,27 @@ class Round {
       return;
     auto replies = server.take_replies();
     if (request_.script != nullptr && replies[0].is_error("NOSCRIPT")) {
+      server.log().step(
+          [&] { return fmt::format("{}: sending the script to {}", name_of_call(), server.address().url); });
       server.begin({with_source(request_)}, late_);
       if (!server.advance())
         return;
       replies = server.take_replies();
     }
     check_reply(server.address(), replies[0]);
-    answers_[i] = Fields{server.address(), std::move(replies[0])};
+    const Fields& answer = answers_[i].emplace<Fields>(server.address(), std::move(replies[0]));
+    server.log().step(
+        [&] { return fmt::format("{}: {} answers {}", name_of_call(), answer.server(), answer.outcome()); });
+  }
+
+  std::string_view name_of_call() const {
+    return request_.script != nullptr ? request_.script->name : request_.command.front();
   }
 
   void abandon(std::size_t i) {
     servers_[i].abandon();
+    servers_[i].log().step(
+        [&] { return fmt::format("{}: {} has not answered in time", name_of_call(), servers_[i].address().url); });
     answers_[i] = Error{ExitCode::unavailable, servers_[i].address().url + ": no answer in time"};
   }
 

@@ -35,6 +35,7 @@ Target read_target(const std::string& line) {
   target.lease = Milliseconds{take_number(rest)};
   target.kept = take_word(rest) == "1";
   target.owner = Owner::decode(rest);
+  target.owner.stays = target.kept && target.state != Target::State::cooling;
   return target;
 }
 

@@ -20,9 +20,10 @@ ReplyLimits limits_for(const Address& address, ReplyLimits limits) {
 
 }  // namespace
 
-Server::Server(const Address& address, ReplyLimits limits)
+Server::Server(const Address& address, ReplyLimits limits, Log log)
     : address_(address),
       limits_(limits_for(address, limits)),
+      log_(log),
       locator_(address),
       knows_cluster_(address.kind != Address::Kind::cluster) {}
 
@@ -123,6 +124,7 @@ bool Server::advance() {
       forget_node();
       if (!error.may_pass() || chances_left_ == 0 || BootClock::now() >= deadline_)
         throw;
+      log_.step([&] { return std::string{error.what()} + "; asking elsewhere"; });
       locate();
     }
   }
@@ -138,7 +140,7 @@ bool Server::step() {
       const bool others = !locator_.is_certain() && chances_left_ > 0;
       ask(*node, others ? now + (deadline_ - now) / 2 : deadline_);
     }
-    if (!node_->advance())
+    if (!advance_node())
       return false;
     reached_ = true;
     if (must_stop_listening())
@@ -147,6 +149,14 @@ bool Server::step() {
     if (look_at_answers())
       return true;
   }
+}
+
+bool Server::advance_node() {
+  const bool was_open = node_->is_open();
+  const bool has_answered = node_->advance();
+  if (!was_open && node_->is_open())
+    log_.step([&] { return "connected to " + node_->address().url; });
+  return has_answered;
 }
 
 /// Gives up listening if the server refuses it. True when the request must be sent again on a new connection, because

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 #include "redis/locator.h"
@@ -21,9 +22,11 @@ namespace rlock::redis {
 /// is located again, in the same exchange if others can be asked, else in the next: a request may be sent twice.
 class Server {
  public:
-  explicit Server(const Address& address, ReplyLimits limits = {});
+  explicit Server(const Address& address, ReplyLimits limits = {}, Log log = Log{Verbosity::quiet});
 
   const Address& address() const { return address_; }
+  /// For the steps of an exchange; failures are for the caller to report.
+  const Log& log() const { return log_; }
   /// The node in use; nullptr while it is not known.
   const Address* node() const { return node_ ? &node_->address() : nullptr; }
 
@@ -56,6 +59,7 @@ class Server {
 
   void locate();
   bool step();
+  bool advance_node();
   void ask(const Address& node, Deadline deadline);
   std::vector<Command> commands_for_node() const;
   void take_answers();
@@ -65,6 +69,7 @@ class Server {
 
   Address address_;
   ReplyLimits limits_;
+  Log log_;
   Locator locator_;
   std::unique_ptr<Connection> node_;
   State state_ = State::idle;

@@ -91,9 +91,7 @@ void Keeper::start_command() {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
   }
-  log_->step(fmt::format("starting the command; {} must be renewed within {}",
-                         plan_.name.text(),
-                         format_duration(until(renewer_->lease().term_at()))));
+  log_->step([this] { return describe_start(plan_, renewer_->lease()); });
   command_.start(lease, lock_variables(plan_, *result_.grant));
 }
 
@@ -275,6 +273,8 @@ void Keeper::conclude() {
   result_.renewals = renewer_->renewals();
   if (ending.news && ending.news->kind != News::Kind::ended)
     complaints_.add(describe_failure(*ending.news, plan_));
+  if (const auto message = describe_signal(result_.verdict, plan_))
+    log_->notice(*message);
 }
 
 /// How the run ended, as the lock's history on Redis keeps it.
@@ -288,8 +288,9 @@ lock::End Keeper::end() const {
     return {.status = verdict.command_status, .word = "timeout"};
   if (verdict.outcome == Outcome::lost)
     return {.status = verdict.command_status, .word = "lost"};
-  const auto signal = verdict.command_signal;
-  return {.status = verdict.command_status, .word = signal ? fmt::format("signal:{}", *signal) : ""};
+  if (verdict.command_signal)
+    return {.status = verdict.command_status, .word = fmt::format("signal:{}", *verdict.command_signal)};
+  return {.status = verdict.command_status.value_or(verdict.exit_status)};  // ours if the command was not started
 }
 
 void Keeper::release() {

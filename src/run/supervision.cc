@@ -115,9 +115,14 @@ void Supervision::on_news(const News& news) {
       on_lingering();
       break;
     case News::Kind::stopping:
+      log_->step([this] {
+        return fmt::format("telling the command to stop; KILL follows within {}",
+                           format_duration(plan_->lease.kill_after));
+      });
       on_stopping(news.cause);
       break;
     case News::Kind::killing:
+      log_->step("killing what is left of the command");
       on_killing(news.cause);
       break;
     case News::Kind::surviving:

@@ -47,8 +47,10 @@ Verdict judge_ended(const Ending& ending, int wait_status) {
 
 Verdict judge(const Ending& ending) {
   const Verdict lost{.outcome = ending.loss.value_or(Outcome::lost), .exit_status = static_cast<int>(ExitCode::lost)};
-  if (!ending.news)
-    return ending.loss ? lost : Verdict{};
+  if (!ending.news && ending.loss)
+    return lost;
+  if (!ending.news)  // the kernel kills the command together with its parent, the guard
+    return {.command_status = static_cast<int>(killed_by(SIGKILL)), .command_signal = SIGKILL};
   switch (ending.news->kind) {
     case News::Kind::too_late:
       return lost;

@@ -1,10 +1,40 @@
 #include "run/wording.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <cstring>
 
+#include "base/signals.h"
+
 namespace rlock::run {
+namespace {
+
+std::string format_time_until(Deadline deadline) {
+  return format_duration(std::chrono::duration_cast<Milliseconds>(deadline - BootClock::now()));
+}
+
+}  // namespace
+
+std::string describe_start(const Plan& plan, const lock::Lease& lease) {
+  const Command& command = plan.command;
+  std::string text = "starting the command";
+  if (command.max_runtime)
+    text += " for at most " + format_duration(*command.max_runtime);
+  text += fmt::format("; {} must be renewed within {}", plan.name.text(), format_time_until(lease.term_at()));
+  if (plan.on_lost == OnLost::kill)
+    text += fmt::format(
+        ", else it gets {}, and KILL after {}", signal_name(command.first_signal), format_time_until(lease.kill_at()));
+  return text;
+}
+
+std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan) {
+  const auto signal = verdict.command_signal;
+  const bool is_told = verdict.outcome != Outcome::completed || verdict.die_of != 0;
+  if (!signal || is_told || *signal == SIGINT || *signal == SIGPIPE)
+    return std::nullopt;
+  return fmt::format("{}: the command was killed by {}", plan.name.text(), signal_name(*signal));
+}
 
 std::string describe_failure(const News& news, const Plan& plan) {
   const char* reason = ::strerror(news.value);

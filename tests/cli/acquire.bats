@@ -77,6 +77,23 @@ lease() { cli PTTL "rlock:$1"; }
   for value in '' xml JSON 'json ' $'\xff'; do refuses 64 --output acquire job --output="$value"; done
 }
 
+@test "the holder that messages name has a PID only while that process lives: --hold-pid, not a plain acquire" {
+  local keeper
+  start script sleep 600
+  try acquire job --hold-pid "$PID"
+  keeper=$(rlock status job --json | jq '.[0].holders[0].pid')
+  try acquire job -n
+  contains "$ERR" "held by $(id -un)@$(uname -n) pid $keeper \"sleep\" for "
+  try acquire other
+  try acquire other -w 100ms
+  exits 75
+  same "$(grep -c ' pid - "[^"]*" for ' <<<"$ERR")" 2 # the waiting line, and the last one
+  start waiter rlock acquire other
+  wait_for_text 'waiting for other' "$T/waiter.err"
+  try status other --json
+  query --argjson pid "$PID" '.[0].waiters[0].pid == $pid'
+}
+
 @test "-n fails at once while the lock is held, names the holder and changes nothing" {
   local before
   try acquire job --holder deploy@web3 --note weekly
@@ -84,7 +101,7 @@ lease() { cli PTTL "rlock:$1"; }
   try acquire job -n
   exits 75
   same "$OUT" ''
-  matches "$ERR" '^rlock: .*job.*held by deploy@web3 pid [0-9]+ .*lease [0-9]+s left$'
+  matches "$ERR" '^rlock: .*job.*held by deploy@web3 pid - "[^"]+" \(weekly\) for [^ ]+, lease [0-9]+s left$'
   same "$(dump rlock:job)" "$before"
   try acquire job -n -E 7
   exits 7

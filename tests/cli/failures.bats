@@ -242,3 +242,20 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
     contains "$ERR" " $step"
   done
 }
+
+@test "--verbose prints connections, scripts, deadlines and signals too" {
+  local step
+  try run -k job -v --ttl 3 --kill-after 500ms --max-runtime 1200ms -- sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+  exits 124
+  for step in "connected to $RLOCK_REDIS" "acquire: sending the script to $RLOCK_REDIS" \
+    "acquire: $RLOCK_REDIS answers granted" "renew: $RLOCK_REDIS answers extended" \
+    "starting the command for at most 1.2s; job must be renewed within " ', else it gets SIGTERM, and KILL after ' \
+    'telling the command to stop; KILL follows within 500ms' 'killing what is left of the command' \
+    "release: $RLOCK_REDIS answers released"; do
+    contains "$ERR" "$step"
+  done
+  same "$(grep -cvE '^rlock: ([0-9:]{8}\.[0-9]{3} |--max-runtime )' <<<"$ERR")" 0
+  try run -k job -v --redis redis://127.0.0.1:1 -- true
+  exits 69
+  contains "$ERR" ' acquire: redis://127.0.0.1:1: connection failed: '
+}

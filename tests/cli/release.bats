@@ -114,7 +114,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try acquire job2 --ttl 1h
   try release --force job2
   exits 0
-  matches "$OUT" '^job2: evicted [^ ]+ pid [0-9]+( "[^"]*")?$'
+  matches "$OUT" '^job2: evicted [^ ]+ pid - "[^"]+"$'
   ((TOOK < 1000)) || fail "took $TOOK ms"
 }
 

@@ -68,6 +68,37 @@ not_renewed() {
   same "$(cli EXISTS rlock:job)" 0
 }
 
+@test "a renewal that comes too late says what is there instead: 1" {
+  local token fence
+  not_renewed 1 --key other --token "$STRANGER"
+  contains "$ERR" 'other is not held by this token any more: it is free, since the lease has ended'
+  not_renewed 1 --key job --token "$STRANGER"
+  contains "$ERR" "job is not held by this token any more: held by $(id -un)@$(uname -n) pid - "
+  fence=$(rlock status job --json | jq '.[0].holders[0].fence')
+  contains "$ERR" " with fence $fence"
+  rlock release job --token "$RLOCK_TOKEN"
+  not_renewed 1 --key job --token "$RLOCK_TOKEN"
+  contains "$ERR" 'job is not held by this token any more: it was released already'
+  cli SET rlock:job theirs
+  not_renewed 1 --key job --token "$RLOCK_TOKEN"
+  contains "$ERR" "another program's key is there"
+}
+
+@test "a renewal of a lock that its holder must give up names who wants it: 1" {
+  # shellcheck disable=SC2016 # it is sh that expands it
+  start run rlock run --key busy -- sh -c 'echo "$RLOCK_TOKEN"; exec sleep 600'
+  wait_until "$PATIENCE" test -s "$T/run.out"
+  kill -STOP "$PID"
+  try release --force busy -w 100ms
+  exits 75
+  try renew --key busy --token "$(<"$T/run.out")"
+  exits 1
+  matches "$ERR" "^rlock: busy is not renewed: it is released by force by $(id -un)@$(uname -n) pid [0-9]+\$"
+  kill -CONT "$PID"
+  finish "$PID"
+  exits 76
+}
+
 @test "another program's key is not touched: 1" {
   cli SET rlock:job "$RLOCK_TOKEN"
   not_renewed 1 --key job --token "$RLOCK_TOKEN"

@@ -4,6 +4,7 @@
 
 load ../support/helpers
 load ../support/servers
+load ../support/supervision
 
 @test "every run leaves a line: who, when, how long, and how it ended" {
   try run --key job --note weekly --holder deploy@web3 -- sh -c 'exit 3'
@@ -43,6 +44,26 @@ load ../support/servers
   query '.[] | select(.key == "hit") | .exit_status == 137'
   try status left
   matches "$OUT" $'\nleft +free .* died [0-9.]+m?s ago '
+}
+
+@test "a run whose guard was killed ended by the signal that killed its command with it" {
+  hold job
+  kill -KILL "$(guard_of "$HOLDER")"
+  finish "$HOLDER"
+  exits 70
+  try log job --json
+  query '.[0] | .end == "signalled" and .signal == 9 and .exit_status == 137'
+  try status job
+  matches "$OUT" $'\njob +free .* 137 [0-9.]+m?s ago '
+}
+
+@test "a run whose command could not be started has the status that run exits with" {
+  printf '#!/nowhere/sh\n' >"$T/command"
+  chmod +x "$T/command"
+  try run --key job -- "$T/command"
+  exits 127
+  try log job --json
+  query '.[0] | .end == "exited" and .exit_status == 127'
 }
 
 @test "the newest are last, -n of each lock, and several locks are merged by time" {

@@ -23,7 +23,7 @@ script() {
   for code in 1 2 9 10 15; do
     try run --key job -- sh -c "kill -$code \$\$"
     exits $((128 + code))
-    same "$OUT$ERR" ''
+    same "$OUT" ''
     absent rlock:job
   done
 }

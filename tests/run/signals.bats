@@ -52,6 +52,33 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
   same "$(noted)" 'USR1 USR2'
 }
 
+@test "a command that somebody else's signal ended: one line says which, but for INT and PIPE, of which shells say nothing" {
+  local name
+  for name in KILL TERM SEGV USR1; do
+    try run --key job -- sh -c "ulimit -c 0; kill -$name \$\$"
+    exits $((128 + $(kill -l "$name")))
+    same "$ERR" "rlock: job: the command was killed by SIG$name"
+  done
+  for name in INT PIPE; do
+    try run --key job -- sh -c "kill -$name \$\$"
+    exits $((128 + $(kill -l "$name")))
+    same "$ERR" ''
+  done
+  try run --key job -q -- sh -c 'kill -KILL $$'
+  same "$ERR" ''
+}
+
+@test "a command that rlock's own signal ended: no second line" {
+  try run --key job --max-runtime 100ms -- sleep 600
+  exits 124
+  same "$ERR" 'rlock: --max-runtime 100ms is over; stopping the command'
+  hold job
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  same "$(wc -l <"$T/holder.err")" 1
+}
+
 @test "128+n when the signal that was passed on ends the command, and the lock is released" {
   local name number said
   while read -r name number; do
@@ -59,7 +86,7 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
     kill "-$name" "$HOLDER"
     finish "$HOLDER"
     exits "$number"
-    said=''
+    said="rlock: job: the command was killed by SIG$name"
     [[ $name != @(INT|TERM) ]] || said="rlock: job: SIG$name is passed on to the command; another one after 5s kills it"
     same "$(<"$T/holder.err")" "$said"
     absent rlock:job

@@ -61,6 +61,7 @@ void test_verdicts() {
   expect(judge(warned).outcome == Outcome::lost && judge(warned).exit_status == 3, "--on-lost warn keeps the status");
   Ending failed;
   expect_same(judge(failed).exit_status, 70, "a guard that was killed is an internal error");
+  expect_same(judge(failed).command_signal.value_or(0), SIGKILL, "the kernel has killed its command");
   const auto not_started = [&](int error_number) {
     failed.news = News{.kind = News::Kind::not_started, .value = error_number};
     return judge(failed).exit_status;
