@@ -15,6 +15,7 @@
 #include "base/word.h"
 #include "cli/help.h"
 #include "cli/suggest.h"
+#include "redis/masking.h"
 
 namespace rlock::cli {
 namespace {

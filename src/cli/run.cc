@@ -14,6 +14,7 @@
 #include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/session.h"
+#include "redis/masking.h"
 #include "run/child.h"
 #include "run/keeper.h"
 #include "run/report.h"

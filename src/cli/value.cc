@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "cli/suggest.h"
 #include "redis/address.h"
+#include "redis/masking.h"
 
 namespace rlock::cli {
 namespace {

@@ -65,10 +65,4 @@ Address parse_address(std::string_view url);
 /// Reads "host", "host:port", "[v6]" or "[v6]:port"; returns nothing for anything else.
 std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
 
-/// The URL with any password in it replaced by "***"; works on malformed ones too.
-std::string mask_password(std::string_view url);
-
-/// The URL without its password, for the environment of a command.
-std::string strip_password(std::string_view url);
-
 }  // namespace rlock::redis

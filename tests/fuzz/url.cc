@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "redis/address.h"
+#include "redis/masking.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "redis/address.h"
 
 #include "expect.h"
+#include "redis/masking.h"
 
 namespace rlock::unit {
 namespace {
