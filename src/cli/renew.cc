@@ -5,6 +5,7 @@
 #include "cli/failure.h"
 #include "cli/not_held.h"
 #include "cli/session.h"
+#include "lock/conflict.h"
 #include "lock/retry.h"
 
 namespace rlock::cli {
@@ -27,9 +28,7 @@ int renew(const Settings& settings) {
   if (std::holds_alternative<lock::Extended>(renewal))
     return 0;
   if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
-    const auto& [kind, by] = evicted->eviction;
-    log.notice(fmt::format(
-        "{} is not renewed: it is {} by {}", name.text(), kind == "replaced" ? kind : "released by force", by));
+    log.notice(fmt::format("{} is not renewed: it is {}", name.text(), lock::describe(evicted->eviction)));
     return static_cast<int>(ExitCode::negative);
   }
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);

@@ -23,6 +23,10 @@ std::string describe(const Owner& owner) {
   return fmt::format("{} pid {}{}", owner.holder, pid, command);
 }
 
+std::string describe(const Eviction& eviction) {
+  return fmt::format("{} by {}", eviction.kind == "replaced" ? "replaced" : "released by force", eviction.by);
+}
+
 std::string describe(const Busy& busy, Capacity wanted) {
   if (busy.cooling.count() > 0) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);

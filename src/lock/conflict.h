@@ -21,6 +21,9 @@ std::string describe(const Done& done, const std::optional<std::string>& id);
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
+/// `released by force by root@db1 pid 8784`.
+std::string describe(const Eviction& eviction);
+
 /// `deploy@web3 pid 812 "backup.sh --full"`, or `pid -` where no process is left to kill.
 std::string describe(const Owner& owner);
 

@@ -24,6 +24,18 @@ bool refuses_us(const Reply& reply) {
          says(reply.text, {"unauthenticated", "invalid password"}) || wants_no_password(reply);
 }
 
+/// Where Redis begins to say which line of which script failed, " script: SHA1, on @user_script:242.", which tells a
+/// user nothing.
+std::size_t find_script_line(std::string_view text) {
+  constexpr std::string_view begin = " script: ";
+  constexpr std::size_t digest = 40;
+  const auto line = text.find(", on @user_script");
+  if (line == std::string_view::npos || line < begin.size() + digest)
+    return std::string_view::npos;
+  const auto at = line - digest - begin.size();
+  return text.substr(at, begin.size()) == begin ? at : std::string_view::npos;
+}
+
 /// Whether the error tells of a state of the server that ends by itself.
 bool may_pass(const Reply& reply) {
   return has_code(reply,
@@ -56,8 +68,8 @@ bool wants_no_password(const Reply& reply) {
 std::string shown_words(const Reply& reply) {
   constexpr std::size_t longest = 500;
   const auto arguments = reply.text.find("with args");
-  std::string words = reply.text.substr(0, std::min(arguments, longest));
-  while (words.ends_with(' ') || words.ends_with(',')) words.pop_back();
+  std::string words = reply.text.substr(0, std::min({arguments, find_script_line(reply.text), longest}));
+  while (words.ends_with(' ') || words.ends_with(',') || words.ends_with('.')) words.pop_back();
   return words;
 }
 

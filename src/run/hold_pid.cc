@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "lock/conflict.h"
 #include "lock/retry.h"
 
 namespace rlock::run {
@@ -76,6 +77,12 @@ bool await_taken(const Fd& line) {
   return ready > 0 && ::recv(line.get(), &word, sizeof word, MSG_DONTWAIT) == sizeof word;
 }
 
+std::string describe_loss(const Renewer& renewer) {
+  if (renewer.state() == Renewer::State::evicted)
+    return "the lock is " + lock::describe(renewer.eviction());
+  return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time" : "the lock is lost";
+}
+
 }  // namespace
 
 PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers)
@@ -127,11 +134,8 @@ void PidKeeper::hold(Renewer& renewer) {
 
 /// Tells the process that nobody renews the lock any more. It has the rest of the lease to end in.
 void PidKeeper::stop(const Renewer& renewer) {
-  const bool held = renewer.state() == Renewer::State::held;
-  process_->tell(fmt::format("{}: {}; the process gets {}",
-                             plan_.name.text(),
-                             held ? "the lease could not be renewed in time" : "the lock is lost",
-                             signal_name(plan_.signal)));
+  process_->tell(
+      fmt::format("{}: {}; the process gets {}", plan_.name.text(), describe_loss(renewer), signal_name(plan_.signal)));
   process_->signal(plan_.signal);
   const Deadline end = renewer.state() == Renewer::State::lost ? BootClock::now() : renewer.lease().end();
   while (!process_has_ended_ && BootClock::now() < end) wait_until(end);

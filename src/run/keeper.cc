@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "lock/conflict.h"
 #include "lock/retry.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
@@ -166,9 +167,8 @@ void Keeper::renew() {
 }
 
 void Keeper::give_up_to(const lock::Eviction& eviction) {
-  const bool is_replaced = eviction.kind == "replaced";
-  lose(is_replaced ? Outcome::replaced : Outcome::evicted,
-       fmt::format("{} is {} by {}", plan_.name.text(), is_replaced ? "replaced" : "released by force", eviction.by));
+  lose(eviction.kind == "replaced" ? Outcome::replaced : Outcome::evicted,
+       fmt::format("{} is {}", plan_.name.text(), lock::describe(eviction)));
 }
 
 void Keeper::lose(Outcome how, std::string_view why) {

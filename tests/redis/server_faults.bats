@@ -28,9 +28,24 @@ refused() { # CAUSE [OPTION...]: 69, named, nothing started
   cli CONFIG SET maxmemory 1 >/dev/null
   still_renewed
   refused OOM --wait 300ms
+  [[ $ERR != *script* ]] || fail "$ERR"
   try release job --token "$(tr '\0' '\n' </proc/"$(pgrep -P "$(pgrep -P "$HOLDER")")"/environ | sed -n s/RLOCK_TOKEN=//p)"
   exits 0
   ends_well
+}
+
+@test "OOM: a run inside a run of the same lock starts at once, and the outer one ends well" {
+  mkfifo "$T/go"
+  start outer rlock run --key job -- sh -c 'touch "$0"; read -r _ <"$1"; exec rlock run --key job -- touch "$2"' \
+    "$T/outer" "$T/go" "$T/inner"
+  wait_until "$PATIENCE" test -e "$T/outer"
+  cli CONFIG SET maxmemory 1 >/dev/null
+  echo >"$T/go"
+  finish "$PID"
+  exits 0
+  [[ -e $T/inner ]]
+  same "$(<"$T/outer.err")" ''
+  absent rlock:job
 }
 
 @test "OOM: a waiter rides out a short one" {

@@ -74,6 +74,23 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   ! gone "$SHELL_PID" || fail "the script was signalled"
 }
 
+@test "a loss is told on the script's own standard error, wherever the output of acquire went" {
+  local said
+  beside job --ttl 1 # it reads the output of acquire by $(...)
+  try release --force job
+  exits 0
+  finish "$SHELL_PID"
+  exits 143
+  said="rlock: job: the lock is released by force by $(id -un)@$(uname -n) pid [0-9]+; the process gets SIGTERM"
+  matches "$(<"$T/shell.err")" "^$said\$"
+  start script sh -c 'rlock acquire job --ttl 1 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/token"
+  wait_until "$PATIENCE" test -s "$T/token"
+  cli DEL rlock:job
+  finish "$PID"
+  exits 143
+  same "$(<"$T/script.err")" 'rlock: job: the lock is lost; the process gets SIGTERM'
+}
+
 @test "a lease that is lost: the process gets TERM" {
   beside job --ttl 1
   try release --force job
