@@ -131,15 +131,18 @@ def forgotten(history, earlier, later):
 def done_by_nobody(history):
     """Runs that ended with 0 without their command, and without a run that had done the same."""
     for attempt in history.attempts:
-        if attempt["status"] != 0 or history.ran(attempt):
-            continue
-        oldest = attempt["born"] - PERIOD - history.clocks_differ_by if attempt["kind"] == "once-per" else 0
-        if attempt["kind"] not in ("once", "once-per") or not any(
-            ended_well(hold) and hold.key == attempt["key"] and oldest <= hold.begin <= attempt["ended"]
-            and attempt["once"] in ("", hold.attempt["once"])
-            for hold in history.holds
-        ):  # fmt: skip
+        idle = attempt["status"] == 0 and not history.ran(attempt)
+        if idle and not any(spares(hold, attempt, history) for hold in history.holds):
             yield attempt["attempt"]
+
+
+def spares(hold, attempt, history):
+    """Whether that run left the attempt nothing to do."""
+    if not ended_well(hold) or hold.key != attempt["key"] or hold.begin > attempt["ended"]:
+        return False
+    if attempt["kind"] == "once-per":
+        return hold.begin >= attempt["born"] - PERIOD - history.clocks_differ_by
+    return attempt["kind"] == "once" and hold.attempt["once"] == attempt["once"]
 
 
 def felt(history, attempt, at):
