@@ -1,4 +1,4 @@
-"""What the clients do: runs of rlock, of every kind, on four keys, with the witness as their command."""
+"""What the clients do: runs of rlock, of every kind, on seven keys, with the witness as their command."""
 
 import dataclasses
 import os
