@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that take too long for every change. A step that fails does not stop the others; the failures are listed last.
-#   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, torture and upgrade; all by default
+#   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, controls, torture and upgrade; all by default
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
@@ -96,10 +96,12 @@ build_earlier() { # from the history, which a shallow clone lacks
 
 mutants() { step mutants python3 "$here/mutants/plant.py" "$dir/mutants"; }
 
-(($#)) || set -- sanitizers shared arm64 fuzz mutants torture upgrade
+controls() { step controls bash "$here/torture/controls.sh"; }
+
+(($#)) || set -- sanitizers shared arm64 fuzz mutants controls torture upgrade
 for name; do
   case $name in
-    sanitizers | shared | arm64 | fuzz | mutants | torture | upgrade) "$name" ;;
+    sanitizers | shared | arm64 | fuzz | mutants | controls | torture | upgrade) "$name" ;;
     *)
       echo "nightly.sh: there is no such step: $name" >&2
       exit 64
