@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that take too long for every change. A step that fails does not stop the others; the failures are listed last.
-#   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, controls, torture and upgrade; all by default
+#   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, controls, torture, upgrade; or all
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
