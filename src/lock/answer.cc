@@ -7,18 +7,14 @@
 
 #include "base/escape.h"
 #include "base/sha1.h"
+#include "base/word.h"
 
 namespace rlock::lock {
 namespace {
 
 constexpr long long longest_unconfirmed = 5'000;  // SHORT of lock.lua
-constexpr long long longest_since = 120'000;      // twice LONGEST of queue.lua
-
-std::string_view take_word(std::string_view& text) {
-  const std::string_view word = text.substr(0, text.find(' '));
-  text.remove_prefix(std::min(text.size(), word.size() + 1));
-  return word;
-}
+constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
+constexpr long long longest_since = 2 * longest_sleep;
 
 /// Returns nothing for a word that is not a whole number in [0, most].
 std::optional<long long> take_number(std::string_view& text, long long most) {
@@ -138,6 +134,12 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
                  .slot = static_cast<int>(*slot),
                  .sent = granted_at,
                  .unconfirmed = Milliseconds{*lease}};
+}
+
+Milliseconds read_sleep(std::string_view message) {
+  long long ms = 0;
+  std::from_chars(message.data(), message.data() + message.size(), ms);
+  return Milliseconds{std::min(ms, longest_sleep)};
 }
 
 }  // namespace rlock::lock

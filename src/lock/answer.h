@@ -106,4 +106,7 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 /// as LeaseTerms::usable() trusts a lease.
 std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token);
 
+/// How long another message says to sleep; zero, which means to ask at once, for one that is not understood.
+Milliseconds read_sleep(std::string_view message);
+
 }  // namespace rlock::lock

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "base/error.h"
 #include "base/escape.h"
@@ -28,19 +27,6 @@ constexpr Milliseconds settle_pause{5};
 
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
-}
-
-/// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one
-/// that has lost nothing, or did not vote.
-std::optional<Place::How> missing_at(const Answered& answer) {
-  const Fields* vote = vote_of(answer);
-  if (vote == nullptr || vote->outcome() == "evicted")
-    return std::nullopt;
-  if (vote->outcome() == "lost")
-    return Place::How::restore;
-  Fields fields = *vote;
-  (void)fields.number();
-  return fields.number() == 0 ? std::optional{Place::How::reenter} : std::nullopt;
 }
 
 }  // namespace
@@ -72,26 +58,6 @@ std::size_t Lock::listening() const {
 
 void Lock::stop_listening() {
   for (redis::Server& server : servers_) server.listen_on({});
-}
-
-void Lock::sleep(Loop& loop, Deadline until) {
-  std::vector<pollfd> fds;
-  for (const redis::Server& server : servers_) {
-    fds.push_back(server.interest());
-    until = std::min(until, server.deadline());
-  }
-  if (loop.wait(fds, until) == Loop::Wake::event)
-    return;
-  for (redis::Server& server : servers_) server.hear();
-}
-
-std::vector<std::string> Lock::take_messages() {
-  std::vector<std::string> all;
-  for (redis::Server& server : servers_) {
-    auto messages = server.take_messages();
-    std::move(messages.begin(), messages.end(), std::back_inserter(all));
-  }
-  return all;
 }
 
 /// The servers' answers are kept for callers that need more than the result.

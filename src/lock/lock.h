@@ -16,6 +16,7 @@
 #include "lock/script_call.h"
 #include "lock/target.h"
 #include "lock/token.h"
+#include "redis/exchange.h"
 #include "redis/server.h"
 
 namespace rlock::lock {
@@ -65,9 +66,9 @@ class Lock {
   /// cancel.
   void listen(const Level& level);
   /// Sleeps until a message has come, a handler has run or a connection has broken, at most until the deadline.
-  void sleep(Loop& loop, Deadline until);
+  void sleep(Loop& loop, Deadline until) { redis::await_messages(loop, servers_, until); }
   /// The messages since the last answer, which anybody may have sent.
-  std::vector<std::string> take_messages();
+  std::vector<std::string> take_messages() { return redis::take_messages(servers_); }
   /// Whether the single server has confirmed that we listen, and why it has refused for good.
   bool listens() const { return servers_[0].listens(); }
   /// How many servers have.

@@ -78,6 +78,17 @@ Renewal sum_up_losses(std::span<const Answered> answers) {
   return Lost{};
 }
 
+std::optional<Place::How> missing_at(const Answered& answer) {
+  const Fields* vote = vote_of(answer);
+  if (vote == nullptr || vote->outcome() == "evicted")
+    return std::nullopt;
+  if (vote->outcome() == "lost")
+    return Place::How::restore;
+  Fields fields = *vote;
+  (void)fields.number();
+  return fields.number() == 0 ? std::optional{Place::How::reenter} : std::nullopt;
+}
+
 bool all_refused(std::span<const Answered> answers) {
   return std::all_of(answers.begin(), answers.end(), [](const Answered& answer) {
     const auto* fields = std::get_if<Fields>(&answer);

@@ -30,6 +30,10 @@ std::uint64_t largest_used_fence(std::span<const Answered> answers);
 /// Sums up a renewal that a majority has refused: a single server that knows why is enough.
 Renewal sum_up_losses(std::span<const Answered> answers);
 
+/// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one
+/// that has lost nothing, or did not vote.
+std::optional<Place::How> missing_at(const Answered& answer);
+
 /// Whether all servers have refused an acquire, so that there is nothing to give back.
 bool all_refused(std::span<const Answered> answers);
 

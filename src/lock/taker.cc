@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
@@ -15,14 +14,6 @@ namespace {
 constexpr Milliseconds shortest_poll{50};
 constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
-constexpr long long longest_sleep{60'000};
-
-/// How long a message says to sleep; zero, which means to ask at once, for one that is not understood.
-Milliseconds read_sleep(std::string_view text) {
-  long long ms = 0;
-  std::from_chars(text.data(), text.data() + text.size(), ms);
-  return Milliseconds{std::min(ms, longest_sleep)};
-}
 
 }  // namespace
 

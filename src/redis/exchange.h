@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -16,5 +18,11 @@ std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& 
 
 /// The same on the connection that the server's last answer came from; throws if that was lost.
 std::vector<Reply> follow_up(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
+
+/// Sleeps until one of the servers has sent a message, a handler has run or a connection has broken, at most until the
+/// deadline.
+void await_messages(Loop& loop, std::span<Server> servers, Deadline until);
+/// The messages that have come since the last answer of each.
+std::vector<std::string> take_messages(std::span<Server> servers);
 
 }  // namespace rlock::redis

@@ -99,9 +99,7 @@ void Guard::look_at_clock() {
   } else if (now < std::min({term_at_, kill_at_, runtime_end_})) {
     prepare();
   } else if (now >= kill_at_) {
-    if (cause_ == Cause::none)
-      cause_ = Cause::lease;
-    begin_kill();
+    begin_kill(Cause::lease);
   } else if (now >= term_at_) {
     begin_stop(Cause::lease, kill_at_);
   } else {
@@ -142,8 +140,7 @@ void Guard::obey(const Order& order, const std::string& environment) {
       begin_stop(Cause::ordered, order.kill_at);
       break;
     case Order::Kind::kill:
-      cause_ = cause_ == Cause::none ? Cause::ordered : cause_;
-      begin_kill();
+      begin_kill(Cause::ordered);
       break;
     case Order::Kind::resume:
       resume(order.foreground);
@@ -264,7 +261,9 @@ void Guard::send_first_signal() {
   group_.signal(SIGCONT);  // a stopped process acts on a signal only once it continues
 }
 
-void Guard::begin_kill() {
+void Guard::begin_kill(Cause cause) {
+  if (cause_ == Cause::none)
+    cause_ = cause;
   if (state_ == State::killing || state_ == State::gone)
     return;
   if (!group_.was_started()) {

@@ -52,7 +52,7 @@ class Guard {
 
   void begin_stop(Cause cause, Deadline kill_at);
   void send_first_signal();
-  void begin_kill();
+  void begin_kill(Cause cause = Cause::none);
   void kill_round();
   void finish(const News& last_word);
   void finish(const Survivors& survivors = {});

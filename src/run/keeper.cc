@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/escape.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
@@ -75,12 +73,8 @@ bool Keeper::take_lock() {
 }
 
 void Keeper::note_conflict(const lock::Conflict& conflict) {
-  const bool is_done = conflict.kind == lock::Conflict::Kind::done;
-  const bool is_superseded = conflict.kind == lock::Conflict::Kind::superseded;
-  result_.verdict = {.outcome = is_done         ? Outcome::done
-                                : is_superseded ? Outcome::superseded
-                                                : Outcome::conflict,
-                     .exit_status = is_done ? 0 : static_cast<int>(plan_.conflict)};
+  result_.verdict = judge(conflict, plan_.conflict);
+  const bool is_done = result_.verdict.outcome == Outcome::done;
   result_.message = fmt::format("{}{}: {}", plan_.name.text(), is_done ? "" : " not acquired", conflict.message);
   log_->notice(result_.message);
 }
@@ -160,10 +154,9 @@ void Keeper::renew() {
   if (extended) {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
-    command_.extend(lease);
-  } else if (renewer_->state() == Renewer::State::released) {
-    command_.extend(lease);  // nothing is held, so there is no deadline any more
   }
+  if (extended || renewer_->state() == Renewer::State::released)  // then nothing is held, and there is no deadline
+    command_.extend(lease);
 }
 
 void Keeper::give_up_to(const lock::Eviction& eviction) {
@@ -277,30 +270,15 @@ void Keeper::conclude() {
     log_->notice(*message);
 }
 
-/// How the run ended, as the lock's history on Redis keeps it.
-lock::End Keeper::end() const {
-  const Verdict& verdict = result_.verdict;
-  if (verdict.outcome == Outcome::evicted || verdict.outcome == Outcome::replaced)
-    return {.word = fmt::format("{},{}",
-                                verdict.outcome == Outcome::evicted ? "evicted" : "replaced",
-                                percent_encode(renewer_->eviction().by))};
-  if (verdict.outcome == Outcome::timeout)
-    return {.status = verdict.command_status, .word = "timeout"};
-  if (verdict.outcome == Outcome::lost)
-    return {.status = verdict.command_status, .word = "lost"};
-  if (verdict.command_signal)
-    return {.status = verdict.command_status, .word = fmt::format("signal:{}", *verdict.command_signal)};
-  return {.status = verdict.command_status.value_or(verdict.exit_status)};  // ours if the command was not started
-}
-
 void Keeper::release() {
   const bool is_evicted = renewer_->state() == Renewer::State::evicted;
   if ((renewer_->state() != Renewer::State::held && !is_evicted) || command_.left())
     return;
+  const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
   const Milliseconds timeout = plan_.patience.timeout;
   try {
     const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
-      return lock_.release(loop_, plan_.claim, end(), d);
+      return lock_.release(loop_, plan_.claim, end, d);
     });
     if (outcome == lock::Release::kept && plan_.inherited != plan_.claim.token)
       log_->notice(fmt::format("{}: a run inside this one still holds it; if that was killed, until its lease is over",

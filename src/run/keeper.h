@@ -72,7 +72,6 @@ class Keeper {
   void pass_on(Signal signal);
 
   void conclude();
-  lock::End end() const;
   void release();
 
   bool stops_when_lost() const { return plan_.on_lost == OnLost::kill; }

@@ -1,9 +1,12 @@
 #include "run/verdict.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <cerrno>
+
+#include "base/escape.h"
 
 namespace rlock::run {
 namespace {
@@ -71,6 +74,32 @@ Verdict judge(const Ending& ending) {
       break;
   }
   return {};
+}
+
+Verdict judge(const lock::Conflict& conflict, ExitCode when_held) {
+  using Kind = lock::Conflict::Kind;
+  if (conflict.kind == Kind::done)
+    return {.outcome = Outcome::done, .exit_status = 0};
+  return {.outcome = conflict.kind == Kind::superseded ? Outcome::superseded : Outcome::conflict,
+          .exit_status = static_cast<int>(when_held)};
+}
+
+lock::End end_for_history(const Verdict& verdict, std::string_view by) {
+  switch (verdict.outcome) {
+    case Outcome::evicted:
+      return {.word = "evicted," + percent_encode(by)};
+    case Outcome::replaced:
+      return {.word = "replaced," + percent_encode(by)};
+    case Outcome::timeout:
+      return {.status = verdict.command_status, .word = "timeout"};
+    case Outcome::lost:
+      return {.status = verdict.command_status, .word = "lost"};
+    default:
+      break;
+  }
+  if (verdict.command_signal)
+    return {.status = verdict.command_status, .word = fmt::format("signal:{}", *verdict.command_signal)};
+  return {.status = verdict.command_status.value_or(verdict.exit_status)};  // ours if the command was not started
 }
 
 }  // namespace rlock::run

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "base/exit_code.h"
+#include "lock/lock.h"
+#include "lock/taker.h"
 #include "run/messages.h"
 
 namespace rlock::run {
@@ -40,5 +43,10 @@ struct Verdict {
 };
 
 Verdict judge(const Ending& ending);
+/// The same for a lock that was not granted; `when_held` is the exit status for one that somebody holds.
+Verdict judge(const lock::Conflict& conflict, ExitCode when_held);
+
+/// How the run ended, as the lock's history on Redis keeps it. `by`: who made us give up the lock, if somebody did.
+lock::End end_for_history(const Verdict& verdict, std::string_view by);
 
 }  // namespace rlock::run
