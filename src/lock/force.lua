@@ -48,7 +48,7 @@ local function take_away(token, r)
   if not extra(r.tail, 'evict') then count('forced') end
   if strike(token) then -- the end of a cooling one has been recorded already
     local run = run_of(r, num(capacity))
-    add_entry(run, now, 'evicted,' .. by)
+    if is_settled(r) then add_entry(run, now, 'evicted,' .. by) end
     note_last(run, now, 'evicted,' .. by)
   end
   if is_live(r) then tell_levels(r.levels, 'evicted') end

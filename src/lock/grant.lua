@@ -24,6 +24,6 @@ local function grant(token, cap, lease, level, tail, counter)
   note('floor', r.fence)
   count(counter)
   lengthen_memory(tail)
-  start_line(token, r, cap)
+  if is_settled(r) then start_line(token, r, cap) end
   return r
 end

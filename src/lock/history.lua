@@ -47,6 +47,10 @@ local function parse_line(line)
                     lasts = tonumber(lasts), owner = owner}
 end
 
+-- In a quorum the servers know an acquisition by the fence on which they have agreed. One that was not told that fence
+-- leaves the history to the others.
+local function is_settled(r) return not extra(r.tail, 'quorum') or extra(r.tail, 'settled') ~= nil end
+
 local function start_line(token, r, mode)
   local run = run_of(r, mode)
   local lasts = extra(r.tail, 'kept') and 0 or r.acquired + (tonumber(extra(r.tail, 'ttl')) or 0)

@@ -37,7 +37,7 @@ local function end_run(r)
   strike(token)
   local run = run_of(r, num(capacity))
   local word = how ~= '' and how or status ~= '-' and status or 'released'
-  add_entry(run, now, word)
+  if is_settled(r) then add_entry(run, now, word) end
   note_last(run, now, status ~= '-' and status or word)
   if word == 'lost' then count('lost') end
   if word == '0' then note_success(run, extra(r.tail, 'once') or '') end

@@ -17,6 +17,8 @@ if ARGV[4] == '1' and not is_chosen_here and meta_number('floor') >= fence then 
 note('floor', num(math.max(meta_number('floor'), fence)))
 r.fence = num(extra(r.tail, 'settled') and math.max(r.fence, fence) or fence)
 r.tail, touched[token] = with_extra(r.tail, 'settled', '1'), true
+strike(token)
+start_line(token, r, capacity)
 write_meta()
 write_lock()
 return {'settled'}

@@ -38,6 +38,23 @@ setup() { start_scripts; }
   same "$(ends)" 0
 }
 
+@test "history: a server of a quorum that was not told the settled fence leaves the line to those that were" {
+  local end
+  for end in released died; do
+    MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum "$end"
+    [[ $end == died ]] || call release "$end" "level-$end" 0 ''
+  done
+  SHIFT=60 call log 10 # the second has not been released
+  same "${#REPLY[@]}" 2
+  cli DEL "$LOCK" "$META" >/dev/null
+  MAX_LEASE=1 acquire a
+  call settle a 9007199254740000
+  SHIFT=60 call log 10
+  matches "${REPLY[2]}" "^9007199254740000 .* died $(owner a)\$"
+  call release a level-a 0 ''
+  matches "$(history)" "^9007199254740000 [0-9]+ [0-9]+ 0 1 0 $(owner a)\$"
+}
+
 @test "history: a holder whose lease ran out has died; readers see that, and the next grant records it" {
   SHIFT=-60 acquire a # its five seconds are over
   call status

@@ -142,11 +142,6 @@ setup() { start_scripts; }
   replies lost
 }
 
-grants_in_quorum() { # TOKEN
-  MAX_LEASE=1 acquire "$1" || return
-  [[ ${REPLY[0]} == granted ]]
-}
-
 @test "settle: readers of overlapping majorities do not settle the same fence" {
   local a b
   export CAPACITY=0
