@@ -127,7 +127,7 @@ end
 
 -- Makes holders give up the lock if they were started with --replace, and before us.
 local function replace_holders()
-  local holder, pid, command = owner:match('^(%S*) %S* %S* (%S*) (%S*)')
+  local holder, pid, command = owner:match('^(%S*) %S* %S* (%d*)%-? (%S*)')
   local by = string.format('%s%%20pid%%20%s', holder or owner, pid or '')
   if command and command ~= '' then by = by .. '%20%22' .. command .. '%22' end
   for its_token, r in pairs(holders) do

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "lock/conflict.h"
 #include "lock/retry.h"
 #include "run/environment.h"
 #include "run/scheduling.h"

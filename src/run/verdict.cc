@@ -85,18 +85,14 @@ Verdict judge(const lock::Conflict& conflict, ExitCode when_held) {
 }
 
 lock::End end_for_history(const Verdict& verdict, std::string_view by) {
-  switch (verdict.outcome) {
-    case Outcome::evicted:
-      return {.word = "evicted," + percent_encode(by)};
-    case Outcome::replaced:
-      return {.word = "replaced," + percent_encode(by)};
-    case Outcome::timeout:
-      return {.status = verdict.command_status, .word = "timeout"};
-    case Outcome::lost:
-      return {.status = verdict.command_status, .word = "lost"};
-    default:
-      break;
-  }
+  if (verdict.outcome == Outcome::evicted)
+    return {.word = "evicted," + percent_encode(by)};
+  if (verdict.outcome == Outcome::replaced)
+    return {.word = "replaced," + percent_encode(by)};
+  if (verdict.outcome == Outcome::timeout)
+    return {.status = verdict.command_status, .word = "timeout"};
+  if (verdict.outcome == Outcome::lost)
+    return {.status = verdict.command_status, .word = "lost"};
   if (verdict.command_signal)
     return {.status = verdict.command_status, .word = fmt::format("signal:{}", *verdict.command_signal)};
   return {.status = verdict.command_status.value_or(verdict.exit_status)};  // ours if the command was not started
