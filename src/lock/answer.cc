@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/escape.h"
+#include "base/number.h"
 #include "base/sha1.h"
 #include "base/word.h"
 
@@ -18,11 +19,7 @@ constexpr long long longest_since = 2 * longest_sleep;
 
 /// Returns nothing for a word that is not a whole number in [0, most].
 std::optional<long long> take_number(std::string_view& text, long long most) {
-  const std::string_view word = take_word(text);
-  long long value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool whole = error == std::errc{} && end == word.data() + word.size();
-  return whole && value >= 0 && value <= most ? std::optional{value} : std::nullopt;
+  return parse_number(take_word(text), 0LL, most);
 }
 
 Milliseconds read_ms(Fields& fields) { return Milliseconds{fields.number()}; }

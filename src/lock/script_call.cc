@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "redis/refusal.h"
 
 namespace rlock::lock {
@@ -136,12 +137,10 @@ std::string Fields::text() {
 }
 
 long long Fields::number() {
-  const std::string digits = text();
-  long long value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size() || value > (1LL << 53))
+  const auto value = parse_number(text(), std::numeric_limits<long long>::min(), 1LL << 53);
+  if (!value)
     unexpected();
-  return value;
+  return *value;
 }
 
 void Fields::unexpected() const {

@@ -1,6 +1,7 @@
 #include "observe/word_reader.h"
 
-#include <charconv>
+#include "base/number.h"
+#include "base/word.h"
 
 namespace rlock::observe {
 namespace {
@@ -10,19 +11,9 @@ constexpr int words_of_owner = 6;
 
 }  // namespace
 
-std::string_view WordReader::word() {
-  const std::string_view word = rest_.substr(0, rest_.find(' '));
-  rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
-  return word;
-}
+std::string_view WordReader::word() { return take_word(rest_); }
 
-std::optional<long long> WordReader::number() {
-  const std::string_view digits = word();
-  long long value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-  return whole && value >= 0 && value <= largest ? std::optional{value} : std::nullopt;
-}
+std::optional<long long> WordReader::number() { return parse_number(word(), 0LL, largest); }
 
 lock::Owner WordReader::owner() {
   const std::string_view begin = rest_;

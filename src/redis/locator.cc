@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "redis/refusal.h"
 
 namespace rlock::redis {
@@ -23,12 +23,11 @@ Endpoint read_master(Connection& sentinel, const std::string& name) {
     throw refusal(reply).about(who);
   if (reply.elements.size() != 2)
     throw Error{ExitCode::unavailable, fmt::format("{} knows no master named '{}'", who, name)};
-  const std::string& port = reply.elements[1].text;
-  Endpoint master{.host = reply.elements[0].text, .port = 0, .path = {}};
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), master.port);
-  if (master.host.empty() || error != std::errc{} || end != port.data() + port.size() || master.port == 0)
+  const std::string& host = reply.elements[0].text;
+  const auto port = parse_number<std::uint16_t>(reply.elements[1].text, 1);
+  if (host.empty() || !port)
     throw Error{ExitCode::unavailable, who + " named no usable address"};
-  return master;
+  return {.host = host, .port = *port, .path = {}};
 }
 
 }  // namespace
