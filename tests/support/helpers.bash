@@ -80,6 +80,7 @@ stop() {
 start() {
   local name=$1
   shift
+  : >"$T/$name.out" # what an earlier process of that name said must not be taken for this one's words
   # The background commands of a non-interactive shell ignore INT and QUIT; a user's do not.
   env --default-signal=INT,QUIT "$@" >"$T/$name.out" 2>"$T/$name.err" 3>&- 4>&- &
   PID=$!
