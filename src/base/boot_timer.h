@@ -5,8 +5,8 @@
 
 namespace rlock {
 
-/// A descriptor that becomes readable when a deadline has passed. It also fires right after the machine resumes from
-/// suspend; the timeout of poll(2) would not, since it does not count suspended time.
+/// A descriptor that becomes readable when a deadline has passed. A deadline that passes while the machine is suspended
+/// fires as soon as it resumes; the timeout of poll(2) would not, since it does not count suspended time.
 class BootTimer {
  public:
   /// Throws Error{os}.

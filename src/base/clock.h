@@ -7,8 +7,7 @@
 
 namespace rlock {
 
-/// CLOCK_BOOTTIME: nobody can set it, and it runs on while the machine is suspended, as the server's clock does, by
-/// which our lease runs out.
+/// CLOCK_BOOTTIME: nobody can set it, and it runs on while the machine is suspended, as our lease does on the server.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

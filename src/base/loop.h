@@ -10,16 +10,16 @@
 
 namespace rlock {
 
-/// Where a process that talks to Redis waits (the guard talks to nobody and has a wait of its own). Code above reads as
-/// a sequence ("send, wait for the answer"); what may happen meanwhile (a signal, news from the guard) is registered
-/// once with watch() and handled inside any wait.
+/// Where a process that talks to Redis waits (the guard does not talk to Redis and has a wait of its own). Its callers
+/// read as a sequence ("send, wait for the answer"); whatever may happen meanwhile (a signal, news from the guard) is
+/// registered once with watch() and handled inside any wait.
 class Loop {
  public:
   using Handler = std::function<void()>;
 
   enum class Wake {
     ready,     // one of the descriptors waited for
-    event,     // a handler has run: look at what it changed, then wait again
+    event,     // a handler has run, or the sleep was interrupted: look at what has changed, then wait again
     deadline,  // it has passed
   };
 
