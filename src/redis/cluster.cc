@@ -15,7 +15,7 @@ std::string_view take(std::string_view& text, char separator) {
   return word;
 }
 
-/// Reads "host:port", in which an IPv6 address has no brackets and the host may be missing.
+/// Reads "host:port", in which an IPv6 address needs no brackets and the host may be missing or "?".
 std::optional<Endpoint> parse_node(std::string_view text, const Endpoint& asked) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos)

@@ -239,7 +239,7 @@ std::size_t Connection::read_from_link(std::span<char> into) {
   }
 }
 
-/// Reads what has come, but only so much at a time that the caller can look at the clock in a flood of messages.
+/// Reads what has come, at most 64 KB at a time, so that a flood of messages cannot keep the caller from the clock.
 void Connection::read() {
   std::array<char, 16384> buffer;
   for (int part = 0; part < 4; ++part) {

@@ -9,7 +9,7 @@ namespace rlock::redis {
 struct Credentials {
   std::string user;  // empty: the default user
   std::optional<std::string> password;
-  std::string password_file;  // read at each connecting, because passwords are changed while we run
+  std::string password_file;  // read for each new connection, because passwords are changed while we run
 
   /// The first line of the file if one is named, else the password, else nothing. Throws Error{config} that names the
   /// file.

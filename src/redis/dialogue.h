@@ -28,7 +28,8 @@ class Dialogue {
   /// Says that nobody wants the answers that are still due: they are dropped when they come.
   void drop_answers();
 
-  /// Takes bytes that were received. Throws Error{unavailable} for a reply that nobody asked for, and as ReplyReader.
+  /// Takes bytes that were received. Throws Error{unavailable} for a reply that nobody asked for, and as ReplyReader
+  /// does.
   void feed(std::string_view bytes);
 
   /// Whether every reply that was due has come, confirmations included.

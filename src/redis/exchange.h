@@ -11,8 +11,8 @@
 
 namespace rlock::redis {
 
-/// Sends the commands and waits for their replies, while `loop`'s handlers run. Throws as Connection does; what a
-/// handler throws passes through and abandons the exchange.
+/// Sends the commands and waits for their replies, while `loop`'s handlers run. Throws as Connection does. What a
+/// handler throws passes through; the next exchange then drops this one.
 std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline);
 std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
 

@@ -52,7 +52,7 @@ std::optional<Address> Locator::advance() {
   return address_.at(known_ ? *known_ : candidate());
 }
 
-/// Each sentinel gets a share of the time, so that one that hangs leaves some to the others and to the master.
+/// Each sentinel gets a share of the time, so that one that hangs leaves some to the others, or to a known master.
 void Locator::begin_with_next_sentinel() {
   Address address = address_.at(candidate());
   ++next_;
@@ -68,7 +68,7 @@ void Locator::begin_with_next_sentinel() {
   sentinel_->begin({{"SENTINEL", "get-master-addr-by-name", address_.master_name}}, now + share);
 }
 
-/// True when one has answered, or when none did and its earlier answer must do.
+/// True when one has answered, or when none has and an earlier answer must do.
 bool Locator::ask_sentinels() {
   for (;;) {
     try {

@@ -11,7 +11,7 @@ struct redisReader;
 
 namespace rlock::redis {
 
-/// One RESP2 reply, not to be trusted until it was checked.
+/// One RESP2 reply, not to be trusted until it has been checked.
 struct Reply {
   enum class Kind { nil, text, integer, error, array };
 
@@ -51,6 +51,7 @@ class ReplyReader {
   /// Starts counting against the limits from zero.
   void start_exchange();
 
+  /// Throws Error{unavailable} for more bytes than the limit allows.
   void feed(std::string_view bytes);
 
   /// Whether every byte that was fed belongs to a reply that next() has returned.

@@ -69,7 +69,7 @@ bool is_same(const SocketAddress& a, const SocketAddress& b) {
   return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
 }
 
-/// The addresses with which the lines begin, in their order and each only once: getent prints every address three
+/// The addresses at the beginnings of the lines, in their order and each only once: getent prints every address three
 /// times, for stream, datagram and raw sockets.
 std::vector<SocketAddress> addresses_in(std::string_view lines, std::uint16_t port) {
   std::vector<SocketAddress> found;

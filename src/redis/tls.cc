@@ -29,7 +29,8 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Whether certificates can be found in it by their hash, "5ad8a5d6.0". Not every system prepares its directory so.
+/// Whether certificates can be found in it by their hash, "5ad8a5d6.0". Not every system prepares its directory for
+/// that.
 bool is_hashed_directory(const std::string& path) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry{path, error}, end; !error && entry != end; entry.increment(error)) {

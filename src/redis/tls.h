@@ -16,10 +16,10 @@ namespace rlock::redis {
 /// (RFC 9525: DNS name or IP address) unless the options say insecure.
 class Tls {
  public:
-  /// Throws Error{config} for a certificate, key or CA that cannot be read.
+  /// Throws Error{config} for a certificate, key or CA that cannot be used, Error{unavailable} if OpenSSL fails.
   Tls(const TlsOptions& options, const std::string& host, int socket);
 
-  /// True once the server has proved who it is. Throws Error{unavailable} that says what is wrong.
+  /// Continues the handshake; true once it is complete. Throws Error{unavailable} that says what is wrong.
   bool handshake();
   /// As Socket's.
   std::size_t write(std::string_view bytes);
