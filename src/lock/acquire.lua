@@ -5,7 +5,7 @@
 --       then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS max-waiting=N
 --       waiter=ID (in a quorum, where each question has a token of its own: identifies the waiter)
 --       how   once: take it or learn who holds it; queue: take it or join the queue; reenter: only if the token holds;
---             restore: past any queue and for the whole lease, on a server that lost what most others still have
+--             restore: past any queue and for the whole lease, on a server that has lost what most others still have
 -- ->    granted fence slot lease_ms          (a new grant lasts 5 s at most, until its first renewal;
 --                                             fence 0: re-entry before the quorum's fence has been settled here)
 --       lost                                 (reenter: this token does not hold)
@@ -18,7 +18,7 @@
 --       done granted_ms ended_ms now_ms owner id                   (once, per: that success counts for this one too)
 --       superseded owner                     (latest, replace: by a newer waiter)
 --       cancelled                            (this level was cancelled or released before)
---       young uptime_ms                      (the server is up for less than max_lease: it may have forgotten a lock)
+--       young uptime_ms                      (up for less than max_lease: the server may have forgotten a lock)
 --       In a quorum each answer ends with the server's run_id.
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local how, ticket, waited, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
@@ -51,7 +51,7 @@ local ours = load_lock()
 read_meta()
 local past, mine = fate(level), holders[token]
 
--- Most often the lock is free and nobody waits; then nothing of what follows is needed.
+-- Most often the lock is free and nobody waits; then nothing below is needed.
 local is_plain = not (past or mine or newest_only or in_quorum) and how ~= 'reenter' and not success_for(tail)
 if is_plain and fits(cap) and call('ZCARD', QUEUE) == 0 then
   local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
@@ -93,7 +93,7 @@ local function done(success)
   return turn_away({'done', granted, ended, num(now), by, id})
 end
 
--- The last that asked with --latest or --replace: its token, level, birth and owner.
+-- The last taker that asked with --latest or --replace: its token, level, birth and owner.
 local function newest()
   local since, its_level, its_token, its_owner = (meta.newest or ''):match('^(%d+) (%S+) (%S+) (.*)$')
   return its_token, its_level, tonumber(since), its_owner
@@ -104,14 +104,14 @@ local function superseded()
   return turn_away({'superseded', its_owner or ''})
 end
 
--- Whether one that began later than we has asked already. A birth in the future is a relic of a wrong clock, and does
+-- Whether a taker that was born after us has asked already. A birth in the future is a relic of a wrong clock, and does
 -- not count.
 local function is_outdated()
   local its_token, _, since = newest()
   return newest_only and its_token and its_token ~= me and born < since and since <= now
 end
 
--- Takes the place of the one that waits with --latest or --replace; there is at most one.
+-- Takes the place of the waiter with --latest or --replace; there is at most one.
 local function supersede()
   local its_token, its_level = newest()
   if its_level == level then return end
@@ -125,7 +125,7 @@ local function supersede()
   note('newest', string.format('%.0f %s %s %s', born, level, me, owner))
 end
 
--- Makes holders give up the lock if they were started with --replace, and before us.
+-- Makes holders give up the lock if they have --replace and were born before us.
 local function replace_holders()
   local holder, pid, command = owner:match('^(%S*) %S* %S* (%d*)%-? (%S*)')
   local by = string.format('%s%%20pid%%20%s', holder or owner, pid or '')
@@ -142,7 +142,7 @@ local function replace_holders()
   end
 end
 
--- In a quorum the order is that of how long each has waited, so that all servers agree on it.
+-- In a quorum the waiters are ordered by how long each has waited, so that all servers agree on the order.
 local function new_ticket()
   if in_quorum then return num(now_us - waited * 1000) end
   local new = num(math.max(now_us, meta_number('ticket') + 1))
@@ -171,7 +171,7 @@ local function crowd()
   return waiting >= max_waiting and waiting or nil
 end
 
--- Notes the waiter as alive for a little longer than the sleep that it is told. Returns that sleep and its place.
+-- Notes that the waiter is alive for a little longer than the sleep that it is told. Returns that sleep and its place.
 local function sleep()
   local rank = wait and call('ZRANK', QUEUE, me) or nil
   local ms = patience(rank or 0, in_quorum and CONTEST or polls and POLL)
@@ -196,7 +196,7 @@ local function busy()
   local ms, place = sleep()
   local waiting = num(call('ZCARD', QUEUE))
   local r = first_to_leave()
-  if not r then -- in a quorum: a waiter ahead of us keeps the seat, and has not been granted it yet
+  if not r then -- in a quorum: a seat is kept for a waiter ahead of us, which has not been granted it yet
     local w = waiter(call('ZRANGE', QUEUE, 0, 0)[1] or '')
     return {'busy', ms, ticket, '0', '0', '0', w and owner_of(w.tail) or '', num(now), num(w and w.capacity or cap),
             place, waiting}
@@ -242,7 +242,7 @@ local function wait_for_turn()
   return reply
 end
 
--- The server's run_id, and for how long at least it has been up, in ms. The uptime of INFO is the difference of two
+-- The server's run_id, and the least time for which it has been up, in ms. The uptime of INFO is the difference of two
 -- clock readings that were cut to seconds, so it may be a second too long.
 local function describe_server()
   local info = call('INFO', 'server')

@@ -96,14 +96,14 @@ std::string decode_word(std::string_view word);
 /// Reads "kind by" of an answer "evicted" of acquire or renew.
 Eviction read_eviction(Fields& fields);
 
-/// Reads the answer of acquire.lua to a request for a lease of `ttl` that was sent at `sent`. Throws for anything that
-/// it never answers.
+/// Reads the answer of acquire.lua to a request for a lease of `ttl` that was sent at `sent`. Throws Error{unavailable}
+/// for anything else.
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 
 /// Reads the message that hands the lock to a waiter. Its times count from the waiter's last question, `asked`. Returns
-/// nothing for a message that counts from another question, or does not prove that its sender knows the token; it means
-/// no more than that it is time to ask. The time that passed on the server's clock since the question is trusted as far
-/// as LeaseTerms::usable() trusts a lease.
+/// nothing for a message that counts from another question, or does not prove that its sender knows the token; such a
+/// message means only that it is time to ask. The time that passed on the server's clock since the question is trusted
+/// as far as LeaseTerms::usable() trusts a lease.
 std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token);
 
 /// How long another message says to sleep; zero, which means to ask at once, for one that is not understood.

@@ -47,7 +47,7 @@ void Ballot::note(const Answered& answer) {
 }
 
 Error Ballot::failure() const {
-  const bool lasting = lasting_ > servers_ - majority();  // the others are no majority
+  const bool lasting = lasting_ > servers_ - majority();  // the others are not a majority
   const ExitCode code = lasting ? last_lasting_->code() : ExitCode::unavailable;
   if (servers_ == 1)
     return {code, complaints_, lasting};

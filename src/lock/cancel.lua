@@ -1,5 +1,5 @@
--- cancel: undo whatever this level asked for: leave the queue, give back a grant that was not used, without a minimum
--- hold, and serve the next waiter. A request of this level that arrives later takes nothing.
+-- cancel: undo whatever this level asked for: leave the queue, give back a grant that was not used (whose minimum hold
+-- is void), and serve the next waiter. A request of this level that arrives later takes nothing.
 -- WITH  lock memory history grant queue
 -- KEYS  lock queue waiters meta history
 -- ARGV  token level waiter('': it keeps its place in the queue, for another token; by default the token itself)

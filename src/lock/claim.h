@@ -34,7 +34,7 @@ struct Claim {
   std::optional<Milliseconds> once_per{};
 };
 
-/// How to ask: once, queue, re-enter or restore; and what the asker has behind it.
+/// How to ask: once, queue, re-enter or restore; and where the asker stands, if it has asked before.
 struct Place {
   enum class How {
     once,     // take it, or learn who holds it

@@ -26,7 +26,8 @@ local function foreign()
   return reply
 end
 
--- Records of 0.1.0 do not say whether there is a keeper, but only `run` has a keeper, and only `run` has a command.
+-- Records of 0.1.0 do not say whether there is a keeper. Those with a command are of `run`, which has one; those of
+-- `acquire --hold-pid` cannot be told from those of a plain acquire.
 local function is_kept(r)
   if extra(r.tail, 'ttl') then return extra(r.tail, 'kept') ~= nil end
   return r.tail:match('^%S* %S* %S* %S* (%S*)') ~= ''

@@ -14,7 +14,7 @@ end
 
 -- Makes a new acquisition, which lasts for `lease` unless it is renewed. Returns its record.
 local function grant(token, cap, lease, level, tail, counter)
-  strike(token) -- the token held it before, and has lost that without knowing
+  strike(token) -- if it is listed, the token held the lock before and has lost it without knowing
   bury_dead()
   local hold = tonumber(extra(tail, 'hold'))
   local r = {expires = now + lease, cools = hold and now + hold or 0, acquired = num(now), levels = level, tail = tail,

@@ -1,11 +1,11 @@
 -- Part of the verbs by which acquisitions begin and end: the acquisitions in progress, and those that have ended.
 --   running   in META, newest first, lines of "token fence acquired born mode lasts owner"; lasts: the end of a lease
---             that nobody renews, else 0. An acquisition that is listed but holds no more has died.
+--             that nobody renews, else 0. An acquisition that is listed but no longer holds has ended unreported.
 --   HISTORY   list of "fence acquired ended waited mode end owner", newest last, the owner's words shortened
 local ENTRIES = 100
-local TRIM_EVERY = 4           -- the list is cut only when it has so many more
-local ENTRY_SIZE = 180
-local END_SIZE = 40
+local TRIM_EVERY = 4           -- the list is cut only when it has this many more
+local ENTRY_SIZE = 180         -- bytes at most
+local END_SIZE = 40            -- of them, for how it ended
 local RUNNING = 16             -- lines at most
 
 local entries = {}             -- to be written
@@ -47,8 +47,8 @@ local function parse_line(line)
                     lasts = tonumber(lasts), owner = owner}
 end
 
--- In a quorum the servers know an acquisition by the fence on which they have agreed. One that was not told that fence
--- leaves the history to the others.
+-- In a quorum the servers know an acquisition by the fence on which they have agreed. A server that was not told that
+-- fence leaves the history to the others.
 local function is_settled(r) return not extra(r.tail, 'quorum') or extra(r.tail, 'settled') ~= nil end
 
 local function start_line(token, r, mode)
@@ -87,7 +87,7 @@ local function eviction_end(r)
   return kind and (kind == 'forced' and 'evicted' or kind) .. ',' .. by
 end
 
--- The acquisitions that hold no more although nobody released them, with when and how they ended.
+-- The acquisitions that are listed but no longer hold, with when and how they ended.
 local function dead_runs()
   local dead = {}
   for line in (meta.running or ''):gmatch('[^\n]+') do

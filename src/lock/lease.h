@@ -37,7 +37,7 @@ LeaseTerms unconfirmed_terms(const LeaseTerms& terms, Milliseconds ttl);
 /// Throws Error{usage}, with the sum, if a renewal interval, two attempts, kill_after and margin do not fit into `ttl`.
 LeaseTerms plan_lease(const LeaseOptions& options);
 
-/// How long we may believe that we hold the lock. It counts from before the request was sent that the server granted.
+/// How long we may believe that we hold the lock. It counts from just before the request that was granted was sent.
 class Lease {
  public:
   /// `unconfirmed`: the length of the lease until it is first extended, if that is shorter.

@@ -22,8 +22,9 @@ namespace {
 constexpr Milliseconds split_grace{50};  // while they may still tip a split vote
 constexpr Milliseconds prompt_grace{3};
 constexpr Milliseconds patient_grace{100};  // for renewals: a server that misses them is of no use later
-constexpr Milliseconds withdrawal{500};
-constexpr Milliseconds settle_pause{5};
+
+constexpr Milliseconds withdrawal{500};  // for the cancel of a failed round, even past the deadline
+constexpr Milliseconds settle_pause{5};  // at most, before another fence is tried
 
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
@@ -108,7 +109,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(answers_, sent, claim.ttl);
-    const bool is_new = place.how != Place::How::reenter;  // else the token works with it already
+    const bool is_new = place.how != Place::How::reenter;  // else an enclosing run uses this fence already
     if (held.fence.value > 0 && settle(loop, claim, held.fence, is_new, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
@@ -124,7 +125,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   throw explain(ballot.failure(), name_.prefix());
 }
 
-/// If another reader was granted the same fence, both choose larger ones until those differ. A writer is alone.
+/// Readers may be granted the same fence: each then chooses larger ones until they differ. A writer is always alone.
 bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
   const auto settled = outcome_is("settled");
   for (;;) {

@@ -30,6 +30,8 @@ struct End {
   std::optional<int> status{};
   std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout or released
 };
+
+/// `cooling`: released, but taken until the minimum hold is over. `kept`: other levels of the token still hold it.
 enum class Release { released, cooling, kept, lost };
 
 struct ForeignKey {
@@ -47,8 +49,8 @@ enum class Force { evict, now };
 /// distributed-locks, with a fence that a majority has settled before the lock is used). One server is a quorum of one.
 /// Each verb asks all servers at once, a single time, and a majority decides; the servers stay the caller's.
 ///
-/// Throws Error{unavailable} for a failure of the servers, Error{no_permission} if Redis refuses our user. Every verb
-/// may be repeated.
+/// Throws Error{unavailable} for a failure of the servers, Error{no_permission} if Redis refuses our user, Error{usage}
+/// if two of the servers are the same one. Every verb may be repeated.
 class Lock {
  public:
   /// `max_lease`: the longest lease anybody uses with these servers; ignored for one server.
@@ -69,10 +71,11 @@ class Lock {
   void sleep(Loop& loop, Deadline until) { redis::await_messages(loop, servers_, until); }
   /// The messages since the last answer, which anybody may have sent.
   std::vector<std::string> take_messages() { return redis::take_messages(servers_); }
-  /// Whether the single server has confirmed that we listen, and why it has refused for good.
+  /// Whether the single server has confirmed that we listen.
   bool listens() const { return servers_[0].listens(); }
-  /// How many servers have.
+  /// How many servers have confirmed it.
   std::size_t listening() const;
+  /// Why the single server has refused for good.
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 
   Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);

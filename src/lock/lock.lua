@@ -3,7 +3,7 @@
 --   lock      field 'rlock' = capacity in force (0 shared, 1 exclusive, N slots);
 --             token -> "expires cools fence slot acquired levels owner extras"
 --   owner     holder host user pid command note, percent-encoded, each followed by a space but the last
---   extras    words name=value, none of them in what rlock 0.1.0 wrote:
+--   extras    words name=value, none of which rlock 0.1.0 wrote:
 --             ttl=MS       the lease that was asked for; a record that claims more than that is not believed
 --             hold=MS      the minimum hold; without it a record does not cool
 --             kept=1       its keeper renews and listens, so that it can be told to give up the lock
@@ -35,7 +35,7 @@ local capacity                 -- in force; nil when nobody holds
 local seats = 0                -- how many are taken, by holders and cooling records
 local next_free                -- when the first of them falls free
 
--- The value of one of the extras behind an owner's text. A percent-encoded word of the owner has no '='.
+-- The value of one of the extras after an owner's text. A percent-encoded word of the owner has no '='.
 local function extra(tail, name)
   local _, at = tail:find(' ' .. name .. '=', 1, true) -- plain, since a pattern is tried at every letter
   return at and tail:match('^%S*', at + 1)

@@ -3,9 +3,9 @@
 --   acquired waited forced lost    counters
 --   last            "acquired ended held_ms end owner" of the last run
 --   success         "granted ended owner id" of runs that ended with status 0, newest first, a line for each ID
---   newest          "born level token owner" of the last that asked with --latest or --replace
+--   newest          "born level token owner" of the last taker that asked with --latest or --replace
 --   gone            "level letter until ", newest first: levels that were released, cancelled or superseded
---   released        "token:until token:until", newest first: tokens that somebody else than their keeper released
+--   released        "token:until token:until", newest first: tokens that somebody other than their keeper released
 --   running         a line for each acquisition in progress, see history.lua
 --   memory          how long META must live, in ms, if that is longer than usual
 local FIELDS = {'floor', 'ticket', 'acquired', 'waited', 'forced', 'lost', 'success', 'newest', 'gone', 'released',
@@ -66,7 +66,7 @@ local function remember(level, letter)
   note('gone', entry .. drop_old_entries((meta.gone or ''):sub(1, (GONE - 1) * GONE_SIZE)))
 end
 
--- For a keeper of 0.1.0, which looks for its token there.
+-- For a keeper of 0.1.0, which looks for its token in this field.
 local function mark_released(token, till)
   local marks = {token .. ':' .. num(till)}
   for mark in (meta.released or ''):gmatch('%S+') do
@@ -78,9 +78,9 @@ end
 
 local function was_released(token) return (meta.released or ''):find(token .. ':', 1, true) ~= nil end
 
--- The success that makes this one unnecessary: with --once by its ID, with --once-per by its time, with both by both.
--- It is the last one, or one that ended while this one waited, which may hear of that only after the next has ended. A
--- success granted too far in the future is a relic of a wrong clock.
+-- The success that makes a run unnecessary: with --once by its ID, with --once-per by its time, with both by both. It
+-- is the last one, or one that ended while the run waited, since the run may hear of that only after the next has
+-- ended. A success granted too far in the future is a relic of a wrong clock.
 local function success_for(tail)
   local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
   if not (once or per) then return nil end

@@ -8,7 +8,7 @@
 
 namespace rlock::lock {
 
-/// Who holds or waits, as people are told: it decides nothing. What comes from Redis may be anybody's words.
+/// Who holds or waits, for people to read; nothing is decided by it. What comes from Redis may be anybody's words.
 struct Owner {
   std::string holder;  // user@host, or --holder
   std::string host;

@@ -63,8 +63,8 @@ using Answered = std::variant<std::monostate, Fields, Error>;
 /// How long to wait at least for stragglers once the answers suffice. Nothing if they do not suffice yet.
 using Grace = std::function<std::optional<Milliseconds>(std::span<const Answered>)>;
 
-/// Asks all servers at once. Ends when all have answered or failed; or, once the answers suffice, after the same time
-/// again or the grace, whichever is longer. Throws only what a handler of `loop` throws.
+/// Asks all servers at once. Ends when all have answered or failed, at the deadline, or, once the answers suffice,
+/// after the same time again or the grace, whichever is longer. Throws only what a handler of `loop` throws.
 std::vector<Answered> call_everywhere(
     Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace);
 

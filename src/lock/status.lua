@@ -48,7 +48,7 @@ for _, name in ipairs({'acquired', 'waited', 'forced', 'lost'}) do
   if meta[name] then add(name, meta[name]) end
 end
 for _, run in ipairs(dead_runs()) do add('died', format_entry(run, run.ended, run.how)) end
-if waiting == 0 then return reply end -- as most often, and then nothing of what follows is needed
+if waiting == 0 then return reply end -- the common case, in which nothing below is needed
 
 -- WITH  grant queue
 for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do

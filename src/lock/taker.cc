@@ -245,7 +245,7 @@ void Taker::claim_anew() {
     claim_.token = Token::random();
 }
 
-/// Sleeps until then, or until a message says otherwise. A broken connection ends the sleep: ask() makes a new one.
+/// Sleeps until `until`, or until a message says otherwise. A broken connection ends the sleep: ask() makes a new one.
 void Taker::sleep(Deadline until) {
   const bool listens = lock_->listens();
   while (BootClock::now() < until && lock_->listens() == listens) {
@@ -256,7 +256,7 @@ void Taker::sleep(Deadline until) {
   }
 }
 
-/// A message never lengthens a sleep: the server takes a waiter that sleeps longer than it was told for dead.
+/// A message never lengthens a sleep: to the server, a waiter that sleeps longer than it was told is dead.
 void Taker::heed(std::string_view message, Deadline& until) {
   if (const auto granted = read_hand_over(message, asked_, claim_.token))
     handed_over_ = granted;

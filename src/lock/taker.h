@@ -52,7 +52,7 @@ class Taker {
 
   /// `inherited` is the token of an enclosing run: while that holds the lock, this takes one more level of it. Throws
   /// Error{unavailable} if the server cannot be reached (also if the wait ran out because of that), Error{usage} for a
-  /// refusal that no waiting mends.
+  /// refusal that waiting cannot mend.
   Taken take(const std::optional<Token>& inherited = {});
 
  private:
@@ -95,7 +95,7 @@ class Taker {
   long long place_ = 0;           // in the queue, by the last answer
   bool asked_as_poller_ = false;  // by the last question
   std::string ticket_;
-  Asked asked_;  // the last question that was answered with "wait"
+  Asked asked_;  // the last question that was answered with Busy or Foreign
   std::optional<Granted> handed_over_;
   Milliseconds told_sleep_{0};  // by the last answer
   Throttle throttle_;

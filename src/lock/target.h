@@ -19,7 +19,7 @@ struct Target {
   Owner owner;
 };
 
-/// Reads "fence state lease_ms kept owner", an answer of force.lua. What is missing or no number reads as 0.
+/// Reads "fence state lease_ms kept owner", an answer of force.lua. A number that is missing or malformed reads as 0.
 Target read_target(const std::string& line);
 
 /// Adds what one server of a quorum says to what others have said: a target counts as removed once all have removed it.
