@@ -22,8 +22,8 @@ struct Inquiry {
   std::function<void(const lock::LockName&, const Error&)> pass_over;
 };
 
-/// Asks `server` about all the locks. Those that are just moving to another node are looked for in the `whole` cluster
-/// that the server is part of; outside a cluster `whole` is the server itself.
+/// Asks `server` about all the locks. Those that are moving to another node are looked for in the `whole` cluster that
+/// the server is part of; outside a cluster `whole` is the server itself. Throws Error if a server fails.
 void inquire(Loop& loop,
              redis::Server& server,
              redis::Server& whole,

@@ -31,11 +31,11 @@ bool is_pattern(std::string_view word);
 std::vector<lock::LockName> list_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 
-/// Lists only a few hundred of them, in no particular order.
+/// Lists those among the first thousand keys or so, in no particular order.
 std::vector<lock::LockName> sample_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 
-/// How large the replies on a connection may be that lists locks.
+/// How large the replies may be on a connection that lists locks.
 constexpr redis::ReplyLimits listing_limits{.bytes = 16UL * 1024 * 1024, .elements = 200'000};
 
 }  // namespace rlock::observe
