@@ -13,7 +13,7 @@ enum class AtEnd { leave, wait, kill };
 
 /// The command and how to stop it, as far as that is known before the lock is taken.
 struct Command {
-  std::string file;  // that argv[0] was found to be
+  std::string file;  // the program that argv[0] was found to name
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=value; the start order adds to it
   int first_signal = 0;                  // sent to a command that must stop

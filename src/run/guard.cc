@@ -16,10 +16,10 @@
 namespace rlock::run {
 namespace {
 
-/// How long to go on killing when the keeper is gone, so that nobody is left to report to.
+/// How long to go on killing once the keeper is gone and nobody is left to report to.
 constexpr std::chrono::seconds longest_kill{10};
 
-/// Only for a command that runs at least this long is preparing its kill worth the cost.
+/// Preparing the kill is worth its cost only for a command that runs at least this long.
 constexpr std::chrono::milliseconds preparation_after{50};
 
 bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }

@@ -29,7 +29,7 @@ class Guard {
   /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
   Guard(Command command, const Line& keeper);
 
-  /// Returns when the command has ended and the keeper knows it, or the keeper is gone.
+  /// Returns when the guard has done its work and the keeper has closed the line or is gone.
   void run();
 
  private:

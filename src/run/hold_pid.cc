@@ -27,9 +27,10 @@ struct Trust {
 };
 static_assert(std::is_trivially_copyable_v<Trust>);
 
-/// The answer to it: a process that was killed can still be sent something until it is its turn to run.
+/// The answer to it. It proves that the process is alive: sending to one that was killed succeeds until the kernel has
+/// ended that.
 constexpr char taken = 1;
-constexpr int longest_taking = 2000;  // ms; a new lease is longer
+constexpr int longest_taking = 2000;  // ms
 
 unsigned most_descriptors() {
   constexpr rlim_t sane = 1U << 20U;
@@ -132,7 +133,7 @@ void PidKeeper::hold(Renewer& renewer) {
   }
 }
 
-/// Tells the process that nobody renews the lock any more. It has the rest of the lease to end in.
+/// Tells the process that nobody renews the lock any more. It has the rest of the lease in which to end.
 void PidKeeper::stop(const Renewer& renewer) {
   process_->tell(
       fmt::format("{}: {}; the process gets {}", plan_.name.text(), describe_loss(renewer), signal_name(plan_.signal)));

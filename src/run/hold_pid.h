@@ -30,7 +30,7 @@ struct HoldPlan {
 /// how it reacts is its own affair. Runs in the background process that Holder makes.
 class PidKeeper {
  public:
-  /// `process` and `servers` must outlive the keeper; no server is connected to yet.
+  /// `process` and `servers` must outlive the keeper; none of the servers may be connected to yet.
   PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers);
 
   void keep(const lock::Granted& grant);

@@ -13,7 +13,7 @@
 namespace rlock::run {
 namespace {
 
-/// Twice what the longest start order needs, whose lock name has 512 bytes and is sent plain and percent-encoded.
+/// More than twice what the longest start order needs: a lock name of 512 bytes is sent plain and percent-encoded.
 constexpr std::size_t longest_message = 8192;
 
 void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {

@@ -90,7 +90,7 @@ void Renewer::credit(BootClock::time_point sent) {
   backoff_.reset();
 }
 
-/// Before a renewal is due nobody need know.
+/// A failure before a renewal is due does not concern the user.
 void Renewer::note_failure(const Error& why) {
   const auto now = BootClock::now();
   if (failing_since_ || now < lease_.renew_at()) {

@@ -60,7 +60,7 @@ class Renewer {
   lock::Lease lease_;
   lock::Backoff backoff_;
   lock::Backoff deafness_;     // between connections that break again and again
-  std::size_t listening_ = 0;  // servers, when the lease was last extended
+  std::size_t listening_ = 0;  // how many servers we listened to when last counted
   lock::Throttle throttle_;
   State state_ = State::held;
   lock::Eviction eviction_;

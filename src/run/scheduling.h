@@ -6,11 +6,11 @@ namespace rlock::run {
 /// Without the permission nothing changes. To be called after the last fork, since the command must not inherit it.
 void become_punctual();
 
-/// Locks the pages that this process has used into memory, where that is permitted.
+/// Keeps every page that this process has used, and those that it comes to use, in memory, where that is permitted.
 void keep_pages();
 
-/// Lets this process no longer preempt others when it wakes up. To be called at the end, when only tidying is left and
-/// a waiter may be about to get the lock: a server on this machine answers the old holder before it writes to the next
+/// Keeps this process from preempting others when it wakes up. To be called at the end, when only tidying is left and a
+/// waiter may be about to get the lock: a server on this machine answers the old holder before it writes to the next
 /// one, and exiting takes the kernel as long as a script takes Redis.
 void give_way();
 

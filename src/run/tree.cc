@@ -19,7 +19,7 @@ namespace {
 /// How many times to look for processes that were forked while others were being stopped.
 constexpr int most_looks = 5;
 
-/// A tree may have more processes than a program usually opens files.
+/// A tree may have more processes than the usual limit of open files.
 void allow_many_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)

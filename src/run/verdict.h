@@ -23,7 +23,7 @@ enum class Outcome {
   interrupted,
 };
 
-/// How a run ended whose lock was granted: the facts.
+/// The facts of how a run ended, once its lock was granted.
 struct Ending {
   std::optional<News> news;     // the guard's last; empty when the guard was killed
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
@@ -39,7 +39,7 @@ struct Verdict {
   int exit_status = static_cast<int>(ExitCode::internal);
   std::optional<int> command_status{};  // as a shell would report it
   std::optional<int> command_signal{};  // the signal that ended it
-  int die_of = 0;                       // the signal from the terminal that ended the command, to end rlock likewise
+  int die_of = 0;                       // the terminal's signal that ended the command and must end rlock too, or 0
 };
 
 Verdict judge(const Ending& ending);

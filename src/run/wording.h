@@ -12,7 +12,7 @@ namespace rlock::run {
 /// That the command starts, and its deadlines.
 std::string describe_start(const Plan& plan, const lock::Lease& lease);
 
-/// Which signal ended the command, where nothing else says so. A shell tells its user too, but not of INT and PIPE.
+/// Which signal ended the command, where nothing else says so. Like a shell, it is silent about INT and PIPE.
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan);
 
 /// The message for a guard's news that the command did not start.
