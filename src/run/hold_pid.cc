@@ -27,8 +27,8 @@ struct Trust {
 };
 static_assert(std::is_trivially_copyable_v<Trust>);
 
-/// The answer to it. It proves that the process is alive: sending to one that was killed succeeds until the kernel has
-/// ended that.
+/// The answer to it. It proves that the process is alive: sending to one that was killed succeeds until its descriptors
+/// are closed.
 constexpr char taken = 1;
 constexpr int longest_taking = 2000;  // ms
 
