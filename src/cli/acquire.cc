@@ -87,11 +87,9 @@ void refuse_to_wait_for_ourselves(Loop& loop,
   if (!token || !waits || acquisition.claim.capacity != lock::exclusive)
     return;
   const Deadline until = BootClock::now() + settings.timeout;
+  // Renewing by 1 ms extends nothing, and tells whether the token still holds.
   const auto renewal = lock::persist(loop, lock, settings.timeout, until, [&](Deadline deadline) {
-    return lock.renew(loop,
-                      *token,
-                      Milliseconds{1},
-                      deadline);  // renewing by 1 ms changes nothing, and tells whether the token still holds
+    return lock.renew(loop, *token, Milliseconds{1}, deadline);
   });
   if (std::holds_alternative<lock::Extended>(renewal)) {
     throw Error{ExitCode::usage,
@@ -130,8 +128,7 @@ std::unique_ptr<Background> start_background(const Settings& settings,
   return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
 }
 
-/// A first grant to a waiter is short until it is renewed, and nobody else renews this one. Returns false when it ran
-/// out before that.
+/// A grant is short until its first renewal, and nobody else renews this one. Returns false if it ran out before.
 bool confirm(Loop& loop, lock::Lock& lock, const Settings& settings, const lock::Claim& claim, lock::Granted& grant) {
   if (!grant.unconfirmed)
     return true;

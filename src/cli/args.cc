@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
 
-/// Those of the subcommand, or all where there is none.
+/// The options of the subcommand, or all options where there is none.
 std::vector<std::string_view> option_names(const Verb* verb) {
   std::vector<std::string_view> names;
   for (const Option& option : all_options()) {

@@ -20,7 +20,7 @@
 namespace rlock::cli {
 namespace {
 
-/// Leaves enough of the 150 ms after which completion feels slow to the start of the process and to the shell.
+/// Completion feels slow after 150 ms, of which the start of the process and the shell need the rest.
 constexpr Milliseconds patience{80};
 
 constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
@@ -43,7 +43,7 @@ Fd start_timer() {
   return timer;
 }
 
-/// Only the options that choose the connection, since the rest of the line may be unfinished.
+/// Reads only the options that choose the connection, since the rest of the line may be unfinished.
 Settings connection_settings(Words words) {
   std::erase_if(words.options, [](const Given& given) { return given.option->environment.empty(); });
   words.plain.clear();

@@ -102,7 +102,7 @@ class Parser {
     given.values.push_back(std::move(value));
   }
 
-  /// Refuses an option that is given twice, since one of the values would be ignored. Only servers may be several.
+  /// Refuses an option that is given twice, since one of the values would be ignored. Only `redis` may repeat.
   void check_repetition(const Option& option) {
     const std::pair seen{section_, &option};
     if (!option.may_repeat() && std::find(seen_.begin(), seen_.end(), seen) != seen_.end())

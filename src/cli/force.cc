@@ -118,7 +118,7 @@ class ForcedRelease {
         "{}: evicted {}, gone after {:.1f}s\n", name(), printable(lock::describe(target.owner)), took.count()));
   }
 
-  /// A command whose keeper was not told is stopped when the keeper notices, and at the latest when its lease ends.
+  /// A command whose lock was taken away is stopped when its keeper notices, and at the latest when its lease ends.
   void print_removed(const Target& target) const {
     const bool may_run = target.kept && target.state != Target::State::cooling;
     const std::string warning = may_run ? ", which may run for up to " + format_duration(target.lease) + " more" : "";

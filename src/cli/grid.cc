@@ -9,7 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t shortest = 12;        // the width below which no column is cut at first
+constexpr std::size_t shortest = 12;        // no column is cut to less than this, unless the screen is tiny
 constexpr std::size_t widest_in_pipe = 32;  // a longer text does not widen its column
 
 using Widths = std::vector<std::size_t>;

@@ -22,8 +22,8 @@ constexpr std::size_t usual_count = 20;
 constexpr std::size_t columns_in_pipe = 100;
 constexpr std::chrono::hours usual_window{24};
 
-/// How many runs of each lock to fetch. A request for a span of time wants all of its runs. The server may keep a few
-/// more than it promises to.
+/// How many runs of each lock to fetch: for a span of time, all that the server promises to keep. It may keep a few
+/// more, which are left out.
 std::size_t choose_count(const Settings& settings) {
   if (settings.lines)
     return std::min(static_cast<std::size_t>(*settings.lines), observe::kept_runs);

@@ -120,7 +120,7 @@ std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
   return settings.replicas;
 }
 
-/// --once and --once-per need an exclusive lock, since only one last success is remembered.
+/// --once and --once-per need an exclusive lock, since several holders at a time would do the work several times.
 void check_once(const Settings& settings) {
   if (settings.once && settings.once_per)
     throw Error{ExitCode::usage, "--once and --once-per: choose one"};

@@ -20,6 +20,7 @@ struct Value {
   ExitCode fault = ExitCode::usage;
   int index = 0;  // of an option with words to choose from, the index of the word
 
+  /// Throws Error{fault} that names the origin. The readers below throw it for a value that makes no sense.
   [[noreturn]] void refuse(std::string_view why) const;
   /// Refuses a value that is none of these words.
   [[noreturn]] void refuse_word(std::span<const std::string_view> words) const;

@@ -26,7 +26,7 @@ std::string without_mark(std::string text) {
   return text;
 }
 
-/// The options whose names occur anywhere in the line. To declare all 50 to CLI11 would cost every start 100 us.
+/// The options whose names occur anywhere in the line. Declaring all 50 to CLI11 would cost every start 100 us.
 std::vector<const Option*> mentioned_options(const Line& line, std::optional<Subcommand> subcommand) {
   std::vector<const Option*> found;
   const auto add = [&found](const Option* option) {
