@@ -5,7 +5,7 @@
 
 namespace rlock {
 
-/// Removes the first word of `rest` and the separator behind it, and returns the word. Without a separator that is all
+/// Removes the first word of `rest` and the separator after it, and returns the word. Without a separator that is all
 /// of `rest`.
 inline std::string_view take_word(std::string_view& rest, char separator = ' ') {
   const auto end = std::min(rest.find(separator), rest.size());

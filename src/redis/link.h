@@ -27,7 +27,7 @@ class Link {
   bool open();
   /// When to call open() at the latest.
   Deadline deadline() const { return state_ == State::connecting ? address_deadline_ : never; }
-  /// What the link still waits for, as a message that it took too long.
+  /// The message for a link that is not open in time: it says what took too long.
   std::string what_is_late() const;
 
   pollfd interest(bool has_to_write) const;

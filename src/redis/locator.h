@@ -14,8 +14,9 @@
 namespace rlock::redis {
 
 /// Finds the node to talk to. A plain URL names it. Sentinels are asked in turn for the master, and one of them again
-/// before each use that comes more than a moment later, since a master that was replaced on purpose keeps that role for
-/// ten seconds. In a cluster any node will do until one tells us which node serves our key. Passive like a Connection.
+/// before each use unless its answer is less than 100 ms old, since a master that was replaced on purpose keeps that
+/// role for ten seconds. In a cluster any node will do until one tells us which node serves our key. Passive like a
+/// Connection.
 class Locator {
  public:
   explicit Locator(const Address& address) : address_(address), candidates_(address.endpoints) {}

@@ -23,7 +23,7 @@ struct Reply {
   bool is_error() const { return kind == Kind::error; }
   /// Whether it is an error with that code, such as "NOSCRIPT". The code is the first word; when Redis 5 and 6 report a
   /// command that failed inside a script ("ERR Error running script (...): -READONLY You can't write ..."), it is the
-  /// word behind the dash.
+  /// word after the dash.
   bool is_error(std::string_view code) const;
 };
 

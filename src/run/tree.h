@@ -35,7 +35,7 @@ struct Survivors {
 /// still listed as a child of its parent.
 class Tree {
  public:
-  /// Throws Error{os} where /proc cannot be opened.
+  /// Throws Error{os} where /proc exists and cannot be opened.
   Tree() = default;
 
   /// Whether every descendant can be seen.

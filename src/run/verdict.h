@@ -23,7 +23,7 @@ enum class Outcome {
   interrupted,
 };
 
-/// The facts of how a run ended, once its lock was granted.
+/// The facts about the end of a run whose lock was granted.
 struct Ending {
   std::optional<News> news;     // the guard's last; empty when the guard was killed
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was

@@ -9,7 +9,7 @@
 
 namespace rlock::run {
 
-/// That the command starts, and its deadlines.
+/// The message that the command starts, with its deadlines.
 std::string describe_start(const Plan& plan, const lock::Lease& lease);
 
 /// Which signal ended the command, where nothing else says so. Like a shell, it is silent about INT and PIPE.
