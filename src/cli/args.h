@@ -6,7 +6,7 @@
 namespace rlock::cli {
 
 /// Reads the command line, the environment and the configuration files. Throws Error{usage} that names the option at
-/// fault.
+/// fault, or Error{config} that names the file.
 Invocation parse_arguments(int argc, const char* const* argv);
 
 /// Overwrites the passwords of URLs in our own arguments, so that ps no longer shows them.

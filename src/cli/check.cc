@@ -127,7 +127,7 @@ std::string format_all_json(const std::vector<Examined>& all, int status) {
          "\n";
 }
 
-/// The exit status: a failure to reach servers counts only when half of them or more did not answer.
+/// The status of a failure if half of the servers or more could not be examined; else it tells whether there is a FAIL.
 ExitCode judge(const std::vector<Examined>& all) {
   const auto failed = [](const Examined& one) { return one.failure.has_value(); };
   const auto failures = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), failed));

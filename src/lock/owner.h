@@ -15,7 +15,7 @@ struct Owner {
   std::string user;
   pid_t pid = 0;        // of rlock itself: killing it ends the job and releases the lock
   bool stays = true;    // false for a plain acquire, whose process exits once it holds the lock
-  std::string command;  // empty for acquire
+  std::string command;  // for acquire, the script that called it
   std::string note;
 
   /// Six percent-encoded fields with one space between them. The PID of a process that does not stay ends with "-",

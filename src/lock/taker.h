@@ -44,8 +44,8 @@ struct Patience {
 /// level that was cancelled, and claim() tells which ones the grant has.
 class Taker {
  public:
-  /// A grant that comes too late for the `terms` of its lease is given back and asked for again. All references stay
-  /// the caller's and outlive this.
+  /// A grant that comes too late for the `terms` of its lease is given back and asked for again. Everything referred to
+  /// must outlive the taker.
   Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, Patience patience);
 
   const Claim& claim() const { return claim_; }

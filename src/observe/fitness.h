@@ -23,7 +23,7 @@ struct Finding {
 /// The result of an examination.
 struct Fitness {
   std::vector<Finding> findings;
-  std::string acl_line;  // creates a user with the least permissions needed; empty before Redis 6, which has no users
+  std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
 };
 
 /// How to examine.
