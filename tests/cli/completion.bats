@@ -216,75 +216,75 @@ answers_within() {
   same "$(<"$T/completed")" ''
 }
 
-@test "bash: subcommands" {
+@test "bash completes subcommands" {
   try_in bash knows_subcommands
 }
 
-@test "bash: the options of every subcommand are those of its --help" {
+@test "bash offers for every subcommand the options of its --help" {
   try_in bash knows_the_options_of_help
 }
 
-@test "bash: values and files of options" {
+@test "bash completes values and files of options" {
   try_in bash knows_values
 }
 
-@test "bash: names of locks, from the Redis and prefix on the line" {
+@test "bash completes names of locks, from the Redis and prefix on the line" {
   try_in bash knows_locks
 }
 
-@test "bash: no names, no message and no long wait when Redis is away" {
+@test "bash offers no names, prints nothing and does not wait long when Redis is away" {
   try_in bash is_silent_without_redis
 }
 
-@test "bash: commands and their arguments after --" {
+@test "bash completes commands and their arguments after --" {
   try_in bash knows_the_command
 }
 
-@test "zsh: subcommands" {
+@test "zsh completes subcommands" {
   try_in zsh knows_subcommands
 }
 
-@test "zsh: the options of every subcommand are those of its --help" {
+@test "zsh offers for every subcommand the options of its --help" {
   try_in zsh knows_the_options_of_help
 }
 
-@test "zsh: values and files of options" {
+@test "zsh completes values and files of options" {
   try_in zsh knows_values
 }
 
-@test "zsh: names of locks, from the Redis and prefix on the line" {
+@test "zsh completes names of locks, from the Redis and prefix on the line" {
   try_in zsh knows_locks
 }
 
-@test "zsh: no names, no message and no long wait when Redis is away" {
+@test "zsh offers no names, prints nothing and does not wait long when Redis is away" {
   try_in zsh is_silent_without_redis
 }
 
-@test "zsh: commands and their arguments after --" {
+@test "zsh completes commands and their arguments after --" {
   try_in zsh knows_the_command
 }
 
-@test "fish: subcommands" {
+@test "fish completes subcommands" {
   try_in fish knows_subcommands
 }
 
-@test "fish: the options of every subcommand are those of its --help" {
+@test "fish offers for every subcommand the options of its --help" {
   try_in fish knows_the_options_of_help
 }
 
-@test "fish: values and files of options" {
+@test "fish completes values and files of options" {
   try_in fish knows_values
 }
 
-@test "fish: names of locks, from the Redis and prefix on the line" {
+@test "fish completes names of locks, from the Redis and prefix on the line" {
   try_in fish knows_locks
 }
 
-@test "fish: no names, no message and no long wait when Redis is away" {
+@test "fish offers no names, prints nothing and does not wait long when Redis is away" {
   try_in fish is_silent_without_redis
 }
 
-@test "fish: commands and their arguments after --" {
+@test "fish completes commands and their arguments after --" {
   try_in fish knows_the_command
 }
 

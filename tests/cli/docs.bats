@@ -252,7 +252,7 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   diff "$T/help" "$T/manual"
 }
 
-@test "the manual's synopsis and the README know every subcommand" {
+@test "the manual's synopsis and description name every subcommand" {
   local subcommand
   for subcommand in $(subcommands); do
     section SYNOPSIS | grep -qx "\.Cm $subcommand" || fail "$subcommand is not in the synopsis"

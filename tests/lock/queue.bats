@@ -220,7 +220,7 @@ script_calls() {
   all_served first second
 }
 
-@test "a signal leaves the queue" {
+@test "a waiter that a signal ends leaves the queue" {
   local name
   take
   for name in first second third; do line_up $name; done
@@ -305,7 +305,7 @@ script_calls() {
     busy+=("$PID")
   done
   give
-  wait_until 10 gone "${PIDS[far]}" # without luck it took 20 s and more
+  wait_until 10 gone "${PIDS[far]}" # it once took 20 s and more, unless it was lucky
   touch "$T/end"
   for pid in "${PIDS[far]}" "${busy[@]}"; do
     finish "$pid"

@@ -7,7 +7,7 @@ load ../support/helpers
 # The number of levels of the lock job, as seen from inside.
 COUNT='rlock status job --json | jq .[0].holders[0].count'
 
-@test "A inside B inside A does not wait for itself, and the levels are counted right" {
+@test "A inside B inside A does not wait for itself, and the levels are counted correctly" {
   try run --key job -- sh -c "$COUNT
     rlock run --key other -- rlock run --key job -- sh -c '
       $COUNT
@@ -87,7 +87,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   absent rlock:job
 }
 
-@test "an inner run that was killed just before: the outer says that the lock is not free yet" {
+@test "when an inner run has just been killed, the outer one says that the lock is not free yet" {
   try run --key job -- sh -c 'rlock run --key job -- sleep 600 & sleep .5; kill -9 $!'
   exits 0
   contains "$ERR" 'rlock: job: a run inside this one still holds it; if that was killed, until its lease is over'

@@ -21,7 +21,7 @@ setup() { start_scripts; }
   absent "$QUEUE"
 }
 
-@test "memory: nor does a level come back that was given up while other levels hold on" {
+@test "memory: a level that was given up does not come back while other levels hold on" {
   hold a
   LEVEL=inner HOW=reenter acquire a
   call release a inner 0 ''

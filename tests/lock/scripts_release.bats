@@ -56,7 +56,7 @@ hold_again() { # the same two levels, on a server that knows nothing
   LEVEL=inner acquire a
 }
 
-@test "release: lost for an unknown token and for one whose lease has run out; nothing changes" {
+@test "release: an unknown token, and one whose lease has run out, get the answer lost, and nothing changes" {
   local before
   call release a level-a 0 ''
   replies lost

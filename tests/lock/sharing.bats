@@ -81,7 +81,7 @@ leave() { # NAME...
   leave g
 }
 
-@test "slots: acquire tells the number too" {
+@test "slots: acquire prints the number too" {
   try acquire job --slots 2 --output json
   jq -e '.slot == 0' "$T/out"
   try acquire job --slots 2 --output json

@@ -387,7 +387,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   [[ $(cli INFO commandstats) != *cmdstat_hgetall* ]]
 }
 
-@test "5,000 locks are listed in one go: by few writes to the server, and little work of ours" {
+@test "5,000 locks are listed with few writes to the server and little processor time" {
   local TIMEFORMAT='%U %S' reads user system
   try acquire job
   cli EVAL "local fields = redis.call('HGETALL', KEYS[1])

@@ -46,7 +46,7 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
   at_most 145 $(($(faults rlock run --key job -- "$TRUE") - $(faults "$TRUE"))) "page faults"
 }
 
-@test "an uncontended run connects once and sends two commands" {
+@test "an uncontended run connects once and writes to Redis twice" {
   can_trace
   trace rlock run --key job -- "$TRUE"
   same "$(grep -c ' connect(' "$T/trace")" 1

@@ -74,7 +74,7 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   ! gone "$SHELL_PID" || fail "the script was signalled"
 }
 
-@test "a loss is told on the script's own standard error, wherever the output of acquire went" {
+@test "a loss is reported on the script's own standard error, wherever the output of acquire went" {
   local said
   beside job --ttl 1 # it reads the output of acquire by $(...)
   try release --force job

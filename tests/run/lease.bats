@@ -61,7 +61,7 @@ server_frozen() {
 }
 
 # handed_to_the_deaf [RUN-OPTION...]: a run that is handed key job and cannot confirm it, and whose command stamps; sets
-# PID. The lock's first second may be over before a busy machine has started the command: then it is done again.
+# PID. On a busy machine the short lease may be over before the command has started: then it is done again.
 handed_to_the_deaf() {
   local direct=$RLOCK_REDIS
   start_proxy
@@ -82,7 +82,7 @@ handed_to_the_deaf() {
   fail "$(<"$T/job.err")"
 }
 
-@test "a lock that is handed over and cannot be confirmed: all dead before its one second is over" {
+@test "a lock that is handed over and cannot be confirmed: all dead before its short lease is over" {
   handed_to_the_deaf
   lost
   contains "$ERR" 'rlock: cannot renew job'
@@ -311,7 +311,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   same "$ERR" ''
 }
 
-@test "--max-runtime outlasts a lost lease: 76" {
+@test "a lease that is lost before --max-runtime is over: 76" {
   start job rlock run --key job --ttl 1 --max-runtime 30 -- sleep 600
   wait_held job
   cli DEL rlock:job

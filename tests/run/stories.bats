@@ -72,7 +72,7 @@ END
   same "$(cli EXISTS rlock:deploy)" 0
 }
 
-@test "of ten cron jobs at the same moment one runs, and all exit with 0" {
+@test "of ten cron jobs that start at the same moment one runs, and all exit with 0" {
   local i pids=()
   for i in {1..10}; do
     start "cron$i" rlock run --key nightly -n -E 0 -q -- sh -c "echo ran; while [ ! -e $T/over ]; do sleep .05; done"
