@@ -65,8 +65,9 @@ for crowd in '1 1' '5 1' '5 5'; do
 done
 cat <<'END'
 
-With WATCH every offer makes all purchases begin again, so that sellers crowd out buyers. With locks both get their turns:
-one sixth of 5 + 1 is the buyer's, half of 5 + 5 is theirs; and what shares no item is not in each other's way.
+With WATCH every offer makes all purchases start again, so sellers crowd out buyers. With locks both get their turns: the
+buyer gets one sixth of them in 5 + 1, and the buyers get half in 5 + 5. Trades of different items do not wait for each
+other.
 END
 target 'market of 5 + 5: purchases with a lock per item, against WATCH' \
   least 1 "$(calc %.1f "${bought['a lock per item']} / ${bought[WATCH]}")" x
