@@ -6,7 +6,7 @@
 #   RLOCK_BUILD_DIR=dir         build there instead of in build
 #   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
 #   REDIS_SERVER=valkey-server  test against that server
-#   JOBS=n                      run so many tests at a time (6, since they mostly wait)
+#   JOBS=n                      run this many tests at a time (6, since they mostly wait)
 set -euo pipefail
 shopt -s extglob nullglob
 

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Hand-offs: from the end of one command to the start of the next that waited for it. Sourced after lib.sh.
 
-# hand_offs PEER WAITERS: one trial, a holder and so many who came one after the other and hold for 5 ms each; their
-# latencies, in ms, are added to $T/latencies.PEER.WAITERS. Sets STRAY, how many were not served in their order, and
-# CONNECTIONS, how many the server had while all waited, ours included.
+# hand_offs PEER WAITERS: one trial, with a holder and WAITERS that come one after the other and hold for 5 ms each.
+# Their latencies, in ms, are added to $T/latencies.PEER.WAITERS. Sets STRAY, how many were not served in their order,
+# and CONNECTIONS, how many the server had while all waited, ours included.
 hand_offs() {
   local number pids=()
   : >"$T/log"

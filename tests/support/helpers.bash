@@ -165,7 +165,7 @@ wait_until() {
 exists() { [[ $(cli EXISTS "$1") == 1 ]]; }
 absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
 wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
-has_lines() { (($(wc -l 2>/dev/null <"$1") >= $2)); } # FILE COUNT: it has so many whole lines
+has_lines() { (($(wc -l 2>/dev/null <"$1") >= $2)); } # FILE COUNT: it has at least COUNT whole lines
 wait_for_text() { wait_until "$PATIENCE" grep -qsF -- "$1" "$2"; } # TEXT FILE
 
 # hold KEY [OPTION...]: starts a run that holds KEY until the test ends it; HOLDER is its pid

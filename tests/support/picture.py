@@ -26,7 +26,7 @@ STYLES = {
 
 
 def run(columns, command):
-    """What the command writes to a terminal so wide."""
+    """What the command writes to a terminal of that width."""
     pid, terminal = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))

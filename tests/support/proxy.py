@@ -11,8 +11,8 @@ FIFO; it prints each as an acknowledgement:
     drop          lets requests through but withholds replies until `pass`, when they arrive late
     deaf          withholds requests instead
     dark          withholds both
-    cut [COUNT]   loses the next reply, or so many, with their connections; then works like `pass`
-    split SECONDS delays a SUBSCRIBE by so much after the request that it follows
+    cut [COUNT]   loses the next COUNT replies (1), with their connections; then works like `pass`
+    split SECONDS delays a SUBSCRIBE for SECONDS after the request that it follows
     strand        lets nothing more through on the present connections; new ones work
     inject BYTES  sends this on the present connections as if the server had sent it (written as in Python)
     forge OLD NEW from now on replaces OLD by NEW in replies (both written as in Python)

@@ -149,7 +149,7 @@ hears_nothing() { # TOKEN...: no messages came for them, not even late: all that
 
 fact() { printf '%s\n' "${REPLY[@]}" | grep "^$1 "; } # KIND: those facts of the last status
 
-counts_levels() { # COUNT: the only holder has so many
+counts_levels() { # COUNT: the only holder has that many
   call status
   same "$(fact holder | awk '{print $7}')" "$1"
 }

@@ -6,7 +6,7 @@
 #   --seed N        decides the faults and what the clients do; the same seed gives the same schedule
 #   --topology T    single, sentinel, cluster or quorum
 #   --lossy         with faults under which Redis loses locks: two may hold at once, and only the fence must hold
-#   --most N        at most so many clients at a time (150)
+#   --most N        at most this many clients at a time (150)
 #   --keep          keeps the history even of a sound run
 #
 #   RLOCK=path          torture this binary instead of building one

@@ -25,7 +25,7 @@ KEYS = {
 }
 SLOTS = 3
 NEWEST = {"latest", "replace"}  # the kinds that supersede each other while they wait
-SAME_ID = 8  # so many runs with --once in a row have the same ID
+SAME_ID = 8  # the number of runs with --once in a row that have the same ID
 PERIOD = 5  # seconds, of --once-per
 LAYERS = {"reentered": 1, "layered": 2, "nested": 1}  # the number of nested runs
 OPTIONS = {

@@ -22,7 +22,7 @@ void test_sha1() {
   expect_same(sha1_hex("abc"), std::string{"a9993e364706816aba3e25717850c26c9cd0d89d"}, "the SHA1 of three letters");
   expect_same(sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
               std::string{"84983e441c3bd26ebaae4aa1f95129e5e54670f1"},
-              "of what needs a second block for its length");
+              "the SHA1 of a text that needs a second block for its length");
 }
 
 void test_credit() {

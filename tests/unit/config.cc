@@ -62,7 +62,7 @@ void test_precedence() {
   expect_same(merge("ttl = 1", "ttl = 2").ttl->count(), 2'000, "the stronger source counts");
   expect_same(merge("redis = redis://a\nredis = redis://b", "redis = redis://c").redis.size(),
               1UL,
-              "the stronger source's servers are all there are");
+              "the stronger source's servers replace all others");
   expect(!merge("nonblock = yes", "wait = 5").nonblock, "to say --wait takes a weaker --nonblock back");
   expect(!merge("wait = 5", "nonblock = yes").wait, "to say --nonblock takes a weaker --wait back");
   expect(merge("wait = 5", "nonblock = no").wait.has_value(), "to say no takes nothing back");

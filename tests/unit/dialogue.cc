@@ -74,14 +74,14 @@ void test_refusals() {
   std::string out;
   dialogue.ask({{"GET", "a"}}, out);
   dialogue.feed("$1\r\nA\r\n-NOPERM no\r\n");
-  expect(dialogue.is_answered() && !dialogue.listens(), "it may not listen");
+  expect(dialogue.is_answered() && !dialogue.listens(), "a refused SUBSCRIBE is noticed");
   expect(dialogue.refusal_to_listen() && dialogue.refusal_to_listen()->code() == ExitCode::no_permission,
-         "and knows why");
+         "the reason for a refused SUBSCRIBE is kept");
   Dialogue captive{{}};
   make_it_listen(captive);
   captive.ask({{"GET", "a"}}, out);
   captive.feed("-NOPERM no\r\n-ERR Can't execute 'get'\r\n");
-  expect(captive.listens() && captive.refusal_to_listen().has_value(), "it may not stop listening");
+  expect(captive.listens() && captive.refusal_to_listen().has_value(), "a refused UNSUBSCRIBE is noticed");
 }
 
 void test_intruders() {

@@ -7,10 +7,10 @@ namespace {
 
 void reads(std::string_view text, long long ms) {
   const auto parsed = parse_duration(text);
-  expect(parsed && parsed->count() == ms, "a duration is read as so many ms", text);
+  expect(parsed && parsed->count() == ms, "a duration is read as that many ms", text);
 }
 
-void refuses(std::string_view text) { expect(!parse_duration(text), "what is no duration is refused", text); }
+void refuses(std::string_view text) { expect(!parse_duration(text), "a text that is not a duration is refused", text); }
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void test_durations() {
   expect_same(format_duration(-5s), "0ms", "a negative duration is shown as none");
 
   for (const auto ms : {1ms, 999ms, 1200ms, 22'000ms, 252'000ms, 5'400'000ms, 187'200'000ms})
-    expect(parse_duration(format_duration(ms)) == ms, "what is shown is read back", format_duration(ms));
+    expect(parse_duration(format_duration(ms)) == ms, "a duration that is shown can be read back", format_duration(ms));
 }
 
 }  // namespace rlock::unit

@@ -58,7 +58,7 @@ void test_escapes() {
   test_utf8();
   expect_same(json_string("a\"\\\n\t/ü"), R"("a\"\\\n\t/ü")", "JSON strings are escaped");
   expect_same(
-      json_string("\xF3\xA0\x81\x81"), R"("\udb40\udc41")", "what is beyond 16 bits is a surrogate pair in JSON");
+      json_string("\xF3\xA0\x81\x81"), R"("\udb40\udc41")", "a code point beyond 16 bits is a surrogate pair in JSON");
 
   expect_same(shell_word("nightly-backup"), "nightly-backup", "a plain word stays as it is for a shell");
   expect_same(shell_word(""), "''", "an empty word is quoted for a shell");

@@ -56,7 +56,7 @@ void test_histories() {
         return observe::read_history(name, answer({"held", "1"}));
       },
       ExitCode::unavailable,
-      "another script's answer is none");
+      "another script's answer is refused");
 }
 
 void test_facts() {

@@ -36,14 +36,14 @@ void test_words() {
 void test_numbers() {
   expect(parse_number<int>("42", 1, 42) == 42, "a number in its range is read");
   for (const char* text : {"", "43", "0", "1x", " 1", "+1", "-1", "1.0", "99999999999999999999"})
-    expect(!parse_number<int>(text, 1, 42), "what is no number in the range is refused", text);
+    expect(!parse_number<int>(text, 1, 42), "a text that is not a number in the range is refused", text);
 }
 
 void test_code_points() {
   const CodePoint euro = decode_utf8("\xE2\x82\xAC!");
   expect(euro.valid && euro.value == 0x20AC && euro.length == 3, "a character of three bytes is one");
   for (const char* text : {"\x80", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\xFF"})
-    expect(!decode_utf8(text).valid && decode_utf8(text).length == 1, "what is no UTF-8 is a byte", text);
+    expect(!decode_utf8(text).valid && decode_utf8(text).length == 1, "a stray byte is read as a byte", text);
 }
 
 }  // namespace rlock::unit

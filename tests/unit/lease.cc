@@ -51,11 +51,11 @@ void test_unconfirmed() {
   const BootClock::time_point sent{std::chrono::hours{1}};
   Lease lease{plan(30'000), sent, Milliseconds{1'000}};
   expect_same(ms_after(sent, lease.renew_at()), 100LL, "a short lease is renewed soon");
-  expect_same(ms_after(sent, lease.kill_at()), 888LL, "KILL comes within the second");
-  expect_same(ms_after(sent, lease.term_at()), 638LL, "and TERM before it");
-  expect_same(ms_after(sent, lease.usable_until()), 500LL, "half of it is kept for confirming it");
+  expect_same(ms_after(sent, lease.kill_at()), 888LL, "KILL comes within a short lease");
+  expect_same(ms_after(sent, lease.term_at()), 638LL, "TERM comes before KILL in a short lease");
+  expect_same(ms_after(sent, lease.usable_until()), 500LL, "half of a short lease is kept for confirming it");
   lease.extended(sent);
-  expect_same(ms_after(sent, lease.kill_at()), 28'198LL, "a renewal makes it a full one");
+  expect_same(ms_after(sent, lease.kill_at()), 28'198LL, "a renewal makes a short lease a full one");
   expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()),
               493LL,
               "a short lease is never longer than was asked for");
@@ -75,7 +75,7 @@ void test_leases() {
       [] { return plan_lease({.ttl = Milliseconds{1'000}, .renew_every = {}, .kill_after = Milliseconds{900}}); });
   expect(failure && failure->code() == ExitCode::usage, "times that do not fit into the lease are a usage error");
   expect(failure && std::string_view{failure->what()}.find("1533 ms") != std::string_view::npos,
-         "it shows the sum",
+         "the message shows the sum",
          failure ? failure->what() : "");
 }
 

@@ -68,7 +68,7 @@ void test_verdicts() {
   };
   expect_same(not_started(ENOENT), 127, "a command that does not exist gives 127");
   expect_same(not_started(EACCES), 126, "a command that may not be executed gives 126");
-  expect_same(not_started(EISDIR), 126, "so does a directory");
+  expect_same(not_started(EISDIR), 126, "a directory gives 126");
   expect_same(not_started(ENOMEM), 71, "a lack of memory gives 71");
 }
 

@@ -16,7 +16,7 @@ constexpr Byte lease = 3;
 constexpr Byte usable = 2;           // how old a grant may be when a command is started on it
 constexpr Byte longest_request = 2;  // how long an answer is waited for
 constexpr Byte longest_command = 4;  // longer than a lease
-constexpr Byte confirm = 1;          // UNCONFIRMED and GRACE of queue.lua
+constexpr Byte confirm = 1;          // the short lease of a hand-over, and GRACE of queue.lua
 constexpr Byte look = 2;             // LOOK of queue.lua
 constexpr Byte longest_sleep = 15;   // LONGEST of queue.lua
 constexpr Byte for_ever = 255;
@@ -46,7 +46,7 @@ struct Reply {
   Byte ticket;
 };
 
-/// Tells a waiter to ask again after so many ticks, or that it has the lock for so many from now on.
+/// Tells a waiter to ask again after that many ticks, or that it has the lock for that many from now on.
 struct Message {
   enum class Kind : Byte { none, wait, granted };
   Kind kind;
