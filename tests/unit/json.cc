@@ -41,9 +41,9 @@ void test_numbers() {
 
 void test_code_points() {
   const CodePoint euro = decode_utf8("\xE2\x82\xAC!");
-  expect(euro.valid && euro.value == 0x20AC && euro.length == 3, "a character of three bytes is one");
+  expect(euro.valid && euro.value == 0x20AC && euro.length == 3, "three bytes are read as one character");
   for (const char* text : {"\x80", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\xFF"})
-    expect(!decode_utf8(text).valid && decode_utf8(text).length == 1, "a stray byte is read as a byte", text);
+    expect(!decode_utf8(text).valid && decode_utf8(text).length == 1, "bad UTF-8 is read one byte at a time", text);
 }
 
 }  // namespace rlock::unit
