@@ -33,14 +33,15 @@ void test_credit() {
     return;
   expect_same(granted->fence.value, std::uint64_t{42}, "a hand-over has its fence");
   expect_same(granted->slot, 3, "a hand-over has its slot");
-  expect(granted->unconfirmed == Milliseconds{1000}, "its lease");
+  expect(granted->unconfirmed == Milliseconds{1000}, "a hand-over has its lease");
   expect_same(ms_after(asked.sent, granted->sent), 1978LL, "its lease counts from our question, less 1 % and 2 ms");
 }
 
 void test_refused() {
   const Asked asked{.sent = BootClock::now() - std::chrono::seconds{1}, .answered = "1700000000000"};
   const std::string proof = proof_of("42");
-  expect(read_hand_over("granted 42 0 1000 1700000000000 5 " + proof, asked, token).has_value(), "all of it is right");
+  expect(read_hand_over("granted 42 0 1000 1700000000000 5 " + proof, asked, token).has_value(),
+         "a hand-over with every word right is believed");
   for (const std::string& message :
        {std::string{""},
         std::string{"0"},

@@ -41,11 +41,12 @@ void test_one() {
 
 void test_majorities() {
   expect(count({yes, yes, silent}).passed(), "two of three pass");
-  expect(!count({yes, no, silent}).passed() && !count({yes, no, silent}).rejected(), "one to one is undecided");
-  expect(count({yes, no, silent}).is_quorate(), "and a majority has voted");
+  expect(!count({yes, no, silent}).passed() && !count({yes, no, silent}).rejected(),
+         "a vote of one to one is undecided");
+  expect(count({yes, no, silent}).is_quorate(), "two of three voters are a majority");
   expect(count({no, no, silent}).rejected(), "two of three reject");
-  expect(!count({yes, yes, silent, silent}).passed(), "half is no majority");
-  expect(!count({yes, yes, silent, silent}).is_quorate(), "nor are two of four voters");
+  expect(!count({yes, yes, silent, silent}).passed(), "half of the servers are not a majority");
+  expect(!count({yes, yes, silent, silent}).is_quorate(), "two of four voters are not a majority");
   expect(count({no, no, yes, yes}).rejected(), "a vote that cannot win any more is rejected");
   expect(count({yes, yes, yes, no, down}).passed(), "three of five pass");
   expect(!count({no, no, yes, yes, silent}).rejected(), "the last one of five decides");
@@ -53,8 +54,8 @@ void test_majorities() {
 
 void test_no_vote() {
   expect(!count({yes, young, young}).passed(), "a young server has no vote in favour");
-  expect(!count({no, young, young}).rejected(), "nor against");
-  expect(!count({yes, young, down}).is_quorate(), "nor does it count as a voter");
+  expect(!count({no, young, young}).rejected(), "a young server has no vote against");
+  expect(!count({yes, young, down}).is_quorate(), "a young server does not count as a voter");
 }
 
 void test_failures() {
@@ -62,7 +63,9 @@ void test_failures() {
   expect(failure.code() == ExitCode::unavailable && failure.may_pass(), "a failure that may pass is tried again");
   const std::string what = failure.what();
   expect(what.find("1 of 3 servers may vote, 2 are needed") != what.npos, "the failure tells how many voted", what);
-  expect(what.find("redis://a: up for 1.5s; down") != what.npos, "and what each of the other servers said", what);
+  expect(what.find("redis://a: up for 1.5s; down") != what.npos,
+         "the failure tells what each of the other servers said",
+         what);
   expect(count({yes, denied, down}).failure().may_pass(), "one server that fails for good may be outvoted");
   const auto lasting = count({yes, denied, denied}).failure();
   expect(lasting.code() == ExitCode::no_permission && !lasting.may_pass(),

@@ -63,11 +63,11 @@ void test_precedence() {
   expect_same(merge("redis = redis://a\nredis = redis://b", "redis = redis://c").redis.size(),
               1UL,
               "the stronger source's servers replace all others");
-  expect(!merge("nonblock = yes", "wait = 5").nonblock, "to say --wait takes a weaker --nonblock back");
-  expect(!merge("wait = 5", "nonblock = yes").wait, "to say --nonblock takes a weaker --wait back");
-  expect(merge("wait = 5", "nonblock = no").wait.has_value(), "to say no takes nothing back");
-  expect(!merge("shared = yes", "slots = 3").shared, "to say --slots takes a weaker --shared back");
-  expect(merge("quiet = yes", "verbose = yes").verbosity == Verbosity::verbose, "to say --verbose takes --quiet back");
+  expect(!merge("nonblock = yes", "wait = 5").nonblock, "--wait overrides a weaker --nonblock");
+  expect(!merge("wait = 5", "nonblock = yes").wait, "--nonblock overrides a weaker --wait");
+  expect(merge("wait = 5", "nonblock = no").wait.has_value(), "nonblock = no overrides nothing");
+  expect(!merge("shared = yes", "slots = 3").shared, "--slots overrides a weaker --shared");
+  expect(merge("quiet = yes", "verbose = yes").verbosity == Verbosity::verbose, "--verbose overrides a weaker --quiet");
 }
 
 }  // namespace

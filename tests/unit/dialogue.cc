@@ -32,12 +32,14 @@ void test_a_question() {
   dialogue.listen_on("ch");
   std::string out;
   dialogue.ask({{"GET", "a"}}, out);
-  expect(out == "*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$2\r\nch\r\n", "asks, then listens", out);
+  expect(out == "*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$2\r\nch\r\n",
+         "SUBSCRIBE follows the question",
+         out);
   dialogue.feed("$1\r\nA\r\n");
-  expect(!dialogue.is_answered(), "not answered before it listens");
+  expect(!dialogue.is_answered(), "the answer is not complete before SUBSCRIBE is answered");
   dialogue.feed(concat({subscribed, message("early")}));
-  expect(dialogue.is_answered() && dialogue.listens(), "listens");
-  expect(dialogue.take_answers().at(0).text == "A", "the answer");
+  expect(dialogue.is_answered() && dialogue.listens(), "the dialogue listens once SUBSCRIBE is answered");
+  expect(dialogue.take_answers().at(0).text == "A", "the answer is the one to the question");
   expect(dialogue.take_messages() == std::vector<std::string>{"early"}, "what came with the answer is not lost");
 }
 
@@ -48,12 +50,14 @@ void test_the_next_question() {
   std::string out;
   dialogue.listen_on({});
   dialogue.ask({{"GET", "b"}}, out);
-  expect(out.starts_with("*2\r\n$11\r\nUNSUBSCRIBE\r\n$2\r\nch\r\n*2\r\n$3\r\nGET"), "stops listening first", out);
-  expect(out.find("\r\nSUBSCRIBE") == std::string::npos, "does not listen after the last", out);
+  expect(out.starts_with("*2\r\n$11\r\nUNSUBSCRIBE\r\n$2\r\nch\r\n*2\r\n$3\r\nGET"),
+         "UNSUBSCRIBE precedes the next question",
+         out);
+  expect(out.find("\r\nSUBSCRIBE") == std::string::npos, "no SUBSCRIBE follows a question without a channel", out);
   dialogue.feed(concat({message("late"), unsubscribed, "$1\r\nB\r\n"}));
-  expect(dialogue.is_answered() && !dialogue.listens(), "answered");
+  expect(dialogue.is_answered() && !dialogue.listens(), "the question is answered and nothing is listened to any more");
   expect(dialogue.take_answers().at(0).text == "B", "a message is not taken for the answer");
-  expect(dialogue.take_messages().empty(), "what was said before the answer is older than that");
+  expect(dialogue.take_messages().empty(), "messages from before the answer are dropped");
 }
 
 void test_dropped_answers() {
@@ -65,7 +69,8 @@ void test_dropped_answers() {
   dialogue.feed("$1\r\nA\r\n");
   expect(!dialogue.is_answered(), "a late answer to the question before is dropped");
   dialogue.feed("$1\r\nB\r\n");
-  expect(dialogue.is_answered() && dialogue.take_answers().at(0).text == "B", "the next one is the answer");
+  expect(dialogue.is_answered() && dialogue.take_answers().at(0).text == "B",
+         "the next answer belongs to the new question");
 }
 
 void test_refusals() {

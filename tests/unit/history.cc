@@ -42,7 +42,7 @@ void test_histories() {
       name,
       answer({"history", "5000", "7 1000 2500 10 1 3 a@b b a 12 ls%20-l note", "garbage", "9 3000 3500 0 0 died a@b"}));
   expect_same(history.runs.size(), 2UL, "a line that cannot be read is left out");
-  expect_same(history.runs[0].held().count(), 1500, "a run held from its grant to its end");
+  expect_same(history.runs[0].held().count(), 1500, "a run held the lock from its grant to its end");
   expect_same(history.runs[0].owner.command, "ls -l", "a run's owner is decoded");
   expect(history.runs[1].capacity == lock::shared, "a reader's mode is 0");
   const auto elsewhere = observe::read_history(
@@ -84,7 +84,7 @@ void test_facts() {
                                   "last 100 200 100 1 a@h h u 1 c n",
                                   "died 7 300 900 0 1 died z@h h u 2 c n",
                                   "lost 4"}));
-  expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "extras are read");
+  expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "the extras of a record are read");
   expect_same(facts.last->ending.describe(), "died", "a run that died last is the last run");
   expect_same(facts.counters.lost, 5, "a death is counted before anybody has recorded it");
   const auto old = observe::read_facts(

@@ -22,7 +22,7 @@ void test_json() {
                   .add("list", json_array(numbers, as_object))
                   .text(),
               R"({"text":"a \"b\"","number":-7,"flag":true,"some":3,"none":null,"list":[{"n":1},{"n":2}]})",
-              "every kind of member is written as JSON has it");
+              "every kind of member is written as JSON");
 }
 
 void test_words() {
@@ -30,7 +30,7 @@ void test_words() {
   expect_same(take_word(rest), "one", "a word ends at the separator");
   expect_same(take_word(rest), "", "there is an empty word between two separators");
   expect_same(take_word(rest), "three", "the last word ends with the text");
-  expect(rest.empty() && take_word(rest).empty(), "behind the last word is nothing");
+  expect(rest.empty() && take_word(rest).empty(), "there is nothing after the last word");
 }
 
 void test_numbers() {
