@@ -248,7 +248,7 @@ script_calls() {
   finish "${PIDS[first]}"
   exits 143
   all_served second
-  no_stall_over 900 "$begin" # the seat would have been kept for 1 s
+  no_stall_over 900 "$begin" # the seat would have been kept for 5 s
 }
 
 # ---- the dead
