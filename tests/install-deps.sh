@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs those of the Debian packages for building and testing rlock that are missing.
+# Installs the Debian packages for building and testing rlock, as far as they are missing.
 #   tests/install-deps.sh [build|server|test|lint|fuzz|fresh|installed]...     default: build server test
 #   tests/install-deps.sh --list GROUP...                  prints the packages of these groups, installed or not
 # Prints nothing and returns at once if everything is there.

@@ -27,6 +27,6 @@ load support/helpers
 }
 
 @test "fish finds the completions" {
-  # Of /usr/local fish knows from desktops alone, which set this.
+  # Only desktops set this variable, by which fish finds what is in /usr/local.
   contains "$(XDG_DATA_DIRS=/usr/local/share:/usr/share fish -c 'complete -C "rlock rele"')" release
 }

@@ -13,7 +13,7 @@ fleet() { python3 "$bench/fleet.py" "$REDIS_PORT" "$tests/../src/lock" "$@"; }
 
 ticks() { awk '{print $14 + $15}' "/proc/$REDIS_PID/stat"; }
 
-# watch_server FILE: writes how busy the server is from the moment on when all locks are held, in percent of a core
+# watch_server FILE: writes how busy the server is once all locks are held, in percent of a core
 watch_server() {
   local before
   wait_until "$PATIENCE" all_held

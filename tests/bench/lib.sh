@@ -85,7 +85,7 @@ present() {
   done
 }
 
-# under PEER KEY: sets UNDER, the words that put the command after them under that lock
+# under PEER KEY: sets UNDER, the words that run the command after them under that lock
 under() {
   case $1 in
     none) UNDER=() ;;

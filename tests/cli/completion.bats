@@ -130,7 +130,7 @@ knows_values() {
   matches "$OFFERED" 'secret-file$'
 }
 
-# offers_some SHELL LINE: as `offers`, but again while there is nothing: on a busy machine the names come too late
+# offers_some SHELL LINE: as `offers`, but repeated while nothing is offered: on a busy machine the names come too late
 offers_some() {
   for _ in {1..10}; do
     offers "$@"
@@ -192,7 +192,7 @@ knows_the_command() {
   [[ $OFFERED != *warn* ]]
 }
 
-# answers_within MS COMMAND...: once in forty times, since a busy machine delays it
+# answers_within MS COMMAND...: does so at least once in forty attempts, since a busy machine delays it
 answers_within() {
   local begin took
   for _ in {1..40}; do

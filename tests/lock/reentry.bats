@@ -1,4 +1,4 @@
-# Runs inside runs: a run that holds a lock already does not wait for itself, and that lets nobody else in.
+# Runs inside runs: a run that holds a lock already does not wait for itself, and this lets nobody else in.
 
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
 

@@ -175,7 +175,7 @@ queues_pid() { wait_until "$PATIENCE" is_queued "$1"; }
 
 # ---- never more than allowed
 
-# work NAME TIMES OPTION...: takes the lock so often, and logs the begin and end of each critical section
+# work NAME TIMES OPTION...: takes the lock TIMES times, and logs the beginning and end of each critical section
 work() {
   local name=$1 times=$2
   shift 2

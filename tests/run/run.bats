@@ -1,4 +1,4 @@
-# rlock run: the command and what it inherits, the lock, and what happens when somebody else holds that.
+# rlock run: the command and what it inherits, the lock, and what happens when somebody else holds it.
 
 # shellcheck disable=SC2016 # it is sh that expands them
 

@@ -1,4 +1,4 @@
-# rlock run on a terminal, of which terminal.py is the user: job control, and programs that read from it.
+# rlock run on a terminal whose user is terminal.py: job control, and programs that read from the terminal.
 
 # shellcheck disable=SC2016,SC2034 # it is sh that expands them; helpers.bash looks at STATUS
 
