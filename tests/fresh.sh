@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the README's commands on a Debian with nothing installed, from a clone of this commit. Then runs the program of
-# each Debian on the others, with the name services of a desktop, and installs the packages.
+# each Debian under systemd and on the others, with the name services of a desktop, and installs the packages.
 #   tests/fresh.sh [SUITE...]    of Debian: bookworm, then trixie by default
 #
 #   FRESH_DIR, DEBIAN_MIRROR     see support/machines.bash
@@ -72,6 +72,7 @@ if why=$(why_no_machines "$@"); then
   in_place
 else
   for suite; do fresh "$suite"; done
+  for suite; do step "$suite: systemd" boot "$suite" '/usr/bin/bash tests/systemd.sh'; done
   for suite; do
     for other; do step "$suite: names, by $other's program" foreign "$suite" "$other"; done
   done

@@ -36,6 +36,10 @@ test    iproute2        ip
 test    bash-completion /usr/share/bash-completion/bash_completion
 test    zsh             zsh
 test    fish            fish
+test    sudo            sudo
+test    cron            /usr/sbin/cron
+test    less            less
+test    vim-tiny        vim.tiny
 test    file            file
 test    mandoc          mandoc
 lint    clang-format    clang-format

@@ -5,20 +5,6 @@
 load ../support/helpers
 load ../support/supervision
 
-# user COMMAND... @ STEP...: runs the command on a terminal, whose user takes the steps; sets STATUS and SHOWN, the
-# output
-user() {
-  local command=()
-  while [[ $1 != @ ]]; do
-    command+=("$1")
-    shift
-  done
-  shift
-  STATUS=0
-  SHOWN=$(printf '%s\n' "$@" | python3 "$HERE/terminal.py" "${command[@]}" 2>"$T/steps" 3>&- 4>&-) || STATUS=$?
-  [[ ! -s $T/steps ]] || fail "$(<"$T/steps")" "${SHOWN:0:2000}"
-}
-
 # Makes a command that notes each HUP in a file, and ends a while after the first.
 notes_hang_ups() {
   cat >"$T/notes.py" <<'END_OF_SCRIPT'
@@ -30,8 +16,6 @@ while number := signal.sigtimedwait({signal.SIGHUP, signal.SIGTERM}, 0.5 if out.
     print(signal.Signals(number.si_signo).name, file=out)
 END_OF_SCRIPT
 }
-
-SHELL_THERE=(env 'PS1=prompt> ' bash --norc --noprofile -i)
 
 @test "Ctrl-C reaches the command once; rlock dies of INT itself, so that the calling script stops too" {
   echo 'rlock run --key job -- sh -c "trap \"echo once; trap - INT; kill -INT \$\$\" INT; echo ready; while :; do sleep .1; done"

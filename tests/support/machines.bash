@@ -62,3 +62,43 @@ on() {
     exec chroot "$1" /usr/bin/env -i "${@:3}" bash -c "cd /root/rlock && $2"
     ' - "$machines/$1" "$2" "${environment[@]}" </dev/null
 }
+
+# boot NAME COMMAND: runs it as root on that machine, in /root/rlock, as a service of systemd, which is process 1 there
+# in a control group of its own
+boot() {
+  local root=$machines/$1 hierarchy group status=0
+  hierarchy=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET) ||
+    { echo 'no cgroup2 is mounted here' && return 1; }
+  group=$hierarchy/rlock-fresh
+  on "$1" 'apt-get install -qq -y --no-install-recommends systemd >/dev/null 2>&1' || return
+  cat >"$root/etc/systemd/system/only.service" <<END
+[Unit]
+SuccessAction=exit-force
+FailureAction=exit-force
+FailureActionExitStatus=1
+[Service]
+Type=oneshot
+WorkingDirectory=/root/rlock
+Environment=HOME=/root
+ExecStart=$2
+StandardOutput=truncate:/root/only.log
+StandardError=inherit
+END
+  mkdir -p "$group"
+  (
+    echo "$BASHPID" >"$group/cgroup.procs"
+    # shellcheck disable=SC2016 # the inner shell expands it
+    exec timeout -k 10 600 unshare --mount --uts --ipc --cgroup --pid --fork --kill-child bash -euc '
+      mount --bind "$0" "$0"
+      mount -t proc proc "$0/proc"
+      mount -t sysfs sysfs "$0/sys"
+      mount -t cgroup2 cgroup2 "$0/sys/fs/cgroup"
+      mount --rbind /dev "$0/dev"
+      for there in run tmp dev/shm; do mount -t tmpfs tmpfs "$0/$there"; done
+      exec chroot "$0" /usr/bin/env -i container=rlock /lib/systemd/systemd --unit=only.service --show-status=0
+      ' "$root"
+  ) >/dev/null 2>&1 </dev/null || status=$?
+  cat "$root/root/only.log"
+  find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true # in which nobody is left
+  return "$status"
+}

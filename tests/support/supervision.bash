@@ -106,3 +106,22 @@ witnesses() {
 }
 
 no_witnesses() { [[ -z $(witnesses) ]]; }
+
+# ---- terminals
+
+# An interactive shell for `user`.
+SHELL_THERE=(env 'PS1=prompt> ' bash --norc --noprofile -i)
+
+# user COMMAND... @ STEP...: runs the command on a terminal, whose user takes the steps; sets STATUS and SHOWN, the
+# output
+user() {
+  local command=()
+  while [[ $1 != @ ]]; do
+    command+=("$1")
+    shift
+  done
+  shift
+  STATUS=0
+  SHOWN=$(printf '%s\n' "$@" | python3 "$HERE/terminal.py" "${command[@]}" 2>"$T/steps" 3>&- 4>&-) || STATUS=$?
+  [[ ! -s $T/steps ]] || fail "$(<"$T/steps")" "${SHOWN:0:2000}"
+}
