@@ -75,7 +75,7 @@ end
 
 local function add_entry(run, ended, how) entries[#entries + 1] = format_entry(run, ended, how) end
 
--- `status` is the command's exit status if it is known, else how the run ended.
+-- `status` is the command's exit status if it ended by itself or by a signal, else how the run ended.
 local function note_last(run, ended, status)
   local held = math.max(0, ended - run.acquired)
   note('last', string.format('%s %.0f %.0f %s %s', run.acquired, ended, held, status, run.owner))

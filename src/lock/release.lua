@@ -38,7 +38,7 @@ local function end_run(r)
   local run = run_of(r, num(capacity))
   local word = how ~= '' and how or status ~= '-' and status or 'released'
   if is_settled(r) then add_entry(run, now, word) end
-  note_last(run, now, status ~= '-' and status or word)
+  note_last(run, now, how:match('^signal:') and status ~= '-' and status or word)
   if word == 'lost' then count('lost') end
   if word == '0' then note_success(run, extra(r.tail, 'once') or '') end
   if all then mark_released(token, r.expires) end

@@ -57,6 +57,19 @@ load ../support/supervision
   matches "$OUT" $'\njob +free .* 137 [0-9.]+m?s ago '
 }
 
+@test "a run that took too long and answered TERM with 0 looks no better in status than in log" {
+  try run --key job --max-runtime 500ms -- sh -c 'trap "exit 0" TERM; sleep 600 & wait'
+  exits 124
+  try log job --json
+  query '.[0].end == "timeout"'
+  try status job --json
+  query '.[0].last[0] | .end == "timeout" and .exit_status == null'
+  try status job
+  matches "$OUT" $'\njob +free .* timeout [0-9.]+m?s ago '
+  try status job --prometheus
+  ! grep '^rlock_last_exit_status{key="job"}' <<<"$OUT" || fail "$OUT"
+}
+
 @test "a run whose command could not be started has the status that run exits with" {
   printf '#!/nowhere/sh\n' >"$T/command"
   chmod +x "$T/command"
