@@ -197,6 +197,41 @@ only_one_left() { # PID...
   [[ ! -e $T/ran ]]
 }
 
+@test "fifty wait: of --latest and --replace only the newest stays, in the first one's place; the others keep theirs" {
+  local i option newest='' pids=() expected=()
+  hold job --ttl 60s
+  for i in {1..50}; do
+    case $((i % 10)) in
+      1 | 6)
+        option=--latest
+        ((i % 10 == 1)) || option=--replace # nobody is replaced, since the holder has not asked for it
+        start "w$i" rlock run --key job "$option" --holder "w$i" -- sh -c "echo w$i >>$T/log"
+        if [[ -n $newest ]]; then
+          finish "$newest"
+          exits 75
+          contains "$(<"$T/w$((i - 5)).err")" "job not acquired: superseded by w$i pid $PID"
+        fi
+        newest=$PID
+        wait_until "$PATIENCE" waiting $((${#pids[@]} + 1))
+        continue
+        ;;
+      3) line_up "w$i" --max-waiting 50 ;;
+      *) line_up "w$i" ;;
+    esac
+    pids+=("$PID")
+    expected+=("w$i")
+  done
+  try run --key job --max-waiting 41 -- touch "$T/ran"
+  exits 75
+  contains "$ERR" 'job not acquired: 41 are waiting already'
+  kill -TERM "$HOLDER"
+  for i in "$newest" "${pids[@]}"; do
+    finish "$i"
+    exits 0
+  done
+  same "$(xargs <"$T/log")" "w46 ${expected[*]}"
+}
+
 @test "runs with different --slots: none fails, the message names the number in force, newcomers do not pass" {
   start old rlock run --key job --slots 3 -- sleep 600
   OLD=$PID

@@ -82,6 +82,14 @@ END
   same "$(rlock log job --json | jq length)" 2
 }
 
+@test "sudo between two runs of the same lock: the inner one enters if sudo preserves what it needs" {
+  as_root
+  try run --key job -- sudo -n --preserve-env=RLOCK_REDIS "$T/bin/rlock" run -n --key job -- true
+  exits 75
+  try run --key job -- sudo -n --preserve-env=RLOCK_REDIS,RLOCK_PREFIX,RLOCK_HELD "$T/bin/rlock" run -n --key job -- true
+  exits 0
+}
+
 @test "sudo behind rlock: TERM reaches the command, and the lock is free when it is dead" {
   as_root
   start job rlock run --key job -- sudo -n sh -c 'echo $$; exec sleep 600'
