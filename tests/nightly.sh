@@ -46,20 +46,19 @@ arm64() {
 }
 
 fuzz() {
-  local source target targets=()
-  for source in "$here"/fuzz/*.cc; do targets+=("$(basename "$source" .cc)"); done
-  build_fuzz "${targets[@]/#/fuzz-}" || { red+=("fuzz does not build") && return; }
-  for target in "${targets[@]}"; do step "fuzz $target" fuzz_one "$target"; done
+  local source
+  prepare_fuzz || { red+=("fuzz cannot be prepared") && return; }
+  for source in "$here"/fuzz/*.cc; do step "fuzz $(basename "$source" .cc)" fuzz_one "$(basename "$source" .cc)"; done
 }
 
-build_fuzz() { # TARGET...
+prepare_fuzz() {
   bash "$here/install-deps.sh" build fuzz &&
-    CXX=clang++ cmake -S "$root" -B "$dir/fuzz" -DRLOCK_FUZZ=ON "$sanitize" >/dev/null &&
-    cmake --build "$dir/fuzz" --parallel "$(nproc)" --target "$@"
+    CXX=clang++ cmake -S "$root" -B "$dir/fuzz" -DRLOCK_FUZZ=ON "$sanitize" >/dev/null
 }
 
 fuzz_one() { # TARGET: memory is limited, since rlock promises limits for replies and files
   local seeds=$here/fuzz/seeds/$1 corpus=$dir/corpus/$1 log=$dir/fuzz-$1.log
+  cmake --build "$dir/fuzz" --parallel "$(nproc)" --target "fuzz-$1" || return
   mkdir -p "$corpus"
   [[ ! -d $seeds ]] || cp "$seeds"/* "$corpus"
   ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" -max_total_time="${FUZZ_SECONDS:-300}" -max_len=4096 \

@@ -37,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                          cli::Subcommand::renew,
                                          cli::Subcommand::release,
                                          cli::Subcommand::status,
+                                         cli::Subcommand::log,
                                          cli::Subcommand::check};
   const cli::Subcommand reader = readers[data[0] % std::size(readers)];
   const std::string text{reinterpret_cast<const char*>(data) + 1, size - 1};
