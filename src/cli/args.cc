@@ -68,8 +68,8 @@ void check_words(const Words& words) {
     if (!given.option->belongs_to(words.verb->subcommand))
       refuse(fmt::format("--{} is not an option of {}", given.option->name, words.verb->name));
   }
-  if (!words.incomplete.empty())
-    refuse(fmt::format("{} needs a value", words.incomplete));
+  if (words.incomplete != nullptr)
+    refuse(fmt::format("--{} needs a value", words.incomplete->name));
   check_consistency(words.options);
 }
 

@@ -105,8 +105,8 @@ std::string verb_names() {
 }
 
 std::string candidates(const Words& before, std::string_view current) {
-  if (!before.incomplete.empty())
-    return values(*find_option(std::string_view{before.incomplete}.substr(2)), before);
+  if (before.incomplete != nullptr)
+    return values(*before.incomplete, before);
   if (const auto equals = current.find('='); current.starts_with("--") && equals != std::string_view::npos) {
     const Option* option = find_option(current.substr(2, equals - 2));
     return option == nullptr ? "" : values(*option, before);

@@ -12,16 +12,16 @@ namespace {
 
 using Line = std::vector<std::string>;
 
-/// CLI11 would take the next word as the value of `--option=`. A NUL, which no argument can contain, stands for the
-/// empty value meanwhile.
-constexpr char empty_value = '\0';
+/// Stands at the end of every value that was given as `--option=VALUE`, since CLI11 would take the next word as the
+/// value of `--option=`, and reports `--flag` and `--flag=true` alike. No argument can contain a NUL.
+constexpr char mark = '\0';
 
 std::string with_mark(const std::string& word) {
-  return word.starts_with("--") && word.ends_with('=') ? word + empty_value : word;
+  return word.starts_with("--") && word.find('=') != std::string::npos ? word + mark : word;
 }
 
 std::string without_mark(std::string text) {
-  if (text.ends_with(empty_value))
+  if (text.ends_with(mark))
     text.pop_back();
   return text;
 }
@@ -41,6 +41,14 @@ std::vector<const Option*> mentioned_options(const Line& line, std::optional<Sub
     }
   }
   return found;
+}
+
+/// The option at the end of the line, which may be the last of a bundle such as -qk; nullptr if there is none.
+const Option* last_option(const Line& line, std::optional<Subcommand> subcommand) {
+  const std::string_view word = line.empty() ? std::string_view{} : line.back();
+  if (word.starts_with("--"))
+    return find_option(word.substr(2));
+  return word.starts_with('-') ? find_option(word.back(), subcommand) : nullptr;
 }
 
 /// Two options share a letter; CLI11 must know it only for the one that it means here.
@@ -67,9 +75,10 @@ class Reading {
     std::transform(line.rbegin(), line.rend(), std::back_inserter(reversed), with_mark);
     try {
       app_.parse(reversed);
-    } catch (const CLI::ArgumentMismatch& mismatch) {
-      const std::string_view message = mismatch.what();
-      incomplete_ = message.substr(0, message.find(':'));
+    } catch (const CLI::ArgumentMismatch&) {
+      incomplete_ = last_option(line, subcommand);  // only there can a value be missing
+      if (incomplete_ == nullptr)
+        throw;
     }
   }
 
@@ -99,7 +108,7 @@ class Reading {
   CLI::App app_;
   std::vector<const Option*> options_;
   std::vector<CLI::Option*> read_;  // CLI11's counterparts of options_, in the same order
-  std::string incomplete_;
+  const Option* incomplete_ = nullptr;
 };
 
 bool reads_otherwise(const Line& line, Subcommand subcommand) {

@@ -11,12 +11,12 @@ namespace rlock::cli {
 /// The words of the command line, sorted by kind.
 struct Words {
   const Verb* verb = nullptr;
-  std::vector<std::string> plain;    // neither options nor values: keys, and an unknown subcommand
-  Layer options;                     // all known options, including those of other subcommands
-  std::vector<std::string> unknown;  // unknown options
-  bool unknown_first = false;        // an unknown option came before the plain words, which may be its value
-  std::string incomplete;            // the option at the end whose value is missing
-  std::vector<std::string> command;  // what follows the first "--" of `run`, byte for byte
+  std::vector<std::string> plain;      // neither options nor values: keys, and an unknown subcommand
+  Layer options;                       // all known options, including those of other subcommands
+  std::vector<std::string> unknown;    // unknown options
+  bool unknown_first = false;          // an unknown option came before the plain words, which may be its value
+  const Option* incomplete = nullptr;  // the option at the end whose value is missing
+  std::vector<std::string> command;    // what follows the first "--" of `run`, byte for byte
 
   const Given* find(std::string_view option) const;
 };

@@ -40,6 +40,23 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--nonblock is given twice' run -k a -nn -- true
 }
 
+@test "a flag takes no value but yes and no, as in a configuration file" {
+  local value
+  for value in true false on 1 ''; do refuses 64 '--nonblock: write yes or no' acquire a --nonblock="$value"; done
+  printf 'nonblock = yes\n' >"$T/conf"
+  hold a
+  try acquire a --nonblock=yes
+  exits 75
+  start waiter rlock acquire a --config "$T/conf" --nonblock=no
+  wait_for_text 'waiting for a' "$T/waiter.err"
+}
+
+@test "an option at the end that lacks its value is named, also at the end of a bundle" {
+  refuses 64 '--wait needs a value' acquire a --wait
+  refuses 64 '--wait needs a value' acquire a -qw
+  refuses 64 '--lines needs a value' log -n
+}
+
 @test "options that contradict each other are refused by name" {
   refuses 64 '--nonblock' run -k a -n -w 5 -- true
   contains "$ERR" --wait
