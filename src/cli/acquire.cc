@@ -128,36 +128,32 @@ std::unique_ptr<Background> start_background(const Settings& settings,
   return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
 }
 
-/// A grant is short until its first renewal, and nobody else renews this one. Returns false if it ran out before.
-bool confirm(Loop& loop, lock::Lock& lock, const Settings& settings, const lock::Claim& claim, lock::Granted& grant) {
-  if (!grant.unconfirmed)
-    return true;
-  const auto end = grant.sent + *grant.unconfirmed;
-  const auto sent = lock::persist(loop, lock, settings.timeout, end, [&](Deadline deadline) {
-    const auto start = BootClock::now();
-    const lock::Renewal renewal = lock.renew(loop, claim, grant.fence, deadline);
-    return std::holds_alternative<lock::Extended>(renewal) ? std::optional{start} : std::nullopt;
-  });
-  if (sent)
-    grant = {.fence = grant.fence, .slot = grant.slot, .sent = *sent};
-  return sent.has_value();
+/// Gives back what could not be delivered. A failure is only told, so that it does not hide why we give it back.
+void give_back(const Settings& settings, const Acquisition& acquisition, const Log& log, lock::Lock& lock) {
+  Loop quiet;  // a signal must not interrupt this
+  try {
+    lock.cancel(quiet, acquisition.claim, BootClock::now() + settings.timeout);
+  } catch (const Error& error) {
+    log.notice(fmt::format(
+        "could not release {} ({}); its lease will run out by itself", acquisition.name.text(), error.what()));
+  }
 }
 
 /// Prints the token, then leaves the lock to the background process. If either fails the lock is released, since nobody
 /// could use it.
-void hand_over(const Settings& settings,
-               const Acquisition& acquisition,
-               const lock::Granted& grant,
-               Milliseconds waited,
-               const Background* background,
-               lock::Lock& lock) {
+void deliver(const Settings& settings,
+             const Acquisition& acquisition,
+             const lock::Granted& grant,
+             Milliseconds waited,
+             const Background* background,
+             const Log& log,
+             lock::Lock& lock) {
   try {
     print(format_grant(settings, acquisition.name, acquisition.claim, grant, waited));
     if (background != nullptr)
       background->holder.entrust(acquisition.claim, grant);
   } catch (const Error&) {
-    Loop quiet;  // a signal must not interrupt this
-    lock.cancel(quiet, acquisition.claim, BootClock::now() + settings.timeout);
+    give_back(settings, acquisition, log, lock);
     throw;
   }
 }
@@ -197,14 +193,8 @@ int take_and_print(const Settings& settings) {
     print_failure(settings, static_cast<int>(settings.conflict));
     return static_cast<int>(settings.conflict);
   }
-  auto grant = std::get<lock::Granted>(taken);
-  if (!confirm(loop, lock, settings, acquisition.claim, grant)) {
-    throw Error{ExitCode::unavailable,
-                fmt::format("{} was granted, but the grant ran out before it could be confirmed; try again",
-                            acquisition.name.text())};
-  }
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
-  hand_over(settings, acquisition, grant, waited, background.get(), lock);
+  deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, background.get(), log, lock);
   return 0;
 }
 

@@ -153,6 +153,21 @@ lease() { cli PTTL "rlock:$1"; }
   absent rlock:job
 }
 
+@test "a token that cannot be printed is the error, even if the lock cannot be given back" {
+  mkfifo "$T/pipe"
+  exec 9<>"$T/pipe"
+  dd if=/dev/zero of="$T/pipe" bs=4096 oflag=nonblock 2>/dev/null || true # fills it
+  # shellcheck disable=SC2016 # the inner shell expands it
+  start acquirer bash -c 'exec rlock acquire job --verbose >"$1" 9>&-' - "$T/pipe"
+  wait_for_text 'holding job' "$T/acquirer.err"
+  stop_redis
+  exec 9>&-
+  finish "$PID"
+  exits 71
+  contains "$(<"$T/acquirer.err")" 'cannot write to stdout'
+  contains "$(<"$T/acquirer.err")" 'could not release job ('
+}
+
 @test "a server is reached by name, by address and by unix socket, and in any database" {
   local db
   try acquire job --redis "redis://localhost:$REDIS_PORT/1"
