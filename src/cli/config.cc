@@ -17,16 +17,22 @@ namespace rlock::cli {
 namespace {
 
 /// Options that contradict each other. In one source both together are an error; --wait in a stronger source overrides
-/// --nonblock in a weaker one.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> rivals{{{"nonblock", "wait"},
-                                                                               {"exclusive", "shared"},
-                                                                               {"exclusive", "slots"},
-                                                                               {"shared", "slots"},
-                                                                               {"quiet", "verbose"},
-                                                                               {"token", "force"},
-                                                                               {"json", "prometheus"},
-                                                                               {"json", "timeline"},
-                                                                               {"prometheus", "watch"}}};
+/// --nonblock in a weaker one. --once and --once-per need an exclusive lock, since several holders at a time would do
+/// the work several times.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> rivals{{{"nonblock", "wait"},
+                                                                                {"exclusive", "shared"},
+                                                                                {"exclusive", "slots"},
+                                                                                {"shared", "slots"},
+                                                                                {"once", "once-per"},
+                                                                                {"once", "shared"},
+                                                                                {"once", "slots"},
+                                                                                {"once-per", "shared"},
+                                                                                {"once-per", "slots"},
+                                                                                {"quiet", "verbose"},
+                                                                                {"token", "force"},
+                                                                                {"json", "prometheus"},
+                                                                                {"json", "timeline"},
+                                                                                {"prometheus", "watch"}}};
 
 bool are_rivals(const Option& a, const Option& b) {
   return std::any_of(rivals.begin(), rivals.end(), [&](const auto& pair) {
@@ -36,25 +42,23 @@ bool are_rivals(const Option& a, const Option& b) {
 
 bool is_denied(const Given& given) { return given.option->is_flag() && given.values.back().text == "no"; }
 
-bool overrides(const Given& stronger, const Given& weaker) {
-  if (stronger.option == weaker.option)
-    return true;
-  return !stronger.values.empty() && !is_denied(stronger) && are_rivals(*stronger.option, *weaker.option);
-}
-
-bool is_overridden(const Given& given, std::span<const Layer> stronger) {
-  return std::any_of(stronger.begin(), stronger.end(), [&](const Layer& layer) {
-    return std::any_of(layer.begin(), layer.end(), [&](const Given& other) { return overrides(other, given); });
-  });
-}
-
-/// `--slots 1` contradicts nothing but --shared, since it means --exclusive.
+/// `--slots 1` contradicts only --shared, since it means --exclusive.
 bool contradict(const Given& a, const Given& b) {
   const auto is_one_slot = [](const Given& given) {
     return given.option->name == "slots" && given.values.back().text == "1";
   };
   const bool same = a.option->name != "shared" && b.option->name != "shared" && (is_one_slot(a) || is_one_slot(b));
   return are_rivals(*a.option, *b.option) && !is_denied(a) && !is_denied(b) && !same;
+}
+
+bool overrides(const Given& stronger, const Given& weaker) {
+  return stronger.option == weaker.option || contradict(stronger, weaker);
+}
+
+bool is_overridden(const Given& given, std::span<const Layer> stronger) {
+  return std::any_of(stronger.begin(), stronger.end(), [&](const Layer& layer) {
+    return std::any_of(layer.begin(), layer.end(), [&](const Given& other) { return overrides(other, given); });
+  });
 }
 
 std::vector<Value> split_urls(std::string_view text) {

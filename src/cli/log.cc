@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <map>
 
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/screen.h"
@@ -115,8 +114,6 @@ std::string format_timeline(const std::vector<History>& histories,
 
 int log(const Settings& settings) {
   const Log log{settings.verbosity};
-  if (settings.json && settings.timeline)
-    throw Error{ExitCode::usage, "--json and --timeline: choose one"};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
   observe::Scope scope = choose_scope(settings);

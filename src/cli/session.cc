@@ -97,17 +97,10 @@ std::optional<std::string> read_line() {
   return line;
 }
 
-/// Checks --exclusive, --shared and --slots against each other.
+/// Checks that --slots is used with a single server only.
 lock::Capacity choose_capacity(const Settings& settings) {
-  if (settings.shared && settings.exclusive)
-    throw Error{ExitCode::usage, "--shared and --exclusive: choose one"};
-  if (settings.shared && settings.slots)
-    throw Error{ExitCode::usage, "--shared and --slots: choose one"};
   if (settings.shared)
     return lock::shared;
-  if (settings.exclusive && settings.slots.value_or(1) != 1) {
-    throw Error{ExitCode::usage, "--exclusive and --slots: choose one"};
-  }
   if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
     throw Error{ExitCode::usage, "--slots is for one --redis; with several servers, more than N could hold at once"};
   return lock::Capacity{settings.slots.value_or(1)};
@@ -118,19 +111,6 @@ std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
   if (settings.replicas && settings.redis.size() > 1)
     throw Error{ExitCode::usage, "--replicas is for one --redis; with several servers a majority has the lock anyway"};
   return settings.replicas;
-}
-
-/// --once and --once-per need an exclusive lock, since several holders at a time would do the work several times.
-void check_once(const Settings& settings) {
-  if (settings.once && settings.once_per)
-    throw Error{ExitCode::usage, "--once and --once-per: choose one"};
-  const bool several = settings.shared || settings.slots;
-  if (several && (settings.once || settings.once_per)) {
-    throw Error{ExitCode::usage,
-                fmt::format("{} and {}: choose one",
-                            settings.once ? "--once" : "--once-per",
-                            settings.shared ? "--shared" : "--slots")};
-  }
 }
 
 }  // namespace
@@ -183,7 +163,6 @@ lock::Token choose_token(const Settings& settings) {
 }
 
 lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept) {
-  check_once(settings);
   return {.token = lock::Token::random(),
           .level = lock::Level::random(),
           .capacity = choose_capacity(settings),

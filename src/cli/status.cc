@@ -119,8 +119,6 @@ bool is_any_free(const Locks& locks) {
 
 int status(const Settings& settings) {
   const Log log{settings.verbosity};
-  if (settings.json + settings.prometheus > 1 || (settings.prometheus && settings.watch))
-    throw Error{ExitCode::usage, "--prometheus cannot be combined with --json or --watch"};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
   if (settings.watch)

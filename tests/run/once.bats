@@ -130,9 +130,20 @@ pass() {
   same "$OUT" ''
 }
 
+@test "--slots 1 means exclusive, so it goes with --once and does not take it back" {
+  try run --key a --slots 1 --once v1 -- echo done
+  exits 0
+  same "$OUT" 'done'
+  printf 'once = v1\n' >"$T/conf"
+  try run --config "$T/conf" --key a --slots 1 -- echo again
+  exits 0
+  same "$OUT" ''
+}
+
 @test "--once is for exclusive locks, and an ID has up to 128 bytes" {
   refuses 64 --shared run --key a --shared --once v1 -- true
   refuses 64 --slots run --key a --slots 2 --once-per 1h -- true
+  refuses 64 --once-per run --key a --once v1 --once-per 1h -- true
   refuses 64 --once run --key a --once '' -- true
   refuses 64 --once run --key a --once "$(printf '%129s' x)" -- true
   refuses 64 --once-per run --key a --once-per 31d -- true
