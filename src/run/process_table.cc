@@ -41,12 +41,15 @@ Fd open_below(const Fd& proc, const Path& path, int flags = 0) {
   return Fd{::openat(proc.get(), path.text(), O_RDONLY | O_CLOEXEC | flags)};
 }
 
-/// For short files only; lists of children are read by for_each_number().
+/// A `status` may be long: it names every group that the user is in.
 std::string read_file(const Fd& proc, const Path& path) {
   const Fd fd = open_below(proc, path);
   std::array<char, 4096> buffer;
-  const ssize_t count = fd ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
-  return count > 0 ? std::string{buffer.data(), static_cast<std::size_t>(count)} : std::string{};
+  std::string text;
+  ssize_t count = 0;
+  while (fd && (count = ::read(fd.get(), buffer.data(), buffer.size())) > 0)
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  return text;
 }
 
 /// Visits the numbers in a list of children, of any length, each followed by a space.

@@ -85,6 +85,16 @@ untouched() { # Redis was never asked to take a lock
   same "$seen" '71 71 0 0 '
 }
 
+@test "a user in 3,000 groups can run a command" {
+  ((EUID == 0)) || skip "only root can join groups"
+  STATUS=0
+  OUT=$(python3 -c 'import os, sys
+os.setgroups(range(4_000_000_000, 4_000_003_000))
+os.execvp(sys.argv[1], sys.argv[1:])' rlock run --key job -- sh -c 'id -G | wc -w' 2>&1 3>&- 4>&-) || STATUS=$?
+  same "$OUT" 3001
+  exits 0
+}
+
 @test "a read-only, or deleted, working directory" {
   mkdir "$T/gone" "$T/fixed"
   chmod a-w "$T/fixed"
