@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/number.h"
@@ -88,11 +91,13 @@ struct Stat {
   bool is_zombie = false;
   pid_t parent = 0;
   int threads = 0;
+  std::int64_t start = 0;  // in clock ticks since the boot
 };
 
 Stat read_stat(const Fd& proc, pid_t pid) {
   constexpr int parent = 4;  // fields as proc(5) numbers them
   constexpr int threads = 20;
+  constexpr int start = 22;
   const std::string text = read_file(proc, Path{"{}/stat", pid});
   std::string_view rest{text};
   rest.remove_prefix(std::min(rest.rfind(')'), rest.size()));
@@ -100,21 +105,24 @@ Stat read_stat(const Fd& proc, pid_t pid) {
   Stat stat;
   const std::string_view state = take_word(rest);
   stat.is_zombie = state == "Z" || state == "X";
-  for (int field = parent; field <= threads && !rest.empty(); ++field) {
-    const auto number = parse_number<int>(take_word(rest)).value_or(0);
+  for (int field = parent; field <= start && !rest.empty(); ++field) {
+    const auto number = parse_number<std::int64_t>(take_word(rest)).value_or(0);
     if (field == parent)
-      stat.parent = number;
+      stat.parent = static_cast<pid_t>(number);
     if (field == threads)
-      stat.threads = number;
+      stat.threads = static_cast<int>(number);
+    if (field == start)
+      stat.start = number;
   }
   return stat;
 }
 
 }  // namespace
 
-ProcessTable::ProcessTable() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), self_(::getpid()) {
+ProcessTable::ProcessTable(const char* directory)
+    : proc_(::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)), self_(::getpid()) {
   if (!proc_ && errno != ENOENT)
-    throw os_error("/proc", errno);
+    throw os_error(directory, errno);
   lists_children_ = ::faccessat(proc_.get(), Path{"{0}/task/{0}/children", self_}.text(), F_OK, 0) == 0;
 }
 
@@ -151,11 +159,15 @@ std::vector<pid_t> ProcessTable::threads_of(pid_t pid) const {
 }
 
 std::vector<pid_t> ProcessTable::scan_for_children_of(pid_t parent) const {
-  std::vector<pid_t> children;
+  std::vector<std::pair<std::int64_t, pid_t>> by_age;  // PIDs do not tell the age: they start again from the lowest
   for (const pid_t candidate : numbered_entries(proc_, Path{"."})) {
-    if (read_stat(proc_, candidate).parent == parent)
-      children.push_back(candidate);
+    const Stat stat = read_stat(proc_, candidate);
+    if (stat.parent == parent)
+      by_age.emplace_back(stat.start, candidate);
   }
+  std::sort(by_age.begin(), by_age.end());
+  std::vector<pid_t> children;
+  for (const auto& [start, child] : by_age) children.push_back(child);
   return children;
 }
 

@@ -12,8 +12,8 @@ namespace rlock::run {
 /// a file system mounted over it later cannot hide processes from us.
 class ProcessTable {
  public:
-  /// Throws Error{os} where /proc exists and cannot be opened.
-  ProcessTable();
+  /// Throws Error{os} for a directory that exists and cannot be opened.
+  explicit ProcessTable(const char* directory = "/proc");
 
   /// Whether /proc shows our own PID namespace: in any other the same numbers mean other processes. False where there
   /// is no /proc.
@@ -21,6 +21,7 @@ class ProcessTable {
 
   /// Includes children that have ended and are not reaped yet.
   std::vector<pid_t> children_of(pid_t parent) const;
+  /// The oldest first; where the kernel lists children, those that we adopted are the last.
   std::vector<pid_t> our_children() const { return children_of(self_); }
 
   /// Sends the signal to each child of this process without allocating memory. It uses PIDs, which is safe, since a

@@ -14,7 +14,7 @@ namespace rlock::run {
 /// it. Children of ours that are older than the guard are spared: they belong to a script that became rlock by exec.
 class TakeOver {
  public:
-  /// The guard must not be reaped yet. Throws Error{os} where /proc exists and cannot be opened.
+  /// The guard must not be reaped yet. Throws Error{os} where /proc does not show it.
   explicit TakeOver(pid_t guard);
 
   /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.

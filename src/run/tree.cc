@@ -1,5 +1,6 @@
 #include "run/tree.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -49,10 +50,12 @@ Reaped reap(pid_t leader) {
   }
 }
 
-/// The kernel lists children by age, the oldest first.
 void Tree::spare_elders_of(pid_t child) {
   spared_ = processes_.our_children();
-  spared_.erase(std::find(spared_.begin(), spared_.end(), child), spared_.end());
+  const auto place = std::find(spared_.begin(), spared_.end(), child);
+  if (place == spared_.end())
+    throw Error{ExitCode::os, fmt::format("/proc does not list our child {}", child)};
+  spared_.erase(place, spared_.end());
 }
 
 void Tree::look() {

@@ -35,13 +35,14 @@ struct Survivors {
 /// still listed as a child of its parent.
 class Tree {
  public:
-  /// Throws Error{os} where /proc exists and cannot be opened.
+  /// Throws Error{os} where /proc exists and cannot be opened. Where there is none, nothing is visible.
   Tree() = default;
 
   /// Whether every descendant can be seen.
   bool is_visible() const { return processes_.is_ours(); }
 
-  /// Excludes children that are older than `child`, and their descendants. `child` must not be reaped yet.
+  /// Excludes children that are older than `child`, and their descendants. `child` must not be reaped yet. Throws
+  /// Error{os} if `child` cannot be found, since nobody then knows whom to spare.
   void spare_elders_of(pid_t child);
 
   /// The child is killed like the others, but does not count as a survivor.

@@ -58,6 +58,7 @@ void test_answers();
 void test_leases();
 void test_verdicts();
 void test_ballots();
+void test_process_table();
 void test_merges();
 void test_lock_names();
 void test_configuration();

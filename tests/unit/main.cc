@@ -15,6 +15,7 @@ int main() {
   test_leases();
   test_verdicts();
   test_ballots();
+  test_process_table();
   test_merges();
   test_lock_names();
   test_configuration();
