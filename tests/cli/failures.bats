@@ -158,7 +158,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   exits 0
   [[ $OUT != *RLOCK_PASSWORD_FILE* ]]
   mkfifo "$T/fifo"
-  start writer sh -c "echo s3cret >'$T/fifo'"
+  start writer sh -c "(printf s3c; sleep 0.3; echo ret) >'$T/fifo'"
   try acquire job --password-file "$T/fifo"
   exits 0
   cli -a s3cret CONFIG SET requirepass '' >/dev/null
