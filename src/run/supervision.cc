@@ -63,7 +63,8 @@ void Supervision::pass_on(Signal signal) {
                                format_duration(plan_->lease.kill_after)));
   }
   ending_.interrupted = first_stop_signal_.has_value();
-  ending_.typed = ending_.typed || signal.typed;
+  // The terminal also sends WINCH when its window is resized, and that ends nothing.
+  ending_.typed = ending_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 

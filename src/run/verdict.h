@@ -29,7 +29,7 @@ struct Ending {
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
   bool stop_when_lost = true;
   bool interrupted = false;   // rlock got TERM or INT, and passed it on
-  bool typed = false;         // rlock passed on a signal that somebody typed at the terminal
+  bool typed = false;         // rlock passed on a Ctrl-C or Ctrl-\ of the terminal
   bool had_terminal = false;  // the command's group had the terminal
 };
 

@@ -45,6 +45,20 @@ END_OF_SCRIPT
   absent rlock:job
 }
 
+@test "an INT that is sent after the window was resized is no Ctrl-C: rlock exits by status" {
+  cat >"$T/run.py" <<'END_OF_SCRIPT'
+import pathlib, subprocess, sys
+notes_sizes = 'trap "echo resized >/dev/tty" WINCH; echo ready >/dev/tty; while :; do sleep .1; done'
+run = subprocess.Popen(["rlock", "run", "--key", "job", "--", "sh", "-c", notes_sizes], stdout=subprocess.PIPE)
+pathlib.Path(sys.argv[1]).write_text(str(run.pid))
+print("status", run.wait())
+END_OF_SCRIPT
+  user python3 "$T/run.py" "$T/pid" @ 'expect ready' "until test -s $T/pid" resize 'expect resized' \
+    "do kill -INT \$(cat $T/pid)" 'expect status'
+  exits 0
+  contains "$SHOWN" 'status 130'
+}
+
 @test "a command that handles Ctrl-C decides itself" {
   user rlock run --key job -- sh -c 'trap "echo handled; exit 9" INT; echo ready; while :; do sleep .1; done' @ \
     'expect ready' 'key C'

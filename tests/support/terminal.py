@@ -7,15 +7,19 @@ has on its lines. Prints all that the terminal showed; exits with the command's 
     type TEXT      types TEXT and the return key
     key C          presses Control with the letter C
     do COMMAND     runs a shell command outside the terminal
+    resize         gives the window another size
     hang-up        closes the terminal
 """
 
+import fcntl
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 PATIENCE = 20
@@ -62,6 +66,8 @@ class Terminal:
             os.write(self.fd, bytes([ord(text) & 31]))
         elif verb == "do":
             shell(text)
+        elif verb == "resize":
+            fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("4H", 30, 100, 0, 0))
         elif verb == "hang-up":
             os.close(self.fd)
             self.fd = -1
