@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,7 +29,7 @@ static_assert(std::is_trivially_copyable_v<Trust>);
 /// The answer to it. It proves that the process is alive: sending to one that was killed succeeds until its descriptors
 /// are closed.
 constexpr char taken = 1;
-constexpr int longest_taking = 2000;  // ms
+constexpr std::chrono::seconds longest_taking{2};
 
 unsigned most_descriptors() {
   constexpr rlim_t sane = 1U << 20U;
@@ -68,14 +67,15 @@ std::optional<Trust> await_trust(const Fd& line) {
   return trust;
 }
 
-bool await_taken(const Fd& line) {
+bool await_taken(const Fd& line, Deadline deadline) {
+  Loop loop;
   pollfd answer{line.get(), POLLIN, 0};
-  int ready = 0;
+  Loop::Wake wake{};
   do {
-    ready = ::poll(&answer, 1, longest_taking);
-  } while (ready < 0 && errno == EINTR);
+    wake = loop.wait({&answer, 1}, deadline);
+  } while (wake == Loop::Wake::event);
   char word = 0;
-  return ready > 0 && ::recv(line.get(), &word, sizeof word, MSG_DONTWAIT) == sizeof word;
+  return wake == Loop::Wake::ready && ::recv(line.get(), &word, sizeof word, MSG_DONTWAIT) == sizeof word;
 }
 
 std::string describe_loss(const Renewer& renewer) {
@@ -157,7 +157,7 @@ void PidKeeper::release() {
   }
 }
 
-Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) {
+Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) : terms_(plan.lease) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
     throw os_error("socketpair", errno);
@@ -188,8 +188,10 @@ void Holder::entrust(const lock::Claim& claim, const lock::Granted& grant) const
   Trust trust{.token = {}, .level = {}, .grant = grant};
   claim.token.text().copy(trust.token.data(), trust.token.size());
   claim.level.text().copy(trust.level.data(), trust.level.size());
-  if (::send(line_.get(), &trust, sizeof trust, MSG_NOSIGNAL) != sizeof trust || !await_taken(line_))
-    throw Error{ExitCode::internal, "the background process was killed; the lock is given back"};
+  const lock::Lease lease{terms_, grant.sent, grant.unconfirmed};
+  const Deadline latest = std::min(BootClock::now() + longest_taking, lease.term_at());
+  if (::send(line_.get(), &trust, sizeof trust, MSG_NOSIGNAL) != sizeof trust || !await_taken(line_, latest))
+    throw Error{ExitCode::internal, "the background process did not answer; the lock is given back"};
 }
 
 }  // namespace rlock::run

@@ -60,10 +60,12 @@ class Holder {
   Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers);
 
   pid_t pid() const { return pid_; }
-  /// Makes the background process responsible for the lock. Throws Error{internal} when it has been killed.
+  /// Makes the background process responsible for the lock. Throws Error{internal} if it does not answer in time: it
+  /// was killed or stopped, or so little of the lease is left that the process could only be told to end.
   void entrust(const lock::Claim& claim, const lock::Granted& grant) const;
 
  private:
+  lock::LeaseTerms terms_;
   pid_t pid_ = -1;
   Fd line_;
 };

@@ -222,6 +222,24 @@ time.sleep(600)'
   kill -CONT "$background"
 }
 
+@test "a background process that answers after the lease is not trusted: 70" {
+  local background
+  hold job
+  start script sleep 600
+  start acquire rlock acquire job --ttl 500ms --hold-pid "$PID"
+  wait_until "$PATIENCE" exists '{rlock:job}:waiters'
+  background=$(pgrep --parent "$PID")
+  freeze "$background"
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  wait_until "$PATIENCE" test -s "$T/acquire.out"
+  sleep 0.8
+  kill -CONT "$background"
+  finish "$PID"
+  exits 70
+  contains "$(<"$T/acquire.err")" 'did not answer'
+}
+
 @test "whoever has the number of a process that has ended is not signalled in its place" {
   unshare --pid --fork --mount-proc sh -c 'echo 100 >/proc/sys/kernel/ns_last_pid' 2>/dev/null ||
     skip "this machine lets nobody choose numbers of processes"
