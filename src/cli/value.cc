@@ -1,6 +1,7 @@
 #include "cli/value.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/number.h"

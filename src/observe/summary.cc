@@ -1,6 +1,7 @@
 #include "observe/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace rlock::observe {
 
