@@ -131,9 +131,9 @@ pass() {
 }
 
 @test "--slots 1 means exclusive, so it goes with --once and does not take it back" {
-  try run --key a --slots 1 --once v1 -- echo done
+  try run --key a --slots 1 --once v1 -- echo worked
   exits 0
-  same "$OUT" 'done'
+  same "$OUT" worked
   printf 'once = v1\n' >"$T/conf"
   try run --config "$T/conf" --key a --slots 1 -- echo again
   exits 0
