@@ -10,7 +10,6 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/complete.h"
-#include "cli/failure.h"
 #include "cli/session.h"
 
 namespace {
@@ -28,11 +27,9 @@ int dispatch(cli::Invocation invocation) {
     case cli::Subcommand::release:
       return cli::release(invocation.settings);
     case cli::Subcommand::status:
-      return cli::explaining(
-          invocation.settings, "it is not known who holds it", [&] { return cli::status(invocation.settings); });
+      return cli::status(invocation.settings);
     case cli::Subcommand::log:
-      return cli::explaining(
-          invocation.settings, "it is not known who held it", [&] { return cli::log(invocation.settings); });
+      return cli::log(invocation.settings);
     case cli::Subcommand::check:
       return cli::check(invocation.settings);
   }
@@ -52,12 +49,12 @@ int main(int argc, char** argv) {
     cli::Invocation invocation = cli::parse_arguments(argc, argv);
     cli::blot_passwords(argc, argv);
     ::prctl(PR_SET_DUMPABLE, 0);  // neither the command nor a core file may reveal the password in our environment
+    if (invocation.fault) {
+      log.usage(*invocation.fault, *invocation.text);
+      return static_cast<int>(ExitCode::usage);
+    }
     if (!invocation.text)
       return dispatch(std::move(invocation));
-    if (invocation.fault)
-      log.usage(*invocation.fault, *invocation.text);
-    if (invocation.fault)
-      return static_cast<int>(ExitCode::usage);
     cli::print(*invocation.text);
     return 0;
   } catch (const Error& error) {

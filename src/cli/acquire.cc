@@ -69,7 +69,7 @@ Acquisition make_acquisition(const Settings& settings) {
   const pid_t caller = settings.hold_pid.value_or(::getppid());
   lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
   owner.stays = settings.hold_pid.has_value();
-  const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
+  const Milliseconds ttl = settings.ttl;
   return {.name = choose_lock(settings, false),
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
           .owner = owner,

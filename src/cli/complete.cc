@@ -1,17 +1,15 @@
 #include "cli/complete.h"
 
 #include <fmt/format.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string_view>
 #include <vector>
 
+#include "base/boot_timer.h"
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/fd.h"
 #include "cli/args.h"
 #include "cli/session.h"
 #include "cli/words.h"
@@ -33,16 +31,6 @@ constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
 
 std::string line_of(std::string_view word, std::string_view meaning) { return fmt::format("{}\t{}\n", word, meaning); }
 
-/// Limits the time for all questions together: a slow server could otherwise use up one time limit for each.
-Fd start_timer() {
-  Fd timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-  itimerspec when{};
-  when.it_value.tv_nsec = std::chrono::nanoseconds{patience}.count();
-  if (!timer || ::timerfd_settime(timer.get(), 0, &when, nullptr) < 0)
-    throw os_error("timerfd", errno);
-  return timer;
-}
-
 /// Reads only the options that choose the connection, since the rest of the line may be unfinished.
 Settings connection_settings(Words words) {
   std::erase_if(words.options, [](const Given& given) { return given.option->environment.empty(); });
@@ -58,8 +46,9 @@ std::string lock_names(const Words& words) {
   auto servers = choose_servers(settings, Log{Verbosity::quiet}, observe::listing_limits);
   const observe::Scope scope{.prefix = settings.prefix, .remembered = true};
   Loop loop;
-  const Fd timer = start_timer();
-  loop.watch(timer.get(), [] { throw Error{ExitCode::unavailable, "too late"}; });
+  const BootTimer timer;  // for all questions together: a slow server could use up one time limit for each
+  timer.set(BootClock::now() + patience);
+  loop.watch(timer.fd(), [] { throw Error{ExitCode::unavailable, "too late"}; });
   std::string out;
   for (const observe::LockFacts& lock : observe::survey(loop, servers, scope, settings.timeout)) {
     if (printable(lock.name) == lock.name)
@@ -73,7 +62,7 @@ std::string values(const Option& option, const Words& words) {
   const auto add_all = [&](const auto& candidates) {
     for (const std::string_view word : candidates) out += line_of(word, option.help);
   };
-  add_all(option.words());
+  add_all(option.choices());
   if (option.value == "K")
     out += lock_names(words);
   if (option.value == "SIG")

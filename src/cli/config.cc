@@ -66,13 +66,13 @@ std::vector<Value> split_urls(std::string_view text) {
   while (!text.empty()) {
     const std::string_view url = take_word(text);
     if (!url.empty())
-      urls.push_back({.text = std::string{url}, .origin = "RLOCK_REDIS"});
+      urls.push_back({.text = std::string{url}, .origin = redis_variable});
   }
   return urls;
 }
 
 std::vector<Value> redis_from_environment() {
-  if (const auto urls = from_environment("RLOCK_REDIS"))
+  if (const auto urls = from_environment(redis_variable))
     return split_urls(*urls);
   if (const auto url = from_environment("REDIS_URL"))
     return {{.text = *url, .origin = "REDIS_URL"}};
@@ -82,7 +82,7 @@ std::vector<Value> redis_from_environment() {
 std::vector<Value> variable_of(const Option& option) {
   const std::string variable{option.environment};
   const char* value = std::getenv(variable.c_str());
-  const bool given = value != nullptr && (*value != '\0' || variable == "RLOCK_PREFIX");  // a prefix may be empty
+  const bool given = value != nullptr && (*value != '\0' || variable == prefix_variable);  // a prefix may be empty
   return given ? std::vector<Value>{{.text = value, .origin = variable}} : std::vector<Value>{};
 }
 

@@ -3,20 +3,23 @@
 #include "base/escape.h"
 #include "base/word.h"
 #include "cli/config.h"
+#include "cli/options.h"
 
 namespace rlock::cli {
 
 std::string held_around(const Settings& settings, const std::string& urls) {
   const bool same =
-      from_environment("RLOCK_REDIS") == urls && from_environment("RLOCK_PREFIX").value_or("") == settings.prefix;
+      from_environment(redis_variable) == urls && from_environment(prefix_variable).value_or("") == settings.prefix;
   return same ? from_environment("RLOCK_HELD").value_or("") : "";
 }
 
 std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name) {
   while (!held.empty()) {
     std::string_view token = take_word(held);
-    if (percent_decode(take_word(token, '=')) == name)
-      return lock::Token::parse(token);
+    if (percent_decode(take_word(token, '=')) != name)
+      continue;
+    if (auto parsed = lock::Token::parse(token))
+      return parsed;
   }
   return std::nullopt;
 }

@@ -36,9 +36,8 @@ std::optional<std::string> evictor_of(const observe::HolderFacts& h) {
   return h.evicted ? std::optional{h.evicted->by} : std::nullopt;
 }
 
-JsonObject owner_members(const lock::Owner& owner) {
-  return JsonObject{}
-      .add("holder", owner.holder)
+JsonObject& add_owner(JsonObject& object, const lock::Owner& owner) {
+  return object.add("holder", owner.holder)
       .add("host", owner.host)
       .add("pid", owner.pid)
       .add("user", owner.user)
@@ -47,7 +46,8 @@ JsonObject owner_members(const lock::Owner& owner) {
 }
 
 Json format_holder(const observe::HolderFacts& h, bool slots) {
-  return owner_members(h.owner)
+  JsonObject object;
+  return add_owner(object, h.owner)
       .add("kept", h.kept)
       .add("acquired_at", format_utc(h.acquired_at))
       .add("waited_ms", h.waited.count())
@@ -61,7 +61,8 @@ Json format_holder(const observe::HolderFacts& h, bool slots) {
 }
 
 Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
-  return owner_members(w.owner)
+  JsonObject object;
+  return add_owner(object, w.owner)
       .add("position", position)
       .add("waiting_ms", w.waiting.count())
       .add("mode", mode_name(w.wanted))
@@ -70,7 +71,8 @@ Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
 }
 
 Json format_last(const observe::LastRun& last) {
-  return owner_members(last.owner)
+  JsonObject object;
+  return add_owner(object, last.owner)
       .add("acquired_at", format_utc(last.acquired_at))
       .add("ended_at", format_utc(last.ended_at))
       .add("held_ms", last.held.count())
@@ -80,7 +82,8 @@ Json format_last(const observe::LastRun& last) {
 }
 
 Json format_success(const observe::Success& success) {
-  return owner_members(success.owner)
+  JsonObject object;
+  return add_owner(object, success.owner)
       .add("acquired_at", format_utc(success.acquired_at))
       .add("ended_at", format_utc(success.ended_at))
       .json();
@@ -136,16 +139,11 @@ Json format_lock(const observe::LockFacts& lock) {
 
 Json format_run(const observe::Run& run) {
   JsonObject object;
-  object.add("key", run.lock);
-  return object.add("fence", run.fence.value)
+  object.add("key", run.lock)
+      .add("fence", run.fence.value)
       .add("mode", mode_name(run.capacity))
-      .add("slots", slots_of(run.capacity))
-      .add("holder", run.owner.holder)
-      .add("host", run.owner.host)
-      .add("pid", run.owner.pid)
-      .add("user", run.owner.user)
-      .add("command", run.owner.command)
-      .add("note", run.owner.note)
+      .add("slots", slots_of(run.capacity));
+  return add_owner(object, run.owner)
       .add("acquired_at", format_utc(run.acquired_at))
       .add("ended_at", format_utc(run.ended_at))
       .add("waited_ms", run.waited.count())

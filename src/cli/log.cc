@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/screen.h"
 #include "cli/session.h"
@@ -110,9 +111,8 @@ std::string format_timeline(const std::vector<History>& histories,
   return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), style);
 }
 
-}  // namespace
-
-int log(const Settings& settings) {
+/// Returns the exit status.
+int read_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
@@ -126,6 +126,12 @@ int log(const Settings& settings) {
   const auto runs = merge_by_time(std::move(histories), settings);
   print(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
   return 0;
+}
+
+}  // namespace
+
+int log(const Settings& settings) {
+  return explaining(settings, "it is not known who held it", [&] { return read_and_print(settings); });
 }
 
 }  // namespace rlock::cli

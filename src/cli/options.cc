@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/error.h"
@@ -43,7 +44,7 @@ void flag(Settings& s, const Value& v) {
 
 template <auto... path>
 void text(Settings& s, const Value& v) {
-  at<path...>(s) = v.words();
+  at<path...>(s) = v.bytes();
 }
 
 template <long long low, long long high, auto... path>
@@ -56,11 +57,10 @@ void duration(Settings& s, const Value& v) {
   at<path...>(s) = v.duration(Milliseconds{low}, Milliseconds{high});
 }
 
-/// Relies on the enumerators being in the order of the words.
-template <auto member>
+/// The enumerators stand in the order of the words in the same row of the table.
+template <auto member, auto... enumerators>
 void choice(Settings& s, const Value& v) {
-  auto& chosen = s.*member;
-  chosen = static_cast<std::remove_reference_t<decltype(chosen)>>(v.index);
+  s.*member = std::array{enumerators...}.at(v.index);
 }
 
 template <Verbosity verbosity>
@@ -126,6 +126,8 @@ void set_fence(Settings& s, const Value& v) { s.fence = {static_cast<std::uint64
 
 using S = Settings;
 using Tls = redis::TlsOptions;
+using rlock::run::AtEnd;
+using rlock::run::OnLost;
 
 // clang-format off
 constexpr Option options[] = {
@@ -169,9 +171,10 @@ constexpr Option options[] = {
   {0,   "signal",               "SIG",               takers, "",
    "First signal to a command that must stop, or to the PID of --hold-pid [TERM]", set_signal},
   {0,   "on-lost",              "kill|warn",         run, "",
-   "What to do when the lease can no longer be kept [kill]", choice<&S::on_lost>},
+   "What to do when the lease can no longer be kept [kill]", choice<&S::on_lost, OnLost::kill, OnLost::warn>},
   {0,   "at-end",               "leave|wait|kill",   run, "",
-   "What to do with processes that the command leaves behind [leave]", choice<&S::at_end>},
+   "What to do with processes that the command leaves behind [leave]",
+   choice<&S::at_end, AtEnd::leave, AtEnd::wait, AtEnd::kill>},
   {0,   "max-runtime",          "D",                 run, "",
    "Stop the command D after its start; exit 124", duration<1, years, &S::max_runtime>},
   {0,   "once",                 "ID",                run, "",
@@ -182,7 +185,7 @@ constexpr Option options[] = {
    "Write how the run ended to FILE, as a JSON object", text<&S::report>},
 
   {0,   "output",               "token|shell|json",  acquire, "",
-   "What to print [token]", choice<&S::output>},
+   "What to print [token]", choice<&S::output, Output::token, Output::shell, Output::json>},
   {0,   "hold-pid",             "PID",               acquire, "",
    "Renew in the background until PID ends, then release", number<1, 4'194'304, &S::hold_pid>},
   {0,   "token",                "T",                 renew | release, "",
@@ -206,7 +209,7 @@ constexpr Option options[] = {
   {0,   "timeline",             "",                  history, "",
    "Draw the runs, one lane for each lock [--since 24h]", flag<&S::timeline>},
 
-  {'r', "redis",                "URL",               every,            "RLOCK_REDIS",
+  {'r', "redis",                "URL",               every,            redis_variable,
    "The server; several are a quorum [redis://127.0.0.1:6379/0]", add_redis},
   {0,   "username",             "NAME",              every,            "RLOCK_USERNAME",
    "User to authenticate as", text<&S::username>},
@@ -222,7 +225,7 @@ constexpr Option options[] = {
    "Name in the server's certificate [the host]", text<&S::tls, &Tls::server_name>},
   {0,   "insecure",             "",                  every,            "RLOCK_INSECURE",
    "Do not verify the server's certificate", flag<&S::tls, &Tls::insecure>},
-  {0,   "prefix",               "P",                 every,            "RLOCK_PREFIX",
+  {0,   "prefix",               "P",                 every,            prefix_variable,
    "Put before every key name [rlock:]", text<&S::prefix>},
   {0,   "timeout",              "D",                 every,            "RLOCK_TIMEOUT",
    "Longest wait for one answer of one server [2s]", set_timeout},
@@ -250,7 +253,7 @@ std::string make_absolute(const std::string& file) {
 
 }  // namespace
 
-std::vector<std::string_view> Option::words() const {
+std::vector<std::string_view> Option::choices() const {
   std::vector<std::string_view> out;
   std::string_view rest = value.find('|') == std::string_view::npos ? "" : value;
   while (!rest.empty()) out.push_back(take_word(rest, '|'));
@@ -260,13 +263,13 @@ std::vector<std::string_view> Option::words() const {
 Value Option::resolve(Value given) const {
   if (is_file())
     given.text = make_absolute(given.text);
-  const auto choices = words();
-  if (choices.empty())
+  const auto words = choices();
+  if (words.empty())
     return given;
-  const auto chosen = std::find(choices.begin(), choices.end(), given.text);
-  if (chosen == choices.end())
-    given.refuse_word(choices);
-  given.index = static_cast<int>(chosen - choices.begin());
+  const auto chosen = std::find(words.begin(), words.end(), given.text);
+  if (chosen == words.end())
+    given.refuse_word(words);
+  given.index = static_cast<std::size_t>(chosen - words.begin());
   return given;
 }
 

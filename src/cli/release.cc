@@ -31,12 +31,13 @@ int give_up_or_force(const Settings& settings) {
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;
-  const auto persist = [&](auto attempt) { return lock::persist(loop, lock, settings.timeout, give_up, attempt); };
   if (settings.force)
     return force_release(settings, lock, log);
   const lock::Token token = choose_token(settings);
   const lock::Level request = lock::Level::random();
-  const auto outcome = persist([&](Deadline d) { return lock.release_all(loop, token, request, d); });
+  const auto outcome = lock::persist(loop, lock, settings.timeout, give_up, [&](Deadline deadline) {
+    return lock.release_all(loop, token, request, deadline);
+  });
   if (outcome != lock::Release::lost)
     return 0;
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);

@@ -14,7 +14,7 @@ int renew(const Settings& settings) {
   const Log log{settings.verbosity};
   const lock::LockName name = choose_lock(settings, true);
   const lock::Token token = choose_token(settings);
-  const Milliseconds ttl = settings.ttl.value_or(Milliseconds{30'000});
+  const Milliseconds ttl = settings.ttl;
   auto servers = choose_servers(settings, log);
   check_quorum_times(settings, ttl);
   lock::Lock lock{servers, name, settings.max_lease};

@@ -43,8 +43,8 @@ bool is_replaced(std::string_view variable) {
 /// The command's environment but for the lock's own variables: the caller's without passwords, and the connection.
 std::vector<std::string> command_environment(const Settings& settings, const std::string& urls) {
   std::vector<std::string> out = settings.handed_on;
-  out.push_back("RLOCK_REDIS=" + urls);
-  out.push_back("RLOCK_PREFIX=" + settings.prefix);
+  out.push_back(fmt::format("{}={}", redis_variable, urls));
+  out.push_back(fmt::format("{}={}", prefix_variable, settings.prefix));
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text{*entry};
     const std::string_view variable = text.substr(0, text.find('='));
@@ -65,7 +65,7 @@ lock::Owner describe_run(const Settings& settings, const std::vector<std::string
 }
 
 run::Plan make_plan(const Settings& settings, std::vector<std::string> command, const std::string& urls) {
-  const lock::LeaseTerms lease = lock::plan_lease({.ttl = settings.ttl.value_or(Milliseconds{30'000}),
+  const lock::LeaseTerms lease = lock::plan_lease({.ttl = settings.ttl,
                                                    .renew_every = settings.renew_every,
                                                    .kill_after = settings.kill_after,
                                                    .timeout = settings.timeout});

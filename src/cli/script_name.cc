@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/word.h"
 
 namespace rlock::cli {
 namespace {
@@ -23,11 +24,7 @@ std::vector<std::string> command_line(pid_t process) {
   const ssize_t size = file ? ::read(file.get(), buffer.data(), buffer.size()) : 0;
   std::vector<std::string> words;
   std::string_view rest{buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size))};
-  while (!rest.empty()) {
-    const auto end = rest.find('\0');
-    words.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(rest.size(), words.back().size() + 1));
-  }
+  while (!rest.empty()) words.emplace_back(take_word(rest, '\0'));
   return words;
 }
 

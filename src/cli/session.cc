@@ -81,7 +81,7 @@ void check_members(const std::vector<redis::Address>& addresses) {
 }
 
 /// The first line of standard input, without its end.
-std::optional<std::string> read_line() {
+std::string read_line() {
   constexpr std::size_t longest = 256;
   std::string line;
   for (char c = 0; line.size() < longest;) {

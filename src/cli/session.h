@@ -16,10 +16,12 @@
 namespace rlock::cli {
 
 /// The servers that the settings name, with our credentials; several are a quorum. Connects to none of them. Warns
-/// about secrets that others can read.
+/// about secrets that others can read. Throws Error{config} for a password file that cannot be read, Error{usage} for
+/// several servers that cannot be a quorum.
 std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits = {});
 
-/// The lock that the settings name, or RLOCK_KEY where `or_environment` allows it.
+/// The lock that the settings name, or RLOCK_KEY where `or_environment` allows it. Throws Error{usage} where
+/// there is none or its name is malformed.
 lock::LockName choose_lock(const Settings& settings, bool or_environment);
 
 /// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is

@@ -33,13 +33,14 @@ struct Settings {
   Milliseconds timeout{2000};
   Milliseconds max_lease{60'000};
   Verbosity verbosity = Verbosity::normal;
-  std::vector<std::string> handed_on;  // NAME=value for a nested rlock, of all the above but the servers and prefix
+  /// NAME=value for a nested rlock, of every option with a variable but the servers and the prefix.
+  std::vector<std::string> handed_on;
 
   std::vector<std::string> keys;
   std::optional<lock::Token> token;
   bool token_from_stdin = false;
 
-  std::optional<Milliseconds> ttl;
+  Milliseconds ttl{30'000};
   bool nonblock = false;
   std::optional<Milliseconds> wait;
   ExitCode conflict = ExitCode::conflict;

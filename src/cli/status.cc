@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/word.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/prometheus.h"
 #include "cli/screen.h"
@@ -79,11 +81,7 @@ std::string cut_to_rows(std::string_view text, std::size_t rows) {
 /// Draws over the previous text without flicker: clears the rest of each line, and everything below the last.
 std::string redraw(std::string_view text) {
   std::string out = "\x1b[H";
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    out += fmt::format("{}\x1b[K\n", text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
+  while (!text.empty()) out += fmt::format("{}\x1b[K\n", take_word(text, '\n'));
   return out + "\x1b[J";
 }
 
@@ -115,9 +113,8 @@ bool is_any_free(const Locks& locks) {
          });
 }
 
-}  // namespace
-
-int status(const Settings& settings) {
+/// Returns the exit status.
+int look_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
@@ -126,6 +123,12 @@ int status(const Settings& settings) {
   const Locks locks = look(loop, servers, settings);
   print(format(locks, settings, Screen::now()));
   return static_cast<int>(!settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok);
+}
+
+}  // namespace
+
+int status(const Settings& settings) {
+  return explaining(settings, "it is not known who holds it", [&] { return look_and_print(settings); });
 }
 
 }  // namespace rlock::cli

@@ -12,7 +12,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t longest_words = 1024;
+constexpr std::size_t most_bytes = 1024;
 
 }  // namespace
 
@@ -54,9 +54,9 @@ bool Value::flag() const {
   return text == "yes";
 }
 
-const std::string& Value::words() const {
-  if (text.size() > longest_words)
-    refuse(fmt::format("{} bytes long; at most {}", text.size(), longest_words));
+const std::string& Value::bytes() const {
+  if (text.size() > most_bytes)
+    refuse(fmt::format("{} bytes long; at most {}", text.size(), most_bytes));
   return text;
 }
 

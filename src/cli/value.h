@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ struct Value {
   std::string text;
   std::string origin;  // "--ttl", "RLOCK_TIMEOUT" or "/etc/rlock.conf:3: ttl"
   ExitCode fault = ExitCode::usage;
-  int index = 0;  // of an option with words to choose from, the index of the word
+  std::size_t index = 0;  // of an option with words to choose from, the index of the word
 
   /// Throws Error{fault} that names the origin. The readers below throw it for a value that makes no sense.
   [[noreturn]] void refuse(std::string_view why) const;
@@ -30,7 +31,7 @@ struct Value {
   /// Accepts "yes" and "no".
   bool flag() const;
   /// Accepts any bytes, up to a limit.
-  const std::string& words() const;
+  const std::string& bytes() const;
 };
 
 }  // namespace rlock::cli

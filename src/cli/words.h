@@ -21,7 +21,8 @@ struct Words {
   const Given* find(std::string_view option) const;
 };
 
-/// Splits the line as getopt_long(3) would. Options may stand before the subcommand's name too.
+/// Splits the line as getopt_long(3) would, except that long names cannot be abbreviated, and that the first "--" ends
+/// the options even where a value is due. Options may stand before the subcommand's name too, where -n is --nonblock.
 Words read_words(int argc, const char* const* argv);
 
 }  // namespace rlock::cli

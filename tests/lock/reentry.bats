@@ -150,6 +150,12 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   done
 }
 
+@test "a malformed entry of RLOCK_HELD does not hide a good one" {
+  try run --key job -- sh -c 'RLOCK_HELD="job=x $RLOCK_HELD" rlock run --key job -n -- echo inner'
+  exits 0
+  same "$OUT" inner
+}
+
 @test "locks on another server or with another prefix are told apart" {
   local other
   other=$RLOCK_REDIS
