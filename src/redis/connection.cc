@@ -213,7 +213,7 @@ bool Connection::exchange() {
     return false;  // no answer can be there yet
   }
   read();
-  reached_ = reached_ || dialogue_->is_answered();
+  reached_ = reached_ || (asked_ && dialogue_->is_answered());
   return dialogue_->is_answered() && std::exchange(is_asking_, false);
 }
 
