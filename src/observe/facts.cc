@@ -39,7 +39,8 @@ void read_holder(WordReader words, LockFacts& facts) {
   holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
   holder.lease = std::max(Milliseconds{0}, expires - facts.now);
   holder.kept = is_kept(holder.owner, words.rest());
-  holder.waited = WordReader{find_extra(words.rest(), "waited").value_or("")}.duration();
+  if (const auto born = find_extra(words.rest(), "born"))  // when it began to ask
+    holder.waited = std::max(Milliseconds{0}, holder.acquired_at - WordReader{*born}.time());
   holder.evicted = read_eviction(words.rest());
   if (expires <= facts.now)
     facts.cooling = std::max(facts.cooling, cools - facts.now);
@@ -93,6 +94,12 @@ void read_success(WordReader words, LockFacts& facts) {
   facts.success = std::move(success);
 }
 
+/// Redis counts an acquisition either as "acquired" or, after a wait, as "waited".
+void read_waited(WordReader words, LockFacts& facts) {
+  facts.counters.waited = words.number_or_zero();
+  facts.counters.acquired += facts.counters.waited;
+}
+
 ForeignFacts& foreign(LockFacts& facts) { return facts.foreign ? *facts.foreign : facts.foreign.emplace(); }
 
 void read_foreign_ttl(WordReader words, LockFacts& facts) {
@@ -113,8 +120,8 @@ constexpr std::array readers{
     Reader{"last", read_last},
     Reader{"success", read_success},
     Reader{"died", read_died},
-    Reader{"acquired", [](WordReader words, LockFacts& facts) { facts.counters.acquired = words.number_or_zero(); }},
-    Reader{"waited", [](WordReader words, LockFacts& facts) { facts.counters.waited = words.number_or_zero(); }},
+    Reader{"acquired", [](WordReader words, LockFacts& facts) { facts.counters.acquired += words.number_or_zero(); }},
+    Reader{"waited", read_waited},
     Reader{"forced", [](WordReader words, LockFacts& facts) { facts.counters.forced = words.number_or_zero(); }},
     Reader{"lost", [](WordReader words, LockFacts& facts) { facts.counters.lost += words.number_or_zero(); }},
     Reader{"type", [](WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},

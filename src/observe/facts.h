@@ -22,7 +22,8 @@ struct HolderFacts {
   lock::Owner owner;
   bool kept = false;  // a process renews the lease, so there is a PID to kill; a plain `acquire` has exited
   WallTime acquired_at;
-  Milliseconds held, lease, waited;
+  Milliseconds held, lease;
+  Milliseconds waited{0};
   lock::Fence fence;
   int slot = 0;
   int levels = 1;                 // nested runs that share the hold
@@ -67,7 +68,8 @@ struct ForeignFacts {
 
 /// How often each of these has happened since the lock was first used.
 struct Counters {
-  long long acquired = 0, waited = 0, forced = 0, lost = 0;
+  long long acquired = 0;  // whether after a wait or at once
+  long long waited = 0, forced = 0, lost = 0;
 };
 
 /// Everything that a server knows about one lock. Times are by the server's clock.

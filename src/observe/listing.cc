@@ -63,7 +63,7 @@ class Scan {
     auto replies = redis::call(loop, server_, {scan}, deadline);
     if (only_hashes_ && replies[0].is_error("ERR")) {  // Redis 5 cannot filter
       only_hashes_ = false;
-      return {};
+      return next(loop, deadline);
     }
     lock::check_reply(server_.address(), replies[0]);
     auto& parts = replies[0].elements;

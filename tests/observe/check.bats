@@ -286,6 +286,18 @@ try_all() {
   says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
 }
 
+@test "a clock that was set back is detected without a prefix, also by a server that cannot list by type" {
+  local future
+  start_proxy
+  network misspell '$4\r\nTYPE' '$4\r\nTYPO' # as unknown to it as to Redis 5
+  try run --key job --prefix '' -- true
+  future=$(($(date +%s%3N) + 7200000))
+  cli HSET '{job}:meta' last "$future $future 0 0 a@h h u 1 c n"
+  try check --prefix ''
+  exits 0
+  says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
+}
+
 @test "the last line is the verdict, and each problem comes with the command that fixes it" {
   cli CONFIG SET maxmemory 100mb
   cli CONFIG SET maxmemory-policy allkeys-lru

@@ -16,6 +16,7 @@ FIFO; it prints each as an acknowledgement:
     strand        lets nothing more through on the present connections; new ones work
     inject BYTES  sends this on the present connections as if the server had sent it (written as in Python)
     forge OLD NEW from now on replaces OLD by NEW in replies (both written as in Python)
+    misspell OLD NEW   the same in requests
     detain        withholds requests on the present connections until the next line; new connections work
 """
 
@@ -29,7 +30,7 @@ class Network:
     def __init__(self, port):
         self.port = port
         self.mode, self.delay, self.pause, self.cuts = "pass", 0.0, 0.0, 0
-        self.forgery = (b"", b"")
+        self.forgery = {True: (b"", b""), False: (b"", b"")}  # of replies, of requests
         self.stranded, self.detained = set(), set()
         self.open = set()
         self.changed = asyncio.Event()
@@ -49,7 +50,8 @@ class Network:
             while data := await source.read(65536):
                 if self.arrives(ends, is_reply):
                     await self.journey(ends, is_reply)
-                    data = data.replace(*self.forgery) if is_reply and self.forgery[0] else data
+                    old, new = self.forgery[is_reply]
+                    data = data.replace(old, new) if old else data
                     await self.deliver(data, target, is_reply)
         except OSError:
             pass
@@ -84,8 +86,8 @@ class Network:
         elif self.mode == "inject":
             for client, _ in self.open:
                 client.write(unescape(rest[0]))
-        elif self.mode == "forge":
-            self.forgery = tuple(map(unescape, rest))
+        elif self.mode in ("forge", "misspell"):
+            self.forgery[self.mode == "forge"] = tuple(map(unescape, rest))
         if self.mode == "strand":
             self.stranded |= self.open
         self.detained = set(self.open) if self.mode == "detain" else set()

@@ -62,11 +62,13 @@ void test_histories() {
 void test_facts() {
   const std::string extreme = "9223372036854775807";
   for (const std::string& number : {extreme, std::string{"-9223372036854775808"}, std::string{"9007199254740992"}}) {
-    const std::string six = fmt::format("{0} {0} {0} {0} {0} {0} a h u 1 c n waited={0}", number);
+    const std::string six = fmt::format("{0} {0} {0} {0} {0} {0} a h u 1 c n born={0}", number);
     const auto facts = observe::read_facts(name,
                                            answer({"held",
                                                    number,
                                                    number,
+                                                   "acquired " + number,
+                                                   "waited " + number,
                                                    "capacity " + number,
                                                    "holder " + six,
                                                    "waiter " + six,
@@ -74,17 +76,22 @@ void test_facts() {
                                                    "died " + six}));
     expect(facts.holders[0].held.count() >= 0 && facts.holders[0].lease.count() >= 0, "no number overflows", number);
   }
-  const auto facts =
-      observe::read_facts(name,
-                          answer({"held",
-                                  "5000",
-                                  "0",
-                                  "capacity 3",
-                                  "holder 6000 0 8 2 1000 1 a@h h u 12 c n ttl=30000 kept=1 evict=forced,b%20pid%203",
-                                  "last 100 200 100 1 a@h h u 1 c n",
-                                  "died 7 300 900 0 1 died z@h h u 2 c n",
-                                  "lost 4"}));
+  const auto facts = observe::read_facts(
+      name,
+      answer({"held",
+              "5000",
+              "0",
+              "capacity 3",
+              "holder 6000 0 8 2 1000 1 a@h h u 12 c n ttl=30000 born=700 kept=1 evict=forced,b%20pid%203",
+              "acquired 3",
+              "waited 2",
+              "last 100 200 100 1 a@h h u 1 c n",
+              "died 7 300 900 0 1 died z@h h u 2 c n",
+              "lost 4"}));
   expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "the extras of a record are read");
+  expect_same(facts.holders[0].waited.count(), 300, "a holder waited from when it was born until it was granted");
+  expect_same(facts.counters.acquired, 5, "those that waited for the lock took it too");
+  expect_same(facts.counters.waited, 2, "and are counted on their own");
   expect_same(facts.last->ending.describe(), "died", "a run that died last is the last run");
   expect_same(facts.counters.lost, 5, "a death is counted before anybody has recorded it");
   const auto old = observe::read_facts(
