@@ -93,19 +93,23 @@ Taken Taker::secure(const Granted& granted) {
   }
   if (!granted.unconfirmed || patience_.renews)
     return granted;
-  if (const auto confirmed = confirm(granted))
-    return *confirmed;
-  withdraw();
-  return Conflict{.message = "released by force right after it was granted"};
+  auto confirmed = confirm(granted);
+  if (std::holds_alternative<Conflict>(confirmed))
+    withdraw();
+  return confirmed;
 }
 
-std::optional<Granted> Taker::confirm(const Granted& granted) {
+/// Extends a short grant to the full lease.
+Taken Taker::confirm(const Granted& granted) {
   const Deadline until = Lease{terms_, granted.sent, granted.unconfirmed}.end();
-  return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) -> std::optional<Granted> {
+  return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) -> Taken {
     const auto sent = BootClock::now();
-    if (!std::holds_alternative<Extended>(lock_->renew(*loop_, claim_, granted.fence, deadline)))
-      return std::nullopt;
-    return Granted{.fence = granted.fence, .slot = granted.slot, .sent = sent};
+    const Renewal renewal = lock_->renew(*loop_, claim_, granted.fence, deadline);
+    if (std::holds_alternative<Extended>(renewal))
+      return Granted{.fence = granted.fence, .slot = granted.slot, .sent = sent};
+    const auto* evicted = std::get_if<Evicted>(&renewal);
+    const std::string how = evicted != nullptr ? describe(evicted->eviction) : "lost";
+    return Conflict{.message = how + " right after it was granted"};
   });
 }
 
@@ -116,6 +120,8 @@ std::optional<Conflict> Taker::replicate(const Granted& granted) {
   if (have >= wanted && is_in_time(granted))
     return std::nullopt;
   withdraw();
+  if (have >= wanted)
+    return Conflict{.message = "the replicas had it too late to be used: the lease is too short for them"};
   return Conflict{.message = fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
 }
 

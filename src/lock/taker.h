@@ -60,7 +60,7 @@ class Taker {
   std::optional<Taken> reenter(const Token& token);
   Taken compete();
   Taken secure(const Granted& granted);
-  std::optional<Granted> confirm(const Granted& granted);
+  Taken confirm(const Granted& granted);
   std::optional<Conflict> replicate(const Granted& granted);
   std::optional<Taken> examine(const Answer& answer);
   std::optional<Granted> examine_grant(const Granted& granted);

@@ -1,6 +1,7 @@
 # rlock acquire: what it prints, what it leaves in Redis, and what it does when somebody else has the lock.
 
 load ../support/helpers
+load ../support/supervision
 
 lease() { cli PTTL "rlock:$1"; }
 
@@ -206,6 +207,17 @@ lease() { cli PTTL "rlock:$1"; }
   exits 69
   ((TOOK >= 300 && TOOK < 5000)) || fail "took $TOOK ms"
   contains "$ERR" "127.0.0.1:$REDIS_PORT"
+}
+
+@test "a lock that is gone before its first renewal is not acquired, and nobody is said to have forced it" {
+  start_proxy
+  network delay 0.3
+  start taker rlock acquire job
+  wait_held job
+  cli DEL rlock:job
+  finish "$PID"
+  exits 75
+  contains "$(<"$T/taker.err")" 'job not acquired: lost right after it was granted'
 }
 
 @test "another program's string counts as held, for ever if it has no expiry, and is not touched" {

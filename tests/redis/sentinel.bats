@@ -159,6 +159,18 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   exits 64
 }
 
+@test "--replicas: a lock that they have, but too late for its lease, is given back" {
+  start_sentinel
+  kill -STOP "$REPLICA_PID"
+  start taker rlock acquire job --replicas 1:10s --timeout 10s --ttl 1s --wait 10s
+  REDIS_SOCK=$PRIMARY_SOCK wait_held job
+  sleep 1.1 # longer than the lease
+  kill -CONT "$REPLICA_PID"
+  finish "$PID"
+  exits 75
+  contains "$(<"$T/taker.err")" 'job not acquired: the replicas had it too late to be used'
+}
+
 @test "a replica that is named directly is refused, and its locks are not taken for free" {
   start_redis --repl-diskless-sync-delay 0
   local primary=$REDIS_PORT

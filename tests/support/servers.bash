@@ -106,13 +106,13 @@ tls_only() {
 # ---- Sentinel
 
 # start_sentinel: starts a primary, a replica and three sentinels that know each other from the start; sets PRIMARY,
-# REPLICA (ports), SENTINELS (ports), PRIMARY_PID and PRIMARY_SOCK
+# REPLICA, SENTINELS (ports), PRIMARY_PID, REPLICA_PID and PRIMARY_SOCK
 start_sentinel() {
   local n ids=()
   start_redis --repl-diskless-sync-delay 0 "$@"
   PRIMARY=$REDIS_PORT PRIMARY_PID=$REDIS_PID PRIMARY_SOCK=$REDIS_SOCK
   start_redis --replicaof 127.0.0.1 "$PRIMARY" "$@"
-  REPLICA=$REDIS_PORT
+  REPLICA=$REDIS_PORT REPLICA_PID=$REDIS_PID
   wait_until "$PATIENCE" info_says "$REPLICA" master_link_status:up
   SENTINELS=() SENTINEL_PIDS=()
   for n in 1 2 3; do
