@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/escape.h"
 #include "base/number.h"
@@ -16,13 +15,15 @@ namespace {
 constexpr long long longest_unconfirmed = 5'000;  // SHORT of lock.lua
 constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
 constexpr long long longest_since = 2 * longest_sleep;
+constexpr long long longest_time = 1LL << 42;  // in ms since 1970 this is the year 2109
 
 /// Returns nothing for a word that is not a whole number in [0, most].
 std::optional<long long> take_number(std::string_view& text, long long most) {
   return parse_number(take_word(text), 0LL, most);
 }
 
-Milliseconds read_ms(Fields& fields) { return Milliseconds{fields.number()}; }
+/// A duration, or a time of the server. One that no honest server sends is cut to where it can be reckoned with.
+Milliseconds read_ms(Fields& fields) { return Milliseconds{std::clamp(fields.number(), 0LL, longest_time)}; }
 
 Asked read_asked(Fields& fields, BootClock::time_point sent) { return {.sent = sent, .answered = fields.text()}; }
 
@@ -48,9 +49,9 @@ Answer read_foreign(Fields& fields, BootClock::time_point sent) {
                   .value = fields.text(),
                   .expires_in = {},
                   .asked = {}};
-  const Milliseconds ttl = read_ms(fields);
-  if (ttl.count() >= 0)
-    foreign.expires_in = ttl;
+  const long long ttl = fields.number();
+  if (ttl >= 0)
+    foreign.expires_in = Milliseconds{std::min(ttl, longest_time)};
   foreign.asked = read_asked(fields, sent);
   foreign.place = fields.number();
   return foreign;
@@ -134,9 +135,7 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
 }
 
 Milliseconds read_sleep(std::string_view message) {
-  long long ms = 0;
-  std::from_chars(message.data(), message.data() + message.size(), ms);
-  return Milliseconds{std::min(ms, longest_sleep)};
+  return Milliseconds{take_number(message, longest_sleep).value_or(0)};
 }
 
 }  // namespace rlock::lock

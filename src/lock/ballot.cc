@@ -11,9 +11,13 @@ Error complaint_of(const Answered& answer) {
   if (const auto* error = std::get_if<Error>(&answer))
     return *error;
   if (const auto* fields = std::get_if<Fields>(&answer)) {
-    Fields young = *fields;
-    return {ExitCode::unavailable,
-            fmt::format("{}: up for {}", young.server(), format_duration(Milliseconds{young.number()}))};
+    try {
+      Fields young = *fields;
+      return {ExitCode::unavailable,
+              fmt::format("{}: up for {}", young.server(), format_duration(Milliseconds{young.number()}))};
+    } catch (const Error& error) {
+      return error;  // one server's nonsense must not end the round
+    }
   }
   return {ExitCode::unavailable, "no answer yet"};
 }

@@ -104,8 +104,11 @@ Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadlin
 /// The lock is held once a majority has settled the fence. Otherwise nothing may stay behind but a place in the queue.
 Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
   const auto sent = BootClock::now();
-  Ballot ballot = ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, outcome_is("granted"));
+  const auto granted = outcome_is("granted");
+  (void)ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, granted);
   check_distinct(answers_);
+  fail_unreadable(answers_, sent, claim.ttl);
+  Ballot ballot{answers_, granted};
   std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(answers_, sent, claim.ttl);
@@ -189,21 +192,21 @@ void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline dead
     const auto missing = missing_at(answers_[i]);
     if (!vote_of(answers_[i]) || (!missing && settled_[i]))
       continue;
-    try {
-      settled_[i] = false;
-      if (missing &&
-          call_one(loop, i, acquire_request(name_, claim, {.how = *missing, .ticket = {}}, max_lease_), deadline) !=
-              "granted")
-        continue;
-      settled_[i] = call_one(loop, i, settle_request(name_, claim, fence, false), deadline) == "settled";
-    } catch (const Error&) {
-      // The majority carries on without it.
-    }
+    settled_[i] = false;
+    if (missing &&
+        outcome_at(loop, i, acquire_request(name_, claim, {.how = *missing, .ticket = {}}, max_lease_), deadline) !=
+            "granted")
+      continue;
+    settled_[i] = outcome_at(loop, i, settle_request(name_, claim, fence, false), deadline) == "settled";
   }
 }
 
-std::string Lock::call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline) {
-  return call_script(loop, servers_[server], request, deadline).outcome();
+/// The outcome at one server; empty if that failed, since the majority carries on without it.
+std::string Lock::outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline) {
+  const auto no_grace = [](auto) -> std::optional<Milliseconds> { return std::nullopt; };
+  const auto answers = call_everywhere(loop, servers_.subspan(server, 1), request, deadline, no_grace);
+  const auto* fields = std::get_if<Fields>(&answers[0]);
+  return fields != nullptr ? fields->outcome() : std::string{};
 }
 
 Release Lock::release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline) {
@@ -282,15 +285,13 @@ long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadl
 }
 
 bool Lock::recall(Loop& loop, const Claim& claim, Deadline deadline) {
-  const auto unknown = outcome_is("unknown");
   const Request request =
       script_request(scripts::recall, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
-  const Ballot ballot = ask(loop, request, deadline, unknown);
-  const bool released = std::any_of(answers_.begin(), answers_.end(), [](const Answered& answer) {
+  (void)ask(loop, request, deadline, outcome_is("unknown"));
+  return std::any_of(answers_.begin(), answers_.end(), [](const Answered& answer) {
     const Fields* fields = vote_of(answer);
     return fields != nullptr && fields->outcome() == "released";
   });
-  return released || !decide(ballot);
 }
 
 }  // namespace rlock::lock

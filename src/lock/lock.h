@@ -100,7 +100,8 @@ class Lock {
   /// Waits until `wanted` replicas have what this connection wrote last, for at most `limit`; returns how many have it.
   /// Not for a quorum.
   long long count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline);
-  /// Whether somebody else's release has ended this level. Throws if no majority can tell.
+  /// Whether somebody else's release has ended this level, which then is no longer held. To be asked once it is known
+  /// that it is not held: false also if no server can tell.
   bool recall(Loop& loop, const Claim& claim, Deadline deadline);
 
  private:
@@ -119,7 +120,7 @@ class Lock {
   bool settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   void confirm(Loop& loop, const Replicas& replicas, Deadline deadline);
-  std::string call_one(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
+  std::string outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
   Renewal renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline);
   Release release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline);
   Forced force(Loop& loop, std::vector<std::string> arguments, Deadline deadline);

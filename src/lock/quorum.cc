@@ -15,7 +15,30 @@ namespace {
 
 bool is_grant(const Fields& fields) { return fields.outcome() == "granted"; }
 
+/// What `read` makes of an answer. Nothing for one that makes no sense: a single server must not spoil the round.
+template <typename Read>
+auto try_to_read(Fields fields, Read read) -> std::optional<decltype(read(fields))> {
+  try {
+    return read(fields);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
+
+void fail_unreadable(std::span<Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+  for (Answered& answer : answers) {
+    const Fields* fields = vote_of(answer);
+    if (fields == nullptr)
+      continue;
+    try {
+      (void)read_answer(*fields, sent, ttl);
+    } catch (const Error& error) {
+      answer = Error{error};
+    }
+  }
+}
 
 Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
   Granted held{.fence = {}, .slot = 0, .sent = sent};
@@ -61,8 +84,8 @@ std::uint64_t largest_used_fence(std::span<const Answered> answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "used")
       continue;
-    Fields fields = *vote;
-    largest = std::max(largest, static_cast<std::uint64_t>(std::max(0LL, fields.number())));
+    const auto used = try_to_read(*vote, [](Fields& fields) { return fields.number(); });
+    largest = std::max(largest, static_cast<std::uint64_t>(std::max(0LL, used.value_or(0))));
   }
   return largest;
 }
@@ -72,8 +95,8 @@ Renewal sum_up_losses(std::span<const Answered> answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "evicted")
       continue;
-    Fields fields = *vote;
-    return Evicted{read_eviction(fields)};
+    if (auto eviction = try_to_read(*vote, read_eviction))
+      return Evicted{std::move(*eviction)};
   }
   return Lost{};
 }
@@ -84,9 +107,11 @@ std::optional<Place::How> missing_at(const Answered& answer) {
     return std::nullopt;
   if (vote->outcome() == "lost")
     return Place::How::restore;
-  Fields fields = *vote;
-  (void)fields.number();
-  return fields.number() == 0 ? std::optional{Place::How::reenter} : std::nullopt;
+  const auto known = try_to_read(*vote, [](Fields& fields) {
+    (void)fields.number();  // the lease
+    return fields.number();
+  });
+  return known == 0 ? std::optional{Place::How::reenter} : std::nullopt;
 }
 
 bool all_refused(std::span<const Answered> answers) {

@@ -12,6 +12,10 @@ namespace rlock::lock {
 // These functions sum up the answers of a quorum's servers to one question. A failure, or the answer of a server that
 // may not vote, counts for nothing.
 
+/// Turns the answers to an acquire that make no sense into failures. The functions below that take `sent` and `ttl`
+/// rely on that.
+void fail_unreadable(std::span<Answered> answers, BootClock::time_point sent, Milliseconds ttl);
+
 /// Sums up an acquire that a majority has granted. The fence is the largest: each server gave smaller ones to all its
 /// earlier holders. On re-entry it is the settled fence, which servers that do not know it report as 0; it is 0 if none
 /// of them knows it.

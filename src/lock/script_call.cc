@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
 #include "base/number.h"
@@ -137,7 +136,7 @@ std::string Fields::text() {
 }
 
 long long Fields::number() {
-  const auto value = parse_number(text(), std::numeric_limits<long long>::min(), 1LL << 53);
+  const auto value = parse_number(text(), -(1LL << 53), 1LL << 53);
   if (!value)
     unexpected();
   return *value;

@@ -29,7 +29,7 @@ class Fields {
   /// The text at its end, or an empty one; it counts as not yet read.
   std::string_view last() const;
   std::string text();
-  /// A whole number, at most 2^53.
+  /// A whole number between -2^53 and 2^53.
   long long number();
   [[noreturn]] void unexpected() const;
 

@@ -48,7 +48,7 @@ bool Renewer::attempt(Deadline give_up) {
   const auto sent = BootClock::now();
   throttle_.note_question();
   try {
-    ask(std::min(give_up, sent + lease_.terms().attempt), sent);
+    ask(give_up, sent);
   } catch (const Error& error) {
     note_failure(error);
     next_ = BootClock::now() + backoff_.next();
@@ -57,14 +57,15 @@ bool Renewer::attempt(Deadline give_up) {
   return state_ == State::held;
 }
 
-void Renewer::ask(Deadline deadline, BootClock::time_point sent) {
+void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
+  const Deadline deadline = std::min(give_up, sent + lease_.terms().attempt);
   const lock::Renewal renewal = lock_->renew(*loop_, *claim_, fence_, deadline);
   if (std::holds_alternative<lock::Extended>(renewal)) {
     credit(sent);
   } else if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
     state_ = State::evicted;
     eviction_ = evicted->eviction;
-  } else if (lock_->recall(*loop_, *claim_, BootClock::now() + lease_.terms().attempt)) {
+  } else if (lock_->recall(*loop_, *claim_, std::min(give_up, BootClock::now() + lease_.terms().attempt))) {
     state_ = State::released;
     log_->notice(fmt::format("{} was released by its command", lock_->name().text()));
   } else {

@@ -48,7 +48,7 @@ class Renewer {
 
  private:
   bool has_gone_deaf();
-  void ask(Deadline deadline, BootClock::time_point sent);
+  void ask(Deadline give_up, BootClock::time_point sent);
   void credit(BootClock::time_point sent);
   void note_failure(const Error& why);
 

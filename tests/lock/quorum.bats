@@ -419,6 +419,21 @@ taken_elsewhere() {
   same "$(cli_at "$port" ZCARD '{rlock:job}:queue')" 0
 }
 
+@test "a signal while a server gets the lock back ends the acquisition, which is given back" {
+  local port urls
+  read -ra urls <<<"$RLOCK_REDIS"
+  start_fake forgetful
+  RLOCK_REDIS="${urls[0]} ${urls[1]} $RLOCK_REDIS"
+  for port in "${QUORUM_PORTS[@]:0:2}"; do wait_until "$PATIENCE" info_says "$port" 'uptime_in_seconds:[7-9]'; done
+  start taker rlock acquire job --ttl 6s --max-lease 6s # which is granted for less at first, and then renewed
+  wait_for_text restore "$T/fake.out"
+  kill -TERM "$PID"
+  finish "$PID"
+  exits 143
+  same "$(<"$T/taker.out")" ""
+  wait_until "$PATIENCE" all_free
+}
+
 # ---- who votes
 
 @test "a server that is named twice, by whatever names, is refused, even while it is too young to vote" {

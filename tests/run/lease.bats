@@ -226,6 +226,32 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   same "$(cli PTTL rlock:job)" -1
 }
 
+# Whether the command itself has released the lock is asked only then; that question fails here.
+cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
+
+@test "a loss that is certain is one, though the server cannot say who released the lock" {
+  start_proxy
+  run_witness --ttl 3 --kill-after 200ms -- child
+  cannot_tell
+  cli DEL rlock:job
+  lost
+  same "$(grep -c 'cannot renew' "$T/job.err")" 0
+  same "$(grep -c 'lost job' "$T/job.err")" 1
+}
+
+@test "a loss that the release finds is told and reported, though the server cannot say who released the lock" {
+  start_proxy
+  run_until_end --ttl 60 --report "$T/report"
+  cannot_tell
+  cli DEL rlock:job
+  touch "$T/end"
+  finish "$PID"
+  exits 0
+  same "$(jq -r .outcome "$T/report")" lost
+  contains "$(<"$T/job.err")" 'job was no longer held when the command ended'
+  same "$(grep -c 'could not release' "$T/job.err")" 0
+}
+
 @test "a lost lock is never created again" {
   run_witness --ttl 1 -- child
   cli FLUSHALL

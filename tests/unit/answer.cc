@@ -2,6 +2,7 @@
 
 #include "base/sha1.h"
 #include "expect.h"
+#include "lock/retry.h"
 
 namespace rlock::unit {
 namespace {
@@ -60,9 +61,42 @@ void test_refused() {
     expect(!read_hand_over(message, asked, token), "not a lock handed over", message);
 }
 
+lock::Answer read(const std::vector<std::string>& words) {
+  redis::Reply reply{.kind = redis::Reply::Kind::array, .text = {}, .integer = 0, .elements = {}};
+  for (const std::string& word : words)
+    reply.elements.push_back({.kind = redis::Reply::Kind::text, .text = word, .integer = 0, .elements = {}});
+  return lock::read_answer({redis::Address{}, reply}, BootClock::now(), Milliseconds{30'000});
+}
+
+void test_absurd_numbers() {
+  constexpr Milliseconds century{100LL * 365 * 86'400'000};
+  for (const std::string& ms : std::vector<std::string>{"-1", "-2", "-9007199254740992", "9007199254740992"}) {
+    const auto busy = std::get<lock::Busy>(read({"busy", ms, "7", ms, ms, ms, "a", "1700000000000", "1", "0", "0"}));
+    for (const Milliseconds time : {busy.sleep, busy.held, busy.lease, busy.cooling})
+      expect(time >= Milliseconds{0} && time <= 2 * century, "a time is cut to what can be reckoned with", ms);
+    expect(lock::jitter(busy.sleep / 2, busy.sleep) <= busy.sleep, "and a random part of it can be slept", ms);
+    const auto foreign = std::get<lock::Foreign>(read({"foreign", ms, "7", "string", "x", ms, "1700000000000", "0"}));
+    expect(foreign.sleep >= Milliseconds{0} && foreign.expires_in.has_value() == (ms[0] != '-'),
+           "a key of another program that never expires stays one",
+           ms);
+  }
+  for (const std::string& number :
+       std::vector<std::string>{"-9007199254740993", "-9223372036854775808", "9007199254740993"})
+    expect_failure([&] { return read({"full", number}); }, ExitCode::unavailable, "not a number of ours", number);
+}
+
+void test_told_sleeps() {
+  expect_same(lock::read_sleep("1500").count(), 1500, "a message says how long to sleep");
+  for (const std::string& message :
+       std::vector<std::string>{"-1", "-9223372036854775808", "60001", "evicted", "", "12x"})
+    expect_same(lock::read_sleep(message).count(), 0, "any other message means to ask at once");
+}
+
 }  // namespace
 
 void test_answers() {
+  test_absurd_numbers();
+  test_told_sleeps();
   test_sha1();
   test_credit();
   test_refused();
