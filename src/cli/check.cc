@@ -90,7 +90,7 @@ Finding sum_up(const std::vector<Examined>& all) {
   if (failures > 0)
     return {Finding::Grade::fail, "verdict", "do not trust it with locks: " + counts};
   if (warnings > 0)
-    return {Finding::Grade::warn, "verdict", "can be trusted with locks, but for the warnings: " + counts};
+    return {Finding::Grade::warn, "verdict", "can be trusted with locks, except where it warns: " + counts};
   return {Finding::Grade::ok, "verdict", "can be trusted with locks"};
 }
 
@@ -104,8 +104,11 @@ std::string format_lines(const std::vector<Examined>& all, bool coloured) {
     }
   }
   const auto lines = acl_lines(all);
-  if (!lines.empty())
-    out += format_line({Finding::Grade::ok, "rights", "these suffice; paste it into redis-cli:"}, coloured);
+  if (!lines.empty()) {
+    const std::string_view which =
+        lines.size() == 1 ? "this line suffices; paste it" : "these lines suffice; paste them";
+    out += format_line({Finding::Grade::ok, "rights", fmt::format("{} into redis-cli:", which)}, coloured);
+  }
   for (const std::string& line : lines) out += line + "\n";
   return out + format_line(sum_up(all), coloured);
 }

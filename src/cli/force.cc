@@ -154,11 +154,11 @@ class ForcedRelease {
 
   int give_in() const {
     for (const Target& target : pending_) {
-      log_.notice(
-          fmt::format("{} has not given up {} yet: it is not renewed any more, lease {} left; --now breaks it at once",
-                      lock::describe(target.owner),
-                      lock_.name().text(),
-                      format_duration(target.lease)));
+      log_.notice(fmt::format(
+          "{} has not given up {} yet; its lease is no longer renewed and ends in {}; --now breaks it at once",
+          lock::describe(target.owner),
+          lock_.name().text(),
+          format_duration(target.lease)));
     }
     return static_cast<int>(ExitCode::conflict);
   }

@@ -91,7 +91,7 @@ void set_token(Settings& s, const Value& v) {
     return;
   s.token = lock::Token::parse(v.text);
   if (!s.token)
-    v.refuse("not a token: 32 hexadecimal digits, as acquire prints it");  // does not show it, since it is a secret
+    v.refuse("not a token; acquire prints one as 32 hexadecimal digits");  // does not show it, since it is a secret
 }
 
 void set_replicas(Settings& s, const Value& v) {
@@ -109,7 +109,7 @@ void set_replicas(Settings& s, const Value& v) {
 void set_once(Settings& s, const Value& v) {
   constexpr std::size_t longest_id = 128;
   if (v.text.empty() || v.text.size() > longest_id)
-    v.refuse(fmt::format("{} bytes long; an ID has 1 to {}", v.text.size(), longest_id));
+    v.refuse(fmt::format("it is {} bytes long; an ID has 1 to {}", v.text.size(), longest_id));
   s.once = v.text;
 }
 
@@ -152,7 +152,7 @@ constexpr Option options[] = {
   {0,   "latest",               "",                  takers, "",
    "Of the waiters with this option only the newest stays", flag<&S::latest>},
   {0,   "replace",              "",                  run, "",
-   "As --latest, and evict a holder with --replace too", flag<&S::replace>},
+   "As --latest, and evict a holder that was started with --replace", flag<&S::replace>},
   {0,   "min-hold",             "D",                 takers, "",
    "Keep it taken for at least D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
   {0,   "replicas",             "N[:D]",             takers, "",

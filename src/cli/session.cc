@@ -156,7 +156,7 @@ lock::Token choose_token(const Settings& settings) {
   const auto token = lock::Token::parse(*text);
   if (!token) {
     throw Error{ExitCode::usage,
-                fmt::format("{}: not a token: 32 hexadecimal digits, as acquire prints it",
+                fmt::format("{}: not a token; acquire prints one as 32 hexadecimal digits",
                             settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN")};
   }
   return *token;

@@ -106,7 +106,7 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
 }
 
 std::string legend(const Window& window, const Marks& marks) {
-  return fmt::format("a column is {}: {} to {} held for a part or all of it, {} failed, {} not known",
+  return fmt::format("one column is {}: {} to {} held for part or all of it, {} failed, {} unknown",
                      format_duration(window.column_length()),
                      marks.levels.front(),
                      marks.levels.back(),

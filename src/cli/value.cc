@@ -22,7 +22,7 @@ void Value::refuse(std::string_view why) const {
 }
 
 void Value::refuse_word(std::span<const std::string_view> words) const {
-  refuse(fmt::format("'{}' is none of {}{}", text, fmt::join(words, ", "), did_you_mean(text, words)));
+  refuse(fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "), did_you_mean(text, words)));
 }
 
 Milliseconds Value::duration() const {
@@ -35,9 +35,9 @@ Milliseconds Value::duration() const {
 Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_view hint) const {
   const Milliseconds parsed = duration();
   if (parsed < low)
-    refuse(fmt::format("{} is too short; at least {}", text, format_duration(low)));
+    refuse(fmt::format("{} is too short; it must be at least {}", text, format_duration(low)));
   if (parsed > high)
-    refuse(fmt::format("{} is too long; at most {}{}", text, format_duration(high), hint));
+    refuse(fmt::format("{} is too long; it must be at most {}{}", text, format_duration(high), hint));
   return parsed;
 }
 
@@ -56,7 +56,7 @@ bool Value::flag() const {
 
 const std::string& Value::bytes() const {
   if (text.size() > most_bytes)
-    refuse(fmt::format("{} bytes long; at most {}", text.size(), most_bytes));
+    refuse(fmt::format("it is {} bytes long; at most {} are allowed", text.size(), most_bytes));
   return text;
 }
 

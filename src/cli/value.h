@@ -23,7 +23,7 @@ struct Value {
 
   /// Throws Error{fault} that names the origin. The readers below throw it for a value that makes no sense.
   [[noreturn]] void refuse(std::string_view why) const;
-  /// Refuses a value that is none of these words.
+  /// Refuses a value that is not one of these words.
   [[noreturn]] void refuse_word(std::span<const std::string_view> words) const;
   Milliseconds duration() const;
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;

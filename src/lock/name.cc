@@ -44,7 +44,8 @@ LockName::LockName(std::string_view prefix, std::string_view name)
   if (name.empty())
     throw Error{ExitCode::usage, "--key is empty"};
   if (name.size() > longest_name) {
-    throw Error{ExitCode::usage, fmt::format("--key is {} bytes long; at most {}", name.size(), longest_name)};
+    throw Error{ExitCode::usage,
+                fmt::format("--key is {} bytes long; at most {} are allowed", name.size(), longest_name)};
   }
   if (name.find('\n') != std::string_view::npos)
     refuse(name, "it contains a newline");

@@ -230,7 +230,7 @@ class Examiner {
               "appendfsync everysec`"};
     }
     if (how_.quorum)
-      return {Grade::ok, "persistence", "off; after a restart it does not vote for --max-lease"};
+      return {Grade::ok, "persistence", "off; after a restart it does not vote until --max-lease has passed"};
     const std::string enable = "; run `CONFIG SET appendonly yes`";
     const auto save = configured("save");
     if (save && !save->empty())
