@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "lock/lock.h"
+#include "lock/request.h"
 #include "lock/script_call.h"
+#include "observe/history.h"
 #include "observe/inspect.h"
 #include "redis/exchange.h"
 
@@ -73,14 +75,10 @@ class Rehearsal {
   }
 
   void settle() {
-    const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {holder_.token.text(), "1", ""}};
-    (void)lock::call_script(loop_, server_, lock::script_request(lock::scripts::settle, arguments), deadline());
+    (void)lock::call_script(loop_, server_, lock::settle_request(name_, holder_, {1}, false), deadline());
   }
 
-  void log() {
-    const lock::ScriptArguments arguments{.keys = name_.keys(), .values = {"1"}};
-    (void)lock::call_script(loop_, server_, lock::script_request(lock::scripts::log, arguments), deadline());
-  }
+  void log() { (void)lock::call_script(loop_, server_, history_request(name_, 1), deadline()); }
 
   void remove() {
     redis::Command del{"DEL"};

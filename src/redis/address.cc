@@ -44,7 +44,7 @@ class Parser {
 
   Address parse() {
     if (std::any_of(rest_.begin(), rest_.end(), [](unsigned char c) { return c <= ' ' || c == 0x7F; })) {
-      fail("a space or control character; write %20");
+      fail("contains a space or control character; percent-encode it (%20 is a space)");
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
@@ -119,7 +119,7 @@ class Parser {
   void parse_hosts(std::string_view hosts) {
     const bool sentinel = address_.kind == Address::Kind::sentinel;
     if (address_.kind == Address::Kind::node && hosts.find(',') != std::string_view::npos)
-      fail("one host only; several independent servers are several --redis, or URLs with spaces between them");
+      fail("name one host only; for independent servers repeat --redis or separate URLs with spaces");
     for (bool more = true; more;) {
       const auto comma = hosts.find(',');
       more = comma != std::string_view::npos;

@@ -4,16 +4,10 @@
 
 #include <array>
 
+#include "base/word.h"
+
 namespace rlock::redis {
 namespace {
-
-/// Removes the text before `separator`, and the separator, from the front; returns the text.
-std::string_view take(std::string_view& text, char separator) {
-  const auto end = text.find(separator);
-  const std::string_view word = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return word;
-}
 
 /// Reads "host:port", in which an IPv6 address needs no brackets and the host may be missing or "?".
 std::optional<Endpoint> parse_node(std::string_view text, const Endpoint& asked) {
@@ -35,7 +29,7 @@ std::optional<Endpoint> parse_node(std::string_view text, const Endpoint& asked)
 
 bool has_flag(std::string_view flags, std::string_view wanted) {
   while (!flags.empty()) {
-    if (take(flags, ',') == wanted)
+    if (take_word(flags, ',') == wanted)
       return true;
   }
   return false;
@@ -45,18 +39,18 @@ bool has_no_address(std::string_view flags) { return has_flag(flags, "handshake"
 
 /// "ID HOST:PORT@BUS[,NAME[,...]] FLAGS MASTER PING PONG EPOCH LINK SLOT..."
 std::optional<ClusterNode> parse_line(std::string_view line, const Endpoint& asked, bool by_name) {
-  take(line, ' ');
-  std::string_view address = take(line, ' ');
-  const std::string_view flags = take(line, ' ');
+  take_word(line, ' ');
+  std::string_view address = take_word(line, ' ');
+  const std::string_view flags = take_word(line, ' ');
   const auto endpoint = parse_node(address.substr(0, address.find('@')), asked);
   if (!endpoint || has_no_address(flags))
     return std::nullopt;
   ClusterNode node{.endpoint = *endpoint};
-  take(address, ',');
-  const std::string_view name = take(address, ',');
+  take_word(address, ',');
+  const std::string_view name = take_word(address, ',');
   if (by_name && !name.empty())
     node.endpoint.host = name;
-  for (int skipped = 0; skipped < 5; ++skipped) take(line, ' ');
+  for (int skipped = 0; skipped < 5; ++skipped) take_word(line, ' ');
   node.is_master = has_flag(flags, "master") && !line.empty();
   node.has_failed = has_flag(flags, "fail");
   return node;
@@ -67,7 +61,7 @@ std::optional<ClusterNode> parse_line(std::string_view line, const Endpoint& ask
 std::vector<ClusterNode> parse_cluster_nodes(std::string_view lines, const Endpoint& asked, bool by_name) {
   std::vector<ClusterNode> nodes;
   while (!lines.empty()) {
-    if (const auto node = parse_line(take(lines, '\n'), asked, by_name))
+    if (const auto node = parse_line(take_word(lines, '\n'), asked, by_name))
       nodes.push_back(*node);
   }
   return nodes;

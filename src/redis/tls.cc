@@ -158,7 +158,7 @@ void Tls::expect_name() {
   const int accepted = is_ip_address(name_) ? ::X509_VERIFY_PARAM_set1_ip_asc(expected, name_.c_str())
                                             : ::X509_VERIFY_PARAM_set1_host(expected, name_.c_str(), name_.size());
   if (accepted != 1)
-    fail("cannot expect the name " + name_);
+    fail("cannot verify the server's name " + name_);
 }
 
 bool Tls::handshake() {
