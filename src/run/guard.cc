@@ -187,7 +187,7 @@ void Guard::extend(const Order& order) {
 /// A kill must not wait for pages to be read from disk: a rehearsal brings them in, and they are kept.
 void Guard::prepare() {
   prepare_at_ = never;
-  tree_.look();
+  tree_.rehearse();
   keep_pages();
   timer_.set(next_deadline());
 }

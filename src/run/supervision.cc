@@ -68,8 +68,13 @@ void Supervision::pass_on(Signal signal) {
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 
-/// A guard whose survivors do not die is not late, since nothing more can be done about them.
-Deadline Supervision::due(Deadline overdue) const { return left_ ? never : std::min(answer_due_, overdue); }
+/// A guard whose survivors do not die is not late, since nothing more can be done about them. Nor is one late for the
+/// lease that has begun to kill: in a large tree, to begin anew would only take longer.
+Deadline Supervision::due(Deadline overdue) const {
+  if (left_)
+    return never;
+  return is_killing_ ? answer_due_ : std::min(answer_due_, overdue);
+}
 
 Deadline Supervision::next(Deadline overdue) const {
   if (state_ == State::killing)
@@ -162,6 +167,7 @@ void Supervision::on_stopping(Cause cause) {
 }
 
 void Supervision::on_killing(Cause cause) {
+  is_killing_ = true;
   expect_within(Sweep::usual + usual_answer);
   if (cause == Cause::signalled || cause == Cause::at_end)
     complaints_->add(fmt::format("{}: what the command left running did not end within {}; killing it",

@@ -82,6 +82,7 @@ class Supervision {
   Ending ending_;
   Deadline answer_due_ = never;  // when the guard must have reported
   bool told_why_ = false;        // the user knows why the command is stopped
+  bool is_killing_ = false;      // the guard has said so
   std::optional<Survivors> left_;
   std::optional<BootClock::time_point> first_stop_signal_;
 };

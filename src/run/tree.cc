@@ -58,6 +58,12 @@ void Tree::spare_elders_of(pid_t child) {
   spared_.erase(place, spared_.end());
 }
 
+void Tree::rehearse() {
+  look();
+  forget();  // to close thousands of pidfds would delay the killing
+}
+
+/// Lists the processes.
 void Tree::look() {
   forget();
   find(0);

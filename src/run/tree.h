@@ -48,8 +48,8 @@ class Tree {
   /// The child is killed like the others, but does not count as a survivor.
   void do_not_count(pid_t child) { uncounted_ = child; }
 
-  /// Lists the processes. Called early, it brings the pages that a later call needs into memory.
-  void look();
+  /// Brings the pages that a later call needs into memory.
+  void rehearse();
 
   /// Sends a signal to every descendant, or only to those in a process group.
   void signal(int number, std::optional<pid_t> group = std::nullopt);
@@ -72,6 +72,7 @@ class Tree {
     Fd handle;  // a pidfd; empty for a child of ours
   };
 
+  void look();
   void forget();
   bool find(int number);
   void find_children();
