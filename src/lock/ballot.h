@@ -24,7 +24,7 @@ class Ballot {
   bool rejected() const { return against_ > servers_ - majority(); }
   /// Whether a majority has voted, whichever way.
   bool is_quorate() const { return favour_ + against_ >= majority(); }
-  /// Why it neither passed nor was rejected, with the failure of each server that did not vote.
+  /// Why it did not pass, with the failure of each server that did not vote.
   Error failure() const;
 
  private:

@@ -24,7 +24,7 @@ class LockName {
   /// lock, queue, waiters, meta, history: the order in which every script expects them.
   std::vector<std::string> keys() const;
   /// The channel on which one level is told of what concerns it.
-  std::string channel(const Level& waiter) const { return base_ + ":wake:" + waiter.text(); }
+  std::string channel(const Level& level) const { return base_ + ":wake:" + level.text(); }
 
   friend bool operator==(const LockName& a, const LockName& b) { return a.key_ == b.key_; }
 

@@ -12,7 +12,7 @@ namespace rlock::lock {
 class Token {
  public:
   static constexpr std::size_t length = 32;
-  /// From getrandom(2).
+  /// From getrandom(2). Throws Error{os} if that fails.
   static Token random();
   /// Returns nothing for anything but 32 lower-case hexadecimal digits.
   static std::optional<Token> parse(std::string_view text);
