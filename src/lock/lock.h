@@ -47,8 +47,8 @@ enum class Force { evict, now };
 
 /// One lock, on one server or on a quorum of independent ones (after Redlock, redis.io/docs/manual/patterns/
 /// distributed-locks, with a fence that a majority has settled before the lock is used). One server is a quorum of one.
-/// Each verb asks all servers at once, and a majority decides; in a quorum acquire() and renew() then ask more, to settle
-/// the fence, to take back what failed, or to bring back a server. The servers stay the caller's.
+/// Each verb asks all servers at once, and a majority decides; in a quorum acquire() and renew() then ask more, to
+/// settle the fence, to take back what failed, or to bring back a server. The servers stay the caller's.
 ///
 /// Throws Error{unavailable} for a failure of the servers, Error{no_permission} if Redis refuses our user, Error{usage}
 /// if two of the servers are the same one. Every verb may be repeated.

@@ -26,8 +26,8 @@ struct Scope {
 /// Whether a word of the command line is a pattern, which contains one of * ? [.
 bool is_pattern(std::string_view word);
 
-/// Lists the locks of the scope, also those that it names, and foreign keys among them, ordered by name. Uses SCAN, so that
-/// the server is never blocked, and terminates whatever the server answers.
+/// Lists the locks of the scope, also those that it names, and foreign keys among them, ordered by name. Uses SCAN, so
+/// that the server is never blocked, and terminates whatever the server answers.
 std::vector<lock::LockName> list_locks(
     Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 
