@@ -5,11 +5,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/number.h"
 
 namespace rlock {
 
@@ -57,14 +56,11 @@ std::string signal_name(int number) {
 }
 
 std::optional<int> parse_signal(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size()) {
-    return number > 0 && number < NSIG ? std::optional{number} : std::nullopt;
-  }
+  if (const auto number = parse_number(text, 1, NSIG - 1))
+    return number;
   if (text.starts_with("SIG"))
     text.remove_prefix(3);
-  for (number = 1; number < NSIG; ++number) {
+  for (int number = 1; number < NSIG; ++number) {
     const char* name = ::sigabbrev_np(number);
     if (name != nullptr && text == name)
       return number;

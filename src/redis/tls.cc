@@ -6,7 +6,6 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -18,6 +17,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/signals.h"
 
 namespace rlock::redis {
 namespace {
@@ -50,14 +50,6 @@ bool is_ip_address(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> buffer{};
   return ::inet_pton(AF_INET, host.c_str(), buffer.data()) == 1 ||
          ::inet_pton(AF_INET6, host.c_str(), buffer.data()) == 1;
-}
-
-/// OpenSSL writes with write(2), and a broken connection must be an error rather than a signal.
-void block_sigpipe() {
-  sigset_t pipe;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::sigprocmask(SIG_BLOCK, &pipe, nullptr);
 }
 
 /// The reason in words that help the user, else in OpenSSL's words, else `what`.
@@ -105,7 +97,7 @@ Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
     : name_(options.server_name.empty() ? host : options.server_name),
       verifies_(!options.insecure),
       may_lack_certificate_(options.certificate.empty()) {
-  block_sigpipe();
+  Signals::keep_failed_writes_quiet();  // OpenSSL writes with write(2), to which no flag can be given
   context_.reset(::SSL_CTX_new(::TLS_client_method()));
   if (!context_)
     fail("cannot be set up");
