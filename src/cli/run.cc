@@ -24,19 +24,13 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): not in eve
 namespace rlock::cli {
 namespace {
 
-/// Variables that are not passed on unchanged: they belong to an enclosing run, are set again below, or are secret.
-constexpr std::array<std::string_view, 8> replaced{"RLOCK_KEY",
-                                                   "RLOCK_TOKEN",
-                                                   "RLOCK_FENCE",
-                                                   "RLOCK_HELD",
-                                                   "RLOCK_TTL_MS",
-                                                   "RLOCK_SLOT",
-                                                   "RLOCK_PASSWORD",
-                                                   "REDISCLI_AUTH"};
+/// Variables that are not passed on: they belong to an enclosing run, or are secret. Those that every lock has are
+/// replaced once ours is granted.
+constexpr std::array<std::string_view, 4> removed{"RLOCK_HELD", "RLOCK_SLOT", "RLOCK_PASSWORD", "REDISCLI_AUTH"};
 
-bool is_replaced(std::string_view variable) {
+bool is_removed(std::string_view variable) {
   const auto options = all_options();
-  return std::find(replaced.begin(), replaced.end(), variable) != replaced.end() ||
+  return std::find(removed.begin(), removed.end(), variable) != removed.end() ||
          std::any_of(options.begin(), options.end(), [&](const Option& o) { return o.environment == variable; });
 }
 
@@ -49,7 +43,7 @@ std::vector<std::string> command_environment(const Settings& settings, const std
     const std::string_view text{*entry};
     const std::string_view variable = text.substr(0, text.find('='));
     const bool ours = variable.starts_with("RLOCK_") || variable == "REDISCLI_AUTH";
-    if (!ours || !is_replaced(variable))
+    if (!ours || !is_removed(variable))
       out.push_back(variable == "REDIS_URL" ? redis::strip_password(text) : std::string{text});
   }
   return out;

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "base/escape.h"
+#include "base/word.h"
 
 namespace rlock::run {
 
@@ -25,10 +24,9 @@ std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
   return out;
 }
 
-std::vector<std::string> merge_environment(std::vector<std::string> environment, const std::string& additions) {
-  for (std::size_t begin = 0; begin < additions.size();) {
-    const std::size_t end = additions.find('\0', begin);
-    std::string entry = additions.substr(begin, end - begin);
+std::vector<std::string> merge_environment(std::vector<std::string> environment, std::string_view additions) {
+  while (!additions.empty()) {
+    std::string entry{take_word(additions, '\0')};
     const std::string name = entry.substr(0, entry.find('=') + 1);
     std::erase_if(environment, [&](const std::string& old) {
       if (!old.starts_with(name))
@@ -38,7 +36,6 @@ std::vector<std::string> merge_environment(std::vector<std::string> environment,
       return true;
     });
     environment.push_back(std::move(entry));
-    begin = end + 1;
   }
   return environment;
 }
