@@ -100,16 +100,16 @@ void refuse_to_wait_for_ourselves(Loop& loop,
 }
 
 /// With --hold-pid: the process that the lock is held for, and the background process that will renew it.
-struct Background {
+struct HoldPid {
   run::Process process;
-  run::Holder holder;
+  run::Background background;
 };
 
 /// Starts the background process, before any descriptor is opened that it could inherit. It becomes the owner that
 /// others see, since it is the process to kill.
-std::unique_ptr<Background> start_background(const Settings& settings,
-                                             Acquisition& acquisition,
-                                             std::span<redis::Server> servers) {
+std::unique_ptr<HoldPid> start_background(const Settings& settings,
+                                          Acquisition& acquisition,
+                                          std::span<redis::Server> servers) {
   if (!settings.hold_pid)
     return nullptr;
   acquisition.lease = lock::plan_lease(
@@ -122,10 +122,10 @@ std::unique_ptr<Background> start_background(const Settings& settings,
                            .timeout = settings.timeout,
                            .signal = settings.first_signal};
   run::Process process = run::Process::open(*settings.hold_pid);
-  run::Holder holder{plan, process, servers};
-  acquisition.owner.pid = holder.pid();
+  run::Background background{plan, process, servers};
+  acquisition.owner.pid = background.pid();
   acquisition.claim.owner = acquisition.owner.encode();
-  return std::make_unique<Background>(Background{std::move(process), std::move(holder)});
+  return std::make_unique<HoldPid>(HoldPid{std::move(process), std::move(background)});
 }
 
 /// Gives back what could not be delivered. A failure is only told, so that it does not hide why we give it back.
@@ -145,13 +145,13 @@ void deliver(const Settings& settings,
              const Acquisition& acquisition,
              const lock::Granted& grant,
              Milliseconds waited,
-             const Background* background,
+             const HoldPid* hold_pid,
              const Log& log,
              lock::Lock& lock) {
   try {
     print(format_grant(settings, acquisition.name, acquisition.claim, grant, waited));
-    if (background != nullptr)
-      background->holder.entrust(acquisition.claim, grant);
+    if (hold_pid != nullptr)
+      hold_pid->background.entrust(acquisition.claim, grant);
   } catch (const Error&) {
     give_back(settings, acquisition, log, lock);
     throw;
@@ -170,14 +170,14 @@ int take_and_print(const Settings& settings) {
   Acquisition acquisition = make_acquisition(settings);
   auto servers = choose_servers(settings, log);
   check_quorum_times(settings, acquisition.claim.ttl);
-  const auto background = start_background(settings, acquisition, servers);
+  const auto hold_pid = start_background(settings, acquisition, servers);
   lock::Lock lock{servers, acquisition.name, settings.max_lease};
   Loop loop;
   Signals signals{{SIGTERM, SIGINT, SIGHUP, SIGQUIT}};
   bool interrupted = false;
   loop.watch(signals.fd(), [&] { throw_on_signal(signals, interrupted); });
-  if (background) {
-    loop.watch(background->process.fd(), [&loop, fd = background->process.fd()] {
+  if (hold_pid) {
+    loop.watch(hold_pid->process.fd(), [&loop, fd = hold_pid->process.fd()] {
       loop.unwatch(fd);  // this must not interrupt the taker while it leaves the queue
       throw Error{ExitCode::usage, "the process that the lock is for has ended"};
     });
@@ -194,7 +194,7 @@ int take_and_print(const Settings& settings) {
     return static_cast<int>(settings.conflict);
   }
   const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
-  deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, background.get(), log, lock);
+  deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, hold_pid.get(), log, lock);
   return 0;
 }
 

@@ -20,7 +20,8 @@ struct ChildOptions {
 };
 
 /// Starts the program in `file`, or else argv[0], searched as execvp(3) does, in a process group of its own and with an
-/// empty signal mask. The kernel sends it SIGKILL when its parent dies. Returns once exec has succeeded or failed.
+/// empty signal mask. The kernel sends it SIGKILL when its parent dies, unless exec gives it privileges (set-user-ID).
+/// Returns once exec has succeeded or failed.
 Child start_child(const std::string& file,
                   const std::vector<std::string>& argv,
                   const std::vector<std::string>& environment,

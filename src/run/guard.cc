@@ -214,7 +214,7 @@ void Guard::look_at_children() {
   if (!group_.reap_children()) {
     finish();
   } else if (state_ == State::running && group_.has_ended()) {
-    settle_the_rest();
+    deal_with_the_rest();
   } else if (state_ != State::killing) {  // the killing itself stops processes, which is no news
     if (const auto number = group_.stopped_by())
       keeper_->send(News{.kind = News::Kind::stopped, .value = *number});
@@ -222,7 +222,7 @@ void Guard::look_at_children() {
 }
 
 /// The command has ended and left processes behind. If it exited by itself, it left them on purpose.
-void Guard::settle_the_rest() {
+void Guard::deal_with_the_rest() {
   const Deadline kill_at = BootClock::now() + command_.kill_after;
   if (group_.died_of_signal() || told_to_stop_) {
     begin_stop(Cause::signalled, kill_at);

@@ -28,6 +28,8 @@ class Guard {
  public:
   /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
   Guard(Command command, const Line& keeper);
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
 
   /// Returns when the guard has done its work and the keeper has closed the line or is gone.
   void run();
@@ -48,7 +50,7 @@ class Guard {
   void resume(bool foreground);
 
   void look_at_children();
-  void settle_the_rest();
+  void deal_with_the_rest();
 
   void begin_stop(Cause cause, Deadline kill_at);
   void send_first_signal();

@@ -157,7 +157,8 @@ void PidKeeper::release() {
   }
 }
 
-Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) : terms_(plan.lease) {
+Background::Background(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers)
+    : terms_(plan.lease) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
     throw os_error("socketpair", errno);
@@ -184,7 +185,7 @@ Holder::Holder(const HoldPlan& plan, const Process& process, std::span<redis::Se
   ::_exit(0);
 }
 
-void Holder::entrust(const lock::Claim& claim, const lock::Granted& grant) const {
+void Background::entrust(const lock::Claim& claim, const lock::Granted& grant) const {
   Trust trust{.token = {}, .level = {}, .grant = grant};
   claim.token.text().copy(trust.token.data(), trust.token.size());
   claim.level.text().copy(trust.level.data(), trust.level.size());

@@ -27,11 +27,13 @@ struct HoldPlan {
 
 /// Keeps a lock for a process that we neither started nor may kill, such as a script's shell: renews it until the
 /// process ends, then releases it. When the lease cannot be kept, or we are told to stop, the process gets a signal;
-/// how it reacts is its own affair. Runs in the background process that Holder makes.
+/// how it reacts is its own affair. Runs in the background process that Background makes.
 class PidKeeper {
  public:
   /// `process` and `servers` must outlive the keeper; none of the servers may be connected to yet.
   PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers);
+  PidKeeper(const PidKeeper&) = delete;
+  PidKeeper& operator=(const PidKeeper&) = delete;
 
   void keep(const lock::Granted& grant);
 
@@ -53,11 +55,11 @@ class PidKeeper {
 
 /// The background process as the foreground process, which acquires the lock, sees it. It waits for the grant, and
 /// exits silently when none comes.
-class Holder {
+class Background {
  public:
   /// Forks it into a session of its own, with none of our descriptors, so that `$(...)` returns. To be called before
   /// anything is opened that it could inherit. Throws Error{os}.
-  Holder(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers);
+  Background(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers);
 
   pid_t pid() const { return pid_; }
   /// Makes the background process responsible for the lock. Throws Error{internal} if it does not answer in time: it

@@ -126,7 +126,7 @@ void Keeper::hold_on() {
 /// When to stop trying to renew. Survivors of KILL cannot be stopped in time anyway, so for them the lease is used to
 /// its very end.
 Deadline Keeper::give_up() const {
-  if (command_.left())
+  if (command_.survivors())
     return renewer_->lease().end();
   return stops_when_lost() ? renewer_->lease().term_at() : never;
 }
@@ -188,7 +188,7 @@ void Keeper::suspend() {
 
 /// When look_at_survivors() is due: from time to time while the lock is held, and at once when it is not.
 Deadline Keeper::survivors_due() const {
-  if (!command_.left())
+  if (!command_.survivors())
     return never;
   const bool is_kept = renewer_->state() == Renewer::State::held;
   return is_kept ? std::min(tell_at_, renewer_->lease().end()) : Deadline::min();
@@ -202,16 +202,16 @@ void Keeper::look_at_survivors() {
     leave_survivors("it cannot be renewed");
     return;
   }
-  complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until they have ended",
-                              describe(*command_.left()),
+  complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until none is left",
+                              describe(*command_.survivors()),
                               plan_.name.text()));
   tell_at_ = now + interval;
 }
 
 void Keeper::leave_survivors(const std::string& why) {
-  complaints_.add(fmt::format("{}: {} of the command could not be killed; {} is left to its lease",
+  complaints_.add(fmt::format("{} of the command could not be killed ({}); {} stays taken until its lease runs out",
+                              describe(*command_.survivors()),
                               why,
-                              describe(*command_.left()),
                               plan_.name.text()));
   command_.abandon();
 }
@@ -246,7 +246,7 @@ void Keeper::pass_on(Signal signal) {
     return;  // the kernel has sent SIGHUP to the command itself
   if (number == SIGCONT) {
     command_.jobs().we_were_continued();
-  } else if (command_.left() && (number == SIGTERM || number == SIGINT)) {
+  } else if (command_.survivors() && (number == SIGTERM || number == SIGINT)) {
     leave_survivors(signal_name(number));
   } else {
     log_->step(fmt::format("passing {} on to the command", signal_name(number)));
@@ -273,7 +273,7 @@ void Keeper::conclude() {
 
 void Keeper::release() {
   const bool is_evicted = renewer_->state() == Renewer::State::evicted;
-  if ((renewer_->state() != Renewer::State::held && !is_evicted) || command_.left())
+  if ((renewer_->state() != Renewer::State::held && !is_evicted) || command_.survivors())
     return;
   const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
   const Milliseconds timeout = plan_.patience.timeout;
@@ -282,7 +282,7 @@ void Keeper::release() {
       return lock_.release(loop_, plan_.claim, end, d);
     });
     if (outcome == lock::Release::kept && plan_.inherited != plan_.claim.token)
-      log_->notice(fmt::format("{}: a run inside this one still holds it; if that was killed, until its lease is over",
+      log_->notice(fmt::format("{}: a run inside this one still holds it, until that run ends or its lease runs out",
                                plan_.name.text()));
     if (outcome == lock::Release::released || outcome == lock::Release::cooling)
       log_->step(fmt::format("released {}", plan_.name.text()));

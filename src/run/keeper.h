@@ -38,6 +38,8 @@ class Keeper {
  public:
   /// Forks the guard, so the servers must not be connected to yet. They and the log must outlive the keeper.
   Keeper(Plan plan, const Log& log, std::span<redis::Server> servers);
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
 
   /// Failures before the command is started are thrown as Error; the lock is not held then.
   Result run();

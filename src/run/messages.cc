@@ -13,7 +13,8 @@
 namespace rlock::run {
 namespace {
 
-/// More than twice what the longest start order needs: a lock name of 512 bytes is sent plain and percent-encoded.
+/// More than three times what the longest start order needs: a lock name of 512 bytes is sent plain and
+/// percent-encoded.
 constexpr std::size_t longest_message = 8192;
 
 void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {

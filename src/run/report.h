@@ -15,7 +15,7 @@ namespace rlock::run {
 struct ReportOptions {
   std::string file;
   std::string key;     // empty when it is not known
-  bool slots = false;  // --slots was given, so that holders have slot numbers
+  bool slots = false;  // --slots is above 1, so that holders have slot numbers
 };
 
 /// Writes the file of `run --report FILE`: one JSON object that says how the run ended. A regular file is replaced

@@ -71,7 +71,7 @@ void Supervision::pass_on(Signal signal) {
 /// A guard whose survivors do not die is not late, since nothing more can be done about them. Nor is one late for the
 /// lease that has begun to kill: in a large tree, to begin anew would only take longer.
 Deadline Supervision::due(Deadline overdue) const {
-  if (left_)
+  if (survivors_)
     return never;
   return is_killing_ ? answer_due_ : std::min(answer_due_, overdue);
 }
@@ -132,7 +132,7 @@ void Supervision::on_news(const News& news) {
       on_killing(news.cause);
       break;
     case News::Kind::surviving:
-      left_ = news.survivors;
+      survivors_ = news.survivors;
       ending_.news = news;  // what the report says if we stop waiting for the survivors
       ending_.news->kind = News::Kind::ended;
       break;
@@ -181,9 +181,9 @@ void Supervision::on_end(const News& news) {
   if (!told_why_)  // the command was killed without a first signal, so nothing has been printed yet
     on_stopping(news.cause);
   ending_.news = news;
-  left_.reset();
+  survivors_.reset();
   if (news.survivors.count > 0)
-    left_ = news.survivors;
+    survivors_ = news.survivors;
   state_ = State::over;
   loop_->unwatch(guard_.line.fd());
 }
@@ -219,7 +219,7 @@ void Supervision::begin_killing() {
     take_over_.emplace(guard_.pid);
     kill_round();
   } catch (const Error& error) {
-    left_ = Survivors{.count = 1};
+    survivors_ = Survivors{.count = 1};
     complaints_->add(fmt::format("cannot find what the command started: {}", error.what()));
     state_ = State::over;
   }
@@ -227,16 +227,16 @@ void Supervision::begin_killing() {
 
 void Supervision::kill_round() {
   if (take_over_->go_on()) {
-    left_.reset();
+    survivors_.reset();
     state_ = State::over;
-  } else if (const auto left = take_over_->report()) {
-    left_ = left;
+  } else if (const auto survivors = take_over_->report()) {
+    survivors_ = survivors;
   }
 }
 
 /// Does not wait for a guard that hangs, or that still watches survivors: it ends when it can.
 void Supervision::reap_guard() const {
-  const int options = take_over_ || left_ ? WNOHANG : 0;
+  const int options = take_over_ || survivors_ ? WNOHANG : 0;
   while (::waitpid(guard_.pid, nullptr, options) < 0 && errno == EINTR) {
   }
 }

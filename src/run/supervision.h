@@ -27,6 +27,8 @@ class Supervision {
  public:
   /// Forks the guard. Everything referred to must outlive this object. Throws Error{os}.
   Supervision(Loop& loop, const Log& log, const Plan& plan, Complaints& complaints);
+  Supervision(const Supervision&) = delete;
+  Supervision& operator=(const Supervision&) = delete;
 
   /// Orders the guard to start the command. A failure that the guard reports before this is thrown from the loop as
   /// Error.
@@ -45,7 +47,7 @@ class Supervision {
 
   JobControl& jobs() { return jobs_; }
   /// The processes that KILL has not ended, if any.
-  const std::optional<Survivors>& left() const { return left_; }
+  const std::optional<Survivors>& survivors() const { return survivors_; }
   /// Stops waiting for the survivors.
   void abandon() { state_ = State::over; }
 
@@ -83,7 +85,7 @@ class Supervision {
   Deadline answer_due_ = never;  // when the guard must have reported
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so
-  std::optional<Survivors> left_;
+  std::optional<Survivors> survivors_;
   std::optional<BootClock::time_point> first_stop_signal_;
 };
 

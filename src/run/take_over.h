@@ -15,10 +15,15 @@ namespace rlock::run {
 class TakeOver {
  public:
   /// The guard must not be reaped yet. Throws Error{os} where /proc does not show it.
-  explicit TakeOver(pid_t guard);
+  explicit TakeOver(pid_t guard) {
+    tree_.spare_elders_of(guard);
+    tree_.do_not_count(guard);
+  }
+  TakeOver(const TakeOver&) = delete;
+  TakeOver& operator=(const TakeOver&) = delete;
 
   /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.
-  bool go_on();
+  bool go_on() { return sweep_.go_on(unknown_); }
   Deadline next() const { return sweep_.next(); }
   std::optional<Survivors> report() { return sweep_.report(); }
 

@@ -25,7 +25,7 @@ enum class Outcome {
 
 /// The facts about the end of a run whose lock was granted.
 struct Ending {
-  std::optional<News> news;     // the guard's last; empty when the guard was killed
+  std::optional<News> news;     // the guard's last, or ours for a guard that is silent; none if it was killed
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
   bool stop_when_lost = true;
   bool interrupted = false;   // rlock got TERM or INT, and passed it on

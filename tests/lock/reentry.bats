@@ -90,7 +90,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
 @test "when an inner run has just been killed, the outer one says that the lock is not free yet" {
   try run --key job -- sh -c 'rlock run --key job -- sleep 600 & sleep .5; kill -9 $!'
   exits 0
-  contains "$ERR" 'rlock: job: a run inside this one still holds it; if that was killed, until its lease is over'
+  contains "$ERR" 'rlock: job: a run inside this one still holds it, until that run ends or its lease runs out'
 }
 
 @test "acquire inside a run of the same lock is refused: it would wait for itself" {

@@ -39,7 +39,7 @@ run_with_a_root_descendant() {
     sh -c '"$0" --reuid 0 --regid 0 --clear-groups sh -c "echo \$\$; exec sleep 600"' "$T/become"
   wait_until "$PATIENCE" test -s "$T/job.out"
   ROOT_PID=$(<"$T/job.out")
-  wait_for_text 'cannot be killed; job is held' "$T/job.err"
+  wait_for_text 'cannot be killed; job is held until none is left' "$T/job.err"
 }
 
 @test "a process that cannot be killed keeps the lock, which is renewed until the process has ended" {
@@ -53,13 +53,13 @@ run_with_a_root_descendant() {
   absent rlock:job
 }
 
-@test "TERM to a run that waits for a process that cannot be killed: a warning, and the lock is left to its lease" {
+@test "TERM to a run that waits for a process that cannot be killed: a warning, and the lock stays taken until its lease runs out" {
   run_with_a_root_descendant
   kill "$PID"
   finish "$PID"
   kill -KILL "$ROOT_PID"
   exits 124
-  contains "$(<"$T/job.err")" 'job is left to its lease'
+  contains "$(<"$T/job.err")" '(SIGTERM); job stays taken until its lease runs out'
   exists rlock:job
 }
 
