@@ -25,15 +25,16 @@ bool refuses_us(const Reply& reply) {
 }
 
 /// Where Redis begins to say which line of which script failed, " script: SHA1, on @user_script:242.", which tells a
-/// user nothing.
+/// user nothing. Valkey 9 leaves the SHA1 out.
 std::size_t find_script_line(std::string_view text) {
   constexpr std::string_view begin = " script: ";
   constexpr std::size_t digest = 40;
-  const auto line = text.find(", on @user_script");
-  if (line == std::string_view::npos || line < begin.size() + digest)
+  const auto line = text.find("on @user_script");
+  const auto at = text.rfind(begin, line);
+  if (line == std::string_view::npos || at == std::string_view::npos)
     return std::string_view::npos;
-  const auto at = line - digest - begin.size();
-  return text.substr(at, begin.size()) == begin ? at : std::string_view::npos;
+  const auto between = line - at - begin.size();
+  return between == 0 || between == digest + 2 ? at : std::string_view::npos;  // 2 for ", "
 }
 
 /// Whether the error tells of a state of the server that ends by itself.

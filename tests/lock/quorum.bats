@@ -303,11 +303,12 @@ has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
 
 # On a busy machine a server may lag; a renewal then gives it the fence.
 @test "the fence is the largest that was granted, and a majority has it when the command starts" {
+  export REDIS_CLI
   # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
     for port; do
-      redis-cli -p "$port" HGETALL rlock:job | sed -n "/^[0-9a-f]\{32\}\$/{n;p;}" | cut -d " " -f 3
-      redis-cli -p "$port" HGET "{rlock:job}:meta" floor >&2
+      $REDIS_CLI -p "$port" HGETALL rlock:job | sed -n "/^[0-9a-f]\{32\}\$/{n;p;}" | cut -d " " -f 3
+      $REDIS_CLI -p "$port" HGET "{rlock:job}:meta" floor >&2
     done' - "${QUORUM_PORTS[@]}"
   exits 0
   local fence=${OUT%%$'\n'*}

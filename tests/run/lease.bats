@@ -140,7 +140,7 @@ cancelled() { (($(cancels) + 0 > 0)); }
 }
 
 undisturbed() { # lets the command of `run_until_end` end; it must end by itself, with the lease kept
-  wait_for_text "job is renewed again after" "$T/job.err" || { cat "$T/job.err" "$T/proxy.out" "$T/proxy.err"; cli CLIENT LIST; cli CONFIG GET maxclients; false; }
+  wait_for_text "job is renewed again after" "$T/job.err"
   touch "$T/end"
   finish "$PID"
   exits 0
