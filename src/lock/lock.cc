@@ -52,7 +52,7 @@ void Lock::listen(const Level& level) {
   for (redis::Server& server : servers_) server.listen_on(name_.channel(level));
 }
 
-std::size_t Lock::listening() const {
+std::size_t Lock::count_listening() const {
   const auto listens = [](const redis::Server& server) { return server.listens(); };
   return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), listens));
 }

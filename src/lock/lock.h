@@ -75,7 +75,7 @@ class Lock {
   /// Whether the single server has confirmed that we listen.
   bool listens() const { return servers_[0].listens(); }
   /// How many servers have confirmed it.
-  std::size_t listening() const;
+  std::size_t count_listening() const;
   /// Why the single server has refused for good.
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 

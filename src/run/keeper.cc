@@ -51,7 +51,7 @@ Result Keeper::run() {
   command_.dismiss();
   release();
   command_.reap_guard();
-  if (result_.verdict.die_of != 0 && !command_.ending().typed)
+  if (result_.verdict.die_of != 0 && !command_.evidence().typed)
     Terminal::interrupt_ourselves(result_.verdict.die_of);
   result_.message = complaints_.last();
   return result_;
@@ -255,18 +255,18 @@ void Keeper::pass_on(Signal signal) {
 }
 
 void Keeper::conclude() {
-  Ending ending = command_.ending();
-  ending.stop_when_lost = stops_when_lost();
-  ending.had_terminal = command_.jobs().has_lent_terminal();
+  Evidence evidence = command_.evidence();
+  evidence.stop_when_lost = stops_when_lost();
+  evidence.had_terminal = command_.jobs().has_lent_terminal();
   if (loss_)
-    ending.loss = loss_;
+    evidence.loss = loss_;
   command_.jobs().take_back_terminal();
-  result_.verdict = judge(ending);
+  result_.verdict = judge(evidence);
   log_->step(fmt::format("the command has ended; the status is {}", result_.verdict.exit_status));
   result_.held = since(result_.grant->sent);
   result_.renewals = renewer_->renewals();
-  if (ending.news && ending.news->kind != News::Kind::ended)
-    complaints_.add(describe_failure(*ending.news, plan_));
+  if (evidence.news && evidence.news->kind != News::Kind::ended)
+    complaints_.add(describe_failure(*evidence.news, plan_));
   if (const auto message = describe_signal(result_.verdict, plan_))
     log_->notice(*message);
 }

@@ -25,7 +25,7 @@ Renewer::Renewer(Loop& loop,
       lease_(terms, grant.sent, grant.unconfirmed),
       next_(lease_.renew_at()) {
   lock_->listen(claim_->level);
-  listening_ = lock_->listening();
+  listening_ = lock_->count_listening();
 }
 
 /// Anybody may publish on our channel, so a message only prompts a renewal: the server's answer to that is what counts.
@@ -40,7 +40,7 @@ void Renewer::sleep(Deadline until) {
 
 /// True once for each connection that breaks.
 bool Renewer::has_gone_deaf() {
-  const std::size_t before = std::exchange(listening_, std::min(listening_, lock_->listening()));
+  const std::size_t before = std::exchange(listening_, std::min(listening_, lock_->count_listening()));
   return listening_ < before;
 }
 
@@ -78,7 +78,7 @@ void Renewer::credit(BootClock::time_point sent) {
     deafness_.reset();
   lease_.extended(sent);
   next_ = lease_.renew_at();
-  listening_ = lock_->listening();
+  listening_ = lock_->count_listening();
   ++renewals_;
   log_->step(fmt::format("renewed {}, lease {} left",
                          lock_->name().text(),

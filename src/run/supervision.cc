@@ -62,9 +62,9 @@ void Supervision::pass_on(Signal signal) {
                                signal_name(number),
                                format_duration(plan_->lease.kill_after)));
   }
-  ending_.interrupted = first_stop_signal_.has_value();
+  evidence_.interrupted = first_stop_signal_.has_value();
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
-  ending_.typed = ending_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
+  evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
   guard_.line.send({.kind = Order::Kind::signal, .signal = number});
 }
 
@@ -133,8 +133,8 @@ void Supervision::on_news(const News& news) {
       break;
     case News::Kind::surviving:
       survivors_ = news.survivors;
-      ending_.news = news;  // what the report says if we stop waiting for the survivors
-      ending_.news->kind = News::Kind::ended;
+      evidence_.news = news;  // what the report says if we stop waiting for the survivors
+      evidence_.news->kind = News::Kind::ended;
       break;
     case News::Kind::blind:
     case News::Kind::failed:
@@ -180,7 +180,7 @@ void Supervision::on_end(const News& news) {
     throw Error{ExitCode::os, describe_failure(news, *plan_)};
   if (!told_why_)  // the command was killed without a first signal, so nothing has been printed yet
     on_stopping(news.cause);
-  ending_.news = news;
+  evidence_.news = news;
   survivors_.reset();
   if (news.survivors.count > 0)
     survivors_ = news.survivors;
@@ -200,11 +200,11 @@ void Supervision::on_guard_gone() {
 void Supervision::take_over(bool for_the_lease) {
   const std::string& name = plan_->name.text();
   if (for_the_lease) {
-    ending_.loss = Outcome::lost;
+    evidence_.loss = Outcome::lost;
     complaints_->add(fmt::format("lost {}; the guard process did not stop the command, so it is killed", name));
   } else {
     const bool is_runtime = plan_->command.max_runtime && !first_stop_signal_;
-    ending_.news =
+    evidence_.news =
         News{.kind = News::Kind::ended, .value = SIGKILL, .cause = is_runtime ? Cause::runtime : Cause::ordered};
     complaints_->add(fmt::format("{}: the guard process does not answer; the command is killed without it", name));
   }

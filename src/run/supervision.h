@@ -52,7 +52,7 @@ class Supervision {
   void abandon() { state_ = State::over; }
 
   /// How the command ended; what became of the lock is for the keeper to add.
-  const Ending& ending() const { return ending_; }
+  const Evidence& evidence() const { return evidence_; }
   /// Closes the line, upon which the guard exits by itself.
   void dismiss() { guard_.line.close(); }
   void reap_guard() const;
@@ -81,7 +81,7 @@ class Supervision {
   JobControl jobs_;
   State state_ = State::waiting;
   std::optional<TakeOver> take_over_;  // while killing
-  Ending ending_;
+  Evidence evidence_;
   Deadline answer_due_ = never;  // when the guard must have reported
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so

@@ -17,30 +17,30 @@ ExitCode exit_code_of_exec(int error_number) {
   return error_number == EAGAIN || error_number == ENOMEM ? ExitCode::os : ExitCode::not_executable;
 }
 
-bool from_terminal(const Ending& ending, int signal) {
+bool from_terminal(const Evidence& evidence, int signal) {
   if (signal != SIGINT && signal != SIGQUIT)
     return false;
   // A signal that we did not pass on reached the command from the terminal directly.
-  return ending.typed || (ending.had_terminal && !ending.interrupted);
+  return evidence.typed || (evidence.had_terminal && !evidence.interrupted);
 }
 
-Verdict judge_ended(const Ending& ending, int wait_status) {
+Verdict judge_ended(const Evidence& evidence, int wait_status) {
   Verdict verdict{.outcome = Outcome::completed};
   if (WIFSIGNALED(wait_status))
     verdict.command_signal = WTERMSIG(wait_status);
   verdict.command_status = verdict.command_signal ? 128 + *verdict.command_signal : WEXITSTATUS(wait_status);
   verdict.exit_status = *verdict.command_status;
-  if (ending.loss || ending.news->cause == Cause::lease) {
-    verdict.outcome = ending.loss.value_or(Outcome::lost);
-    if (ending.stop_when_lost)
+  if (evidence.loss || evidence.news->cause == Cause::lease) {
+    verdict.outcome = evidence.loss.value_or(Outcome::lost);
+    if (evidence.stop_when_lost)
       verdict.exit_status = static_cast<int>(ExitCode::lost);
-  } else if (ending.news->cause == Cause::runtime) {
+  } else if (evidence.news->cause == Cause::runtime) {
     verdict.outcome = Outcome::timeout;
     verdict.exit_status = static_cast<int>(ExitCode::timeout);
   } else if (verdict.command_signal) {
-    if (ending.interrupted)
+    if (evidence.interrupted)
       verdict.outcome = Outcome::interrupted;
-    if (from_terminal(ending, *verdict.command_signal))
+    if (from_terminal(evidence, *verdict.command_signal))
       verdict.die_of = *verdict.command_signal;
   }
   return verdict;
@@ -48,21 +48,21 @@ Verdict judge_ended(const Ending& ending, int wait_status) {
 
 }  // namespace
 
-Verdict judge(const Ending& ending) {
-  const Verdict lost{.outcome = ending.loss.value_or(Outcome::lost), .exit_status = static_cast<int>(ExitCode::lost)};
-  if (!ending.news && ending.loss)
+Verdict judge(const Evidence& evidence) {
+  const Verdict lost{.outcome = evidence.loss.value_or(Outcome::lost), .exit_status = static_cast<int>(ExitCode::lost)};
+  if (!evidence.news && evidence.loss)
     return lost;
-  if (!ending.news)  // the kernel kills the command together with its parent, the guard
+  if (!evidence.news)  // the kernel kills the command together with its parent, the guard
     return {.command_status = static_cast<int>(killed_by(SIGKILL)), .command_signal = SIGKILL};
-  switch (ending.news->kind) {
+  switch (evidence.news->kind) {
     case News::Kind::too_late:
       return lost;
     case News::Kind::not_started:
-      return {.exit_status = static_cast<int>(exit_code_of_exec(ending.news->value))};
+      return {.exit_status = static_cast<int>(exit_code_of_exec(evidence.news->value))};
     case News::Kind::failed:
       return {.exit_status = static_cast<int>(ExitCode::os)};
     case News::Kind::ended:
-      return judge_ended(ending, ending.news->value);
+      return judge_ended(evidence, evidence.news->value);
     case News::Kind::blind:
       return {.exit_status = static_cast<int>(ExitCode::os)};
     case News::Kind::lingering:

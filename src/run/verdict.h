@@ -24,7 +24,7 @@ enum class Outcome {
 };
 
 /// The facts about the end of a run whose lock was granted.
-struct Ending {
+struct Evidence {
   std::optional<News> news;     // the guard's last, or ours for a guard that is silent; none if it was killed
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
   bool stop_when_lost = true;
@@ -42,7 +42,7 @@ struct Verdict {
   int die_of = 0;                       // the terminal's signal that ended the command and must end rlock too, or 0
 };
 
-Verdict judge(const Ending& ending);
+Verdict judge(const Evidence& evidence);
 /// The same for a lock that was not granted; `when_held` is the exit status for one that somebody holds.
 Verdict judge(const lock::Conflict& conflict, ExitCode when_held);
 

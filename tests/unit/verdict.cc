@@ -8,17 +8,17 @@ namespace rlock::unit {
 namespace {
 
 using run::Cause;
-using run::Ending;
+using run::Evidence;
 using run::judge;
 using run::News;
 using run::Outcome;
 
 constexpr int exited(int code) { return code << 8; }  // as wait(2) has it
 
-Ending ended(int wait_status, Cause cause = Cause::none) {
-  Ending ending;
-  ending.news = News{.kind = News::Kind::ended, .value = wait_status, .cause = cause};
-  return ending;
+Evidence ended(int wait_status, Cause cause = Cause::none) {
+  Evidence evidence;
+  evidence.news = News{.kind = News::Kind::ended, .value = wait_status, .cause = cause};
+  return evidence;
 }
 
 void test_codes() {
@@ -44,7 +44,7 @@ void test_signals() {
           verdict.exit_status == 128 + number && verdict.command_signal == number && verdict.die_of == 0;
       expect(mapped, "a command that a signal ended gives 128 and its number", std::to_string(number));
     }
-    Ending passed_on = ended(number);
+    Evidence passed_on = ended(number);
     passed_on.interrupted = true;
     expect(judge(passed_on).outcome == Outcome::interrupted, "a signal that we passed on counts as an interruption");
   }
@@ -55,11 +55,11 @@ void test_signals() {
 void test_verdicts() {
   test_codes();
   test_signals();
-  Ending warned = ended(exited(3));
+  Evidence warned = ended(exited(3));
   warned.loss = Outcome::lost;
   warned.stop_when_lost = false;
   expect(judge(warned).outcome == Outcome::lost && judge(warned).exit_status == 3, "--on-lost warn keeps the status");
-  Ending failed;
+  Evidence failed;
   expect_same(judge(failed).exit_status, 70, "a guard that was killed is an internal error");
   expect_same(judge(failed).command_signal.value_or(0), SIGKILL, "the kernel has killed its command");
   const auto not_started = [&](int error_number) {
