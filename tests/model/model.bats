@@ -77,8 +77,8 @@ fails() { # WHAT MODEL OPTION...: the model finds WHAT with the mutant that the 
   fails 'asked after' quorum_fence --reuse-token
 }
 
-@test "mutant: if only the first level that renews is put back, the end of an inner run frees the lock" {
-  fails 'while' quorum_fence --renew-without-level 600 300
+@test "mutant: a server that may have missed the fence is not told it again" {
+  fails 'was entered again with' quorum_fence --settle-once 300 1400
 }
 
 @test "mutant: a lock is used before a majority has settled its fence" {

@@ -25,7 +25,7 @@ RENEWING = 0.1  # the chance that a holder renews in a step, which makes some th
 MUTANTS = {
     "without-owner-check": "settle and renew do not check whether the token still holds",
     "reuse-token": "after a failed round the next has the same token and level, though a cancel may come late",
-    "renew-without-level": "only the level that finds the record gone puts itself back",
+    "settle-once": "a server that may have missed the fence is not told it again",
     "unsettled": "the lock is used as soon as a majority has granted it",
     "smallest-fence": "the smallest of the granted fences is settled",
     "largest-on-reentry": "a nested run takes the largest fence that it hears, settled or not",
@@ -178,32 +178,41 @@ class Run:
 
     def renew(self):
         sent, world = self.world.now, self.world
-        reached, extended, heard = [], {}, 0
+        extended, heard = {}, 0
         for index in world.shuffled_servers():
             server = world.servers[index]
             if not world.arrives():
                 world.delay(lambda server=server: server.renew(self.token, self.level))
                 continue
-            reached.append(server)
-            extended[server] = server.renew(self.token, self.level)
-            heard += extended[server][0] and world.arrives()
+            extended[index] = server.renew(self.token, self.level)
+            heard += extended[index][0] and world.arrives()
         if heard < world.majority:
             if sum(not answer[0] for answer in extended.values()) > len(world.servers) - world.majority:
                 self.die()  # lost, or forced: the command is killed before anything else
                 self.ask_all("releasing")
             return
         self.end = sent + TTL
-        for server in reached:
-            self.put_back(server, *extended[server])
+        for index, answer in extended.items():
+            self.put_back(index, *answer)
 
-    def put_back(self, server, was_extended, knows_level):
-        if was_extended and (knows_level or mutant == "renew-without-level"):
+    def put_back(self, index, was_extended, knows_level):
+        """Gives a server that has lost the lock or our level both again, and the fence to one that may not have it."""
+        server, world = self.world.servers[index], self.world
+        missing = not (was_extended and knows_level)
+        how = "reenter" if was_extended else "once"
+        enter = lambda: server.acquire(self.token, self.level, how)
+        settle = lambda: server.settle(self.token, self.fence)
+        if not missing and (index in self.agreed or mutant == "settle-once"):
             return
-        if not self.world.arrives():
-            how = "reenter" if was_extended else "once"
-            self.world.delay(lambda: server.acquire(self.token, self.level, how))
-        elif server.acquire(self.token, self.level, "reenter" if was_extended else "once") is not None:
-            server.settle(self.token, self.fence)
+        self.agreed.discard(index)
+        if missing and not world.arrives():
+            world.delay(enter)
+        elif missing and (enter() is None or not world.arrives()):
+            pass
+        elif not world.arrives():
+            world.delay(settle)
+        elif settle() and world.arrives():
+            self.agreed.add(index)
 
     def ask(self, index):
         """Requests and replies may be lost. A request that was given up may still arrive, much later."""
@@ -257,7 +266,7 @@ class World:
         self.lossy = self.rng.choice([0, 0.05, 0.2])
         self.forgot, self.late = [], []
         self.loses_locks = seed % 2 == 1
-        self.haste = self.rng.choice([0.1, 0.01])  # the chance that a holder releases in a step
+        self.haste = self.rng.choice([0.1, 0.01, 0.002])  # the chance that a holder releases in a step
         self.clients = [self.new_run() for _ in range(CLIENTS)]
 
     def new_level(self):

@@ -165,6 +165,7 @@ END
 }
 
 @test "less: it shows a status that is piped to it, and it reads the keys when it is the command" {
+  export TERM=vt100
   seq 500 >"$T/numbers"
   hold other
   user sh -c 'rlock status | less' @ 'expect other' 'type q'
@@ -175,6 +176,7 @@ END
 }
 
 @test "vim: a file is edited and saved, and the terminal is as before" {
+  export TERM=vt100
   echo old >"$T/file"
   user "${SHELL_THERE[@]}" @ 'expect prompt>' 'type stty -g >$HOME/before' \
     "type rlock run --key job -- vim.tiny -u NONE $T/file" 'expect old' "type :s/old/new/" 'type :wq' \
