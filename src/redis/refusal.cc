@@ -68,8 +68,8 @@ bool wants_no_password(const Reply& reply) {
 
 std::string shown_words(const Reply& reply) {
   constexpr std::size_t longest = 500;
-  const auto arguments = reply.text.find("with args");
-  std::string words = reply.text.substr(0, std::min({arguments, find_script_line(reply.text), longest}));
+  const std::string_view text = reply.error_words();
+  std::string words{text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}))};
   while (words.ends_with(' ') || words.ends_with(',') || words.ends_with('.')) words.pop_back();
   return words;
 }

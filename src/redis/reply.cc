@@ -83,11 +83,16 @@ redisReplyObjectFunctions functions = make_functions<redisReplyObjectFunctions>(
 bool Reply::is_error(std::string_view code) const {
   if (!is_error())
     return false;
+  const std::string_view words = error_words();
+  return words.substr(0, words.find(' ')) == code;
+}
+
+std::string_view Reply::error_words() const {
   std::string_view words{text};
   const auto dash = words.find(": -");
   if (dash != std::string_view::npos && words.starts_with("ERR Error running script"))
     words.remove_prefix(dash + 3);
-  return words.substr(0, words.find(' ')) == code;
+  return words;
 }
 
 void encode(const Command& command, std::string& out) {

@@ -21,10 +21,11 @@ struct Reply {
   std::vector<Reply> elements;
 
   bool is_error() const { return kind == Kind::error; }
-  /// Whether it is an error with that code, such as "NOSCRIPT". The code is the first word; when Redis 5 and 6 report a
-  /// command that failed inside a script ("ERR Error running script (...): -READONLY You can't write ..."), it is the
-  /// word after the dash.
+  /// Whether it is an error with that code, the first word of error_words(), such as "NOSCRIPT".
   bool is_error(std::string_view code) const;
+  /// The text of an error. When Redis 5 and 6 report a command that failed inside a script ("ERR Error running script
+  /// (...): -READONLY You can't write ..."), it is what follows the dash.
+  std::string_view error_words() const;
 };
 
 using Command = std::vector<std::string>;

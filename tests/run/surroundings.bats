@@ -30,21 +30,20 @@ as_root() { # skips where a test cannot be root, or may not make namespaces
 # cron_machine NAME: starts a cron daemon on a machine of its own, which begins with the jobs of "@reboot". What the
 # daemon mails goes to $T/NAME.mail.
 cron_machine() {
-  local spool=$T/spool.$1
-  mkdir "$spool"
+  local sbin=$T/sbin.$1 spool=$T/spool.$1
+  mkdir "$sbin" "$spool"
+  cp -p /usr/sbin/cron /usr/sbin/unix_chkpwd "$sbin"
+  printf '#!/bin/sh\ncat >>%q\n' "$T/$1.mail" >"$sbin/sendmail"
+  chmod 755 "$sbin/sendmail"
   cp "$T/crontab" "$spool/root"
   chmod 600 "$spool/root"
-  printf '#!/bin/sh\ncat >>%q\n' "$T/$1.mail" >"$T/sendmail.$1"
-  chmod 755 "$T/sendmail.$1"
   start "$1" unshare --mount --uts --pid --fork --kill-child --mount-proc sh -euc '
-    cp /usr/sbin/cron "$0/cron.$1"
     mount -t tmpfs tmpfs /run
     mount -t tmpfs tmpfs /etc/cron.d
-    mount --bind "$0/spool.$1" /var/spool/cron/crontabs
-    mount -t tmpfs tmpfs /usr/sbin
-    cp "$0/sendmail.$1" /usr/sbin/sendmail
-    hostname "$1"
-    exec "$0/cron.$1" -f' "$T" "$1"
+    mount --bind "$2" /var/spool/cron/crontabs
+    mount --bind "$1" /usr/sbin
+    hostname "$0"
+    exec cron -f' "$1" "$sbin" "$spool"
   DAEMONS+=("$PID")
 }
 

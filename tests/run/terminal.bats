@@ -138,8 +138,9 @@ END_OF_SCRIPT
 import os, sys, time
 if os.fork() == 0:
     os.setpgid(0, 0)
+    leader = os.getpid()
     if os.fork() == 0:
-        while os.getppid() != 1 and os.path.exists(f"/proc/{os.getppid()}/status") and "orphan" in open(f"/proc/{os.getppid()}/cmdline").read():
+        while os.getppid() == leader:
             time.sleep(0.01)
         os.execvp("rlock", ["rlock", "run", "--key", "job", "--", "sh", "-c", "read line </dev/tty; echo status $?"])
     os._exit(0)
