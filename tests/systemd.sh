@@ -8,14 +8,11 @@ trap 'echo "systemd.sh: line $LINENO: $BASH_COMMAND" >&2' ERR
 
 # The manual's example, each file where its first line says; the job is ours.
 install_units() {
-  local example file=/dev/null line
-  example=$(mandoc -T ascii -O width=200 "$root/man/rlock.1" | col -b |
-    sed -n '/The same with systemd/,/A deployment that waits/ s/^[[:space:]]*//p')
+  local file=/dev/null line
   while IFS= read -r line; do
     [[ $line != '# /etc/systemd/system/'* ]] || { file=${line#\# } && : >"$file"; }
-    [[ $line != 'A deployment'* ]] || file=/dev/null
     echo "$line" >>"$file"
-  done <<<"$example"
+  done < <(sed -n '/^\.\\" test: systemd/,/^\.Ed/p' "$root/man/rlock.1" | sed -n '/^[^.]/ { s/\\-/-/g; p; }')
   install "$root/build/rlock" /usr/local/bin/
   cat >/usr/local/bin/backup.sh <<END
 #!/bin/sh
