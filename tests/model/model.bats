@@ -70,11 +70,11 @@ fails() { # WHAT MODEL OPTION...: the model finds WHAT with the mutant that the 
 }
 
 @test "mutant: a fence is used twice if a token may settle it that does not hold any more" {
-  fails 'which was used' quorum_fence --without-owner-check
+  fails 'which was used' quorum_fence --without-owner-check 100 212
 }
 
 @test "mutant: a round that reuses the token of a failed one gets a smaller fence than an earlier holder" {
-  fails 'asked after' quorum_fence --reuse-token
+  fails 'asked after' quorum_fence --reuse-token 100 900
 }
 
 @test "mutant: a server that may have missed the fence is not told it again" {
