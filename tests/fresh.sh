@@ -72,7 +72,11 @@ if why=$(why_no_machines "$@"); then
   in_place
 else
   for suite; do fresh "$suite"; done
-  for suite; do step "$suite: systemd" boot "$suite" '/usr/bin/bash tests/systemd.sh'; done
+  if why=$(why_no_boot); then
+    echo "fresh.sh: systemd is skipped: $why"
+  else
+    for suite; do step "$suite: systemd" boot "$suite" '/usr/bin/bash tests/systemd.sh'; done
+  fi
   for suite; do
     for other; do step "$suite: names, by $other's program" foreign "$suite" "$other"; done
   done

@@ -63,13 +63,21 @@ on() {
     ' - "$machines/$1" "$2" "${environment[@]}" </dev/null
 }
 
+# Where control groups can be made for `boot`; nothing if there is no cgroup2.
+hierarchy() { findmnt --noheadings --first-only --types cgroup2 --output TARGET; }
+
+# why_no_boot: prints why `boot` cannot be used here; fails if it can
+why_no_boot() {
+  [[ -n $(hierarchy) ]] || { echo 'no cgroup2 is mounted' && return; }
+  mkdir -p "$(hierarchy)/rlock-fresh" 2>/dev/null || { echo 'no control group can be made' && return; }
+  return 1
+}
+
 # boot NAME COMMAND: runs it as root on that machine, in /root/rlock, as a service of systemd, which is process 1 there
 # in a control group of its own
 boot() {
-  local root=$machines/$1 hierarchy group status=0
-  hierarchy=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET) ||
-    { echo 'no cgroup2 is mounted here' && return 1; }
-  group=$hierarchy/rlock-fresh
+  local root=$machines/$1 group status=0
+  group=$(hierarchy)/rlock-fresh
   on "$1" 'apt-get install -qq -y --no-install-recommends systemd >/dev/null 2>&1' || return
   cat >"$root/etc/systemd/system/only.service" <<END
 [Unit]
