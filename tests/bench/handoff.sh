@@ -35,7 +35,7 @@ for peer in limit rlock flock "${slow[@]}"; do
   done
   row "$peer" "${cells[@]}" "$(awk '{all += 21; stray += $1} END {printf "%.0f %%", 100 * stray / all}' "$T/stray.$peer.20")"
 done
-target 'hand-off p50, 1 waiter, against limit' most 1.5 "$(calc %.2f "$(at rlock 1 0.5) / $(at limit 1 0.5)")" x
+target 'hand-off p50, 1 waiter, against limit' most 1.4 "$(calc %.2f "$(at rlock 1 0.5) / $(at limit 1 0.5)")" x
 target 'hand-off p99, 1 waiter' most 3 "$(calc %.2f "$(at rlock 1 0.99)")" ' ms'
-target 'hand-off p50, 20 waiters, against limit' most 1.6 "$(calc %.2f "$(at rlock 20 0.5) / $(at limit 20 0.5)")" x
+target 'hand-off p50, 20 waiters, against limit' most 1.3 "$(calc %.2f "$(at rlock 20 0.5) / $(at limit 20 0.5)")" x
 target 'served out of order, 20 waiters' most 0 "$(awk '{stray += $1} END {print stray + 0}' "$T/stray.rlock.20")"

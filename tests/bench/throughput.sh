@@ -43,7 +43,8 @@ heading 'Throughput: sections per second, 16 loops' lock 'keys of their own' 'on
 for peer in limit rlock flock "${slow[@]}"; do
   row "$peer" "$(calc %.0f "$(a_second "$peer" own)")" "$(calc %.0f "$(a_second "$peer" one)")"
 done
+declare -A least=([own]=0.75 [one]=0.8)
 for keys in own one; do
   target "sections per second, $keys key, against limit" \
-    least 0.75 "$(calc %.2f "$(a_second rlock $keys) / $(a_second limit $keys)")" x
+    least "${least[$keys]}" "$(calc %.2f "$(a_second rlock $keys) / $(a_second limit $keys)")" x
 done

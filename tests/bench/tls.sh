@@ -22,5 +22,5 @@ heading 'TLS: `run -- true`' 'authorities from' 'median, ms' 'more than plaintex
 while read -r name median _ _ excess; do
   excess=$(calc %.1f "$excess / 1000")
   row "$name" "$(calc %.1f "$median / 1000")" "$excess"
-  [[ $name == plaintext ]] || target "TLS start with a CA $name, more than plaintext" most 8 "$excess" ' ms'
+  [[ $name == plaintext ]] || target "TLS start with a CA $name, more than plaintext" most 3 "$excess" ' ms'
 done <"$T/times"

@@ -212,6 +212,24 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(grep -c 'cannot renew' "$T/holder.err")" 0
 }
 
+pictures() { grep -c '^KEY' "$T/watch.out"; }
+
+more_pictures_than() { (($(pictures) > $1)); } # COUNT
+
+@test "a reply that came while nobody looked at the connection is not taken for the answer to the next request" {
+  local seen
+  start_redis
+  try acquire job
+  start_proxy
+  start watch rlock status --watch
+  wait_for_text 'job  x' "$T/watch.out"
+  network inject '*0\r\n' # while it sleeps between two pictures
+  seen=$(pictures)
+  wait_until "$PATIENCE" more_pictures_than $((seen + 1))
+  same "$(grep -c '^job  x' "$T/watch.out")" "$(pictures)"
+  [[ $(<"$T/watch.out") != *rlock:* ]] || fail "$(<"$T/watch.out")"
+}
+
 @test "a request without an answer is cancelled, even on a server that has never seen the script for that" {
   start_redis
   try run --key other -- true

@@ -100,6 +100,17 @@ handed_to_the_deaf() {
   wait_until "$PATIENCE" absent rlock:job
 }
 
+@test "replies that take almost as long as an attempt: a renewal counts from when it was sent" {
+  try run --key warm-up -- true
+  start_proxy
+  network delay 0.45
+  run_witness -v --ttl 5 -- stubborn setsid
+  wait_for_text 'renewed job' "$T/job.err"
+  network deaf # the server extends the lease no more
+  lost
+  in_time
+}
+
 @test "replies later than the lease: the command is never started on a dead one" {
   start_proxy
   network delay 0.7
@@ -362,6 +373,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
     sh -c 'trap "" TERM; while :; do sleep 0.02; done'
   finish "$PID"
   exits 124
+  [[ $(<"$T/job.err") != *'guard process did not'* ]] || fail "$(<"$T/job.err")" # the keeper had to do its work
 }
 
 @test "--max-runtime on a lock that was handed over and cannot be confirmed: the guard kills before its end" {
