@@ -111,11 +111,14 @@ local function bury_dead()
   end
 end
 
+-- A user with the rights that 0.1.0 needed may not write it. That must not keep the lock from being taken or released.
 local function write_history()
   if #entries == 0 then return end
-  local length = call('RPUSH', HISTORY, unpack(entries))
-  if length >= ENTRIES + TRIM_EVERY then call('LTRIM', HISTORY, -ENTRIES, -1) end
-  call('PEXPIRE', HISTORY, LIFE)
+  local length = redis.pcall('RPUSH', HISTORY, unpack(entries))
+  if tonumber(length) then
+    if length >= ENTRIES + TRIM_EVERY then redis.pcall('LTRIM', HISTORY, -ENTRIES, -1) end
+    call('PEXPIRE', HISTORY, LIFE)
+  end
   entries = {}
 end
 

@@ -98,7 +98,7 @@ local function load_lock()
   cap = type(cap) == 'string' and #cap < 7 and tonumber(cap:match('^%d+$'))
   if not cap then
     if call('TYPE', LOCK).ok == 'none' then return true end
-    take_seat(nil, now + FOREIGN) -- no capacity fits beside nil
+    take_seat(nil, now + FOREIGN) -- nobody asks for the capacity nil, so nobody gets in
     return false
   end
   exists = true

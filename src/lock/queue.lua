@@ -6,8 +6,8 @@
 local UNCONFIRMED = 1000       -- the lease with which a waiter of 0.1.0 is handed the lock
 local GRACE = 1000             -- how long after its sleep a waiter still counts as alive
 local LOOK = 2000              -- the first waiter asks at least this often, the one at rank r every (r + 1) * LOOK
-local POLL = 100               -- the same for waiters that may not listen
-local CONTEST = 20             -- the same for waiters of a quorum, of which the first must be far ahead of the others
+local POLL = 100               -- the same for waiters that may not listen, with LOOK as the longest pause
+local CONTEST = 20             -- the same in a quorum, where only asking wins: the first must ask far more often
 local LONGEST = 60000          -- no waiter sleeps longer
 local QUORUM_VIEW = 100        -- how many waiters a server of a quorum looks at
 

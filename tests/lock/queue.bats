@@ -433,8 +433,11 @@ script_calls() {
   done
 }
 
+has_long_lease() { (($(cli PTTL rlock:job) > 1800000)); }
+
 @test "a waiter behind a long lease asks at least once a minute" {
   hold job --ttl 1h
+  wait_until "$PATIENCE" has_long_lease # before its first renewal it is short
   start waiter rlock run --key job -- true
   wait_until "$PATIENCE" exists '{rlock:job}:waiters'
   read -r _ asked alive _ < <(cli HVALS '{rlock:job}:waiters')

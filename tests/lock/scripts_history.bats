@@ -113,7 +113,7 @@ setup() { start_scripts; }
 @test "history: a hundred lines are kept, and take less than 20 KB however long their owners' words are" {
   local i long
   long=$(printf 'h%%20%.0s' {1..60})
-  for i in {1..102}; do
+  for i in {1..110}; do
     call acquire "a$i" "level-$i" 1 30000 once '' 0 "$long $long $long 4194304 $long $long" 0 kept=1
     call release "a$i" "level-$i" - "evicted,$long"
   done
