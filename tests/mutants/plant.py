@@ -47,7 +47,7 @@ def read_bugs(text):
     for part in re.split(r"^== ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)[1:]:
         head, _, body = part.partition("\n")
         name, file, tests, *which = (field.strip() for field in head.split("|", 3))
-        old, _, new = ("\n" + body).partition("\n--")
+        old, _, new = ("\n" + body).partition("\n--\n")
         yield Bug(name, file, tuple(tests.split()), "".join(which) or ".", old.strip("\n"), new.strip("\n"))
 
 
