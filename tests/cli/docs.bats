@@ -284,6 +284,22 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   diff "$T/manual" "$T/readme"
 }
 
+@test "the README has at most 200 lines" {
+  (($(wc -l <"$README") <= 200)) || fail "$(wc -l <"$README")"
+}
+
+@test "the messages that the README's troubleshooting quotes are those of the program" {
+  local part
+  grep -rhoE --include='*.cc' '"([^"\\]|\\.)*"' "$ROOT/src" >"$T/literals"
+  # What a message names, "KEY" and "...", is cut out; what stands around it must be somewhere in a literal.
+  sed -n '/^## Troubleshooting/,/^## /s/^| \(`.*\) | .*/\1/p' "$README" | grep -oE '`[^`]+`' | grep -vx '`run`' | tr -d '`' |
+    sed -E 's/\.\.\.|KEY|: /\n/g' | sed -E 's/^ +| +$//g; /^$/d' >"$T/parts"
+  (($(wc -l <"$T/parts") > 12))
+  while read -r part; do
+    grep -qF -- "$part" "$T/literals" || fail "no message says: $part"
+  done <"$T/parts"
+}
+
 @test "the times of the manual follow from its rule" {
   section 'THE LEASE' | sed -nE 's/^\.It ([0-9]+) s Ta ([0-9.]+) s Ta ([0-9.]+) s Ta .*/\1 \2 \3/p' >"$T/table"
   same "$(wc -l <"$T/table")" 4
