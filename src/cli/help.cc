@@ -127,7 +127,8 @@ std::string usage() {
   for (const Verb& verb : verbs) text += fmt::format("  rlock {}\n", verb.synopsis);
   text += "\n";
   for (const Verb& verb : verbs) text += fmt::format("  {:<10}{}\n", verb.name, verb.purpose);
-  return text + "\n`rlock SUBCOMMAND --help` lists its options; rlock(1) explains them.\n";
+  return text +
+         "\n`rlock SUBCOMMAND --help` lists its options, `rlock --version` shows the version; rlock(1) explains all.\n";
 }
 
 std::string help(const Verb& verb) {

@@ -26,6 +26,9 @@ This is what `tests/bench/run.sh` prints. `limit` is the yardstick: 60 lines of 
 release the lock, without renewal, signals or crash handling. The other tools are those that Debian has. Where they start
 one process or none, `rlock` starts two; that, and what its scripts look at, is the difference.
 
+`none` runs the command without a lock. "x limit" and "more than limit" are medians over the rounds, each of which runs
+every tool once, so they are not exactly the quotient and the difference of the medians beside them.
+
 END
   echo "$(date -u +%F) on $(nproc) processors ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), Linux $(uname -r)," \
     "rlock $(version rlock --version)$(versions "$REDIS_SERVER" flock etcd)."

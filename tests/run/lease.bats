@@ -38,7 +38,7 @@ server_frozen() {
   server_frozen
 }
 
-@test "server frozen, as an ordinary user" {
+@test "the server freezes: an ordinary user's command is dead before the lease ends too" {
   ordinary_user
   server_frozen
 }

@@ -29,7 +29,7 @@ run_reported() {
   query --argjson fence "$fence" --argjson slot "$slot" '.fence == $fence and .slot == $slot'
 }
 
-@test "a command that a signal ended" {
+@test "a command that a signal ended: the report names the signal, and the status is 128+n" {
   run_reported --key job -- sh -c 'kill -KILL $$'
   exits 137
   query '.outcome == "completed" and .exit_status == 137 and .command_status == 137 and .signal == 9'
@@ -43,7 +43,7 @@ run_reported() {
   query '[.command_status, .signal, .fence, .slot, .held_ms, .renewals] | all(. == null)'
 }
 
-@test "evicted: the lock was taken away" {
+@test "a run that was evicted: outcome evicted, 76, and the message says that it was by force" {
   start run rlock run --report "$T/report.json" --key job --ttl 1 -- sleep 600
   wait_held job
   try release --force job
@@ -53,13 +53,13 @@ run_reported() {
   query '.outcome == "evicted" and .exit_status == 76 and .signal == 15 and (.message | startswith("job is released by force"))'
 }
 
-@test "timeout: --max-runtime" {
+@test "a run that --max-runtime ended: outcome timeout, 124, and the command's own status" {
   run_reported --key job --max-runtime 300ms -- sleep 600
   exits 124
   query '.outcome == "timeout" and .exit_status == 124 and .command_status == 143 and .signal == 15'
 }
 
-@test "interrupted, while the command ran" {
+@test "TERM while the command runs: outcome interrupted, with the command's status" {
   start run rlock run --report "$T/report.json" --key job -- sleep 600
   wait_held job
   wait_until "$PATIENCE" pgrep -f '^sleep 600' --parent "$(pgrep --parent "$PID")"
@@ -70,7 +70,7 @@ run_reported() {
   query '.outcome == "interrupted" and .exit_status == 143 and .command_status == 143 and .signal == 15'
 }
 
-@test "interrupted, while waiting" {
+@test "TERM while waiting: outcome interrupted, without a status or a fence" {
   hold job
   start run rlock run --report "$T/report.json" --key job -- true
   wait_for_text 'waiting for job' "$T/run.err"
@@ -81,7 +81,7 @@ run_reported() {
   query '.outcome == "interrupted" and .exit_status == 143 and .command_status == null and .fence == null'
 }
 
-@test "error: Redis away, no such command, options that do not fit" {
+@test "a run that could not start is reported too: Redis away, no such command, options that do not fit" {
   run_reported --key job --redis redis://127.0.0.1:1 -- true
   exits 69
   query '.outcome == "error" and .exit_status == 69 and (.message | contains("127.0.0.1:1")) and .command_status == null'

@@ -110,7 +110,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' rlock run --key job -- sh -c 'id -G | wc -
   same "$OUT" "$T/fixed"
 }
 
-@test "an empty environment" {
+@test "rlock works in an empty environment, and adds only its own variables" {
   STATUS=0
   OUT=$(env -i "$T/bin/rlock" --redis "$RLOCK_REDIS" run --key job -- sh -c 'echo $RLOCK_KEY' 3>&- 4>&-) || STATUS=$?
   exits 0

@@ -34,7 +34,7 @@ keeper_killed() {
   keeper_killed
 }
 
-@test "keeper killed, as an ordinary user" {
+@test "an ordinary user's keeper is killed: the command and every descendant are dead within 100 ms" {
   ordinary_user
   keeper_killed
 }
@@ -75,7 +75,7 @@ keeper_stopped() {
   keeper_stopped
 }
 
-@test "keeper stopped, as an ordinary user" {
+@test "an ordinary user's keeper is stopped: all are dead before the lease ends" {
   ordinary_user
   keeper_stopped
 }
@@ -117,7 +117,7 @@ guard_killed() {
   guard_killed
 }
 
-@test "guard killed, as an ordinary user" {
+@test "an ordinary user's guard is killed: the keeper ends the command and every descendant" {
   ordinary_user
   guard_killed
 }
@@ -356,7 +356,7 @@ worker_was_waited_for() { # STATUS
   done
 }
 
-@test "HUP and INT to rlock: the same" {
+@test "HUP or INT to rlock: a shell that dies at once does not free the lock while its worker tidies up" {
   run_tidy_worker dash
   kill -HUP "$PID"
   worker_was_waited_for 129
