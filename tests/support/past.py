@@ -1,4 +1,5 @@
-"""Prints redis-cli commands that make the locks of a picture look used, in the form of rlock-protocol(7).
+"""Prints redis-cli commands that make the locks of a picture look used, in the form that history.lua and memory.lua
+of src/lock describe.
 
     past.py runs        gives them a day of past runs
     past.py holders     lets those that are held now have been held for a while
@@ -12,6 +13,7 @@ from urllib.parse import quote
 MINUTE = 60
 NOW = time.time()
 CHANCE = random.Random(7)  # the same picture from the same hour
+HELD = {"backup": 47, "copies": 3, "deploy-web": 4}  # the locks that are held now, and for how many minutes
 
 
 def today(clock):
@@ -74,14 +76,14 @@ end
 def print_runs():
     past = {}
     for lock, start, length, *rest in sorted(runs(), key=lambda run: run[1]):
-        if start + length < NOW - MINUTE:
+        if start + length < NOW - HELD.get(lock, 1) * MINUTE:
             past.setdefault(lock, []).append((start, length, *rest))
     for lock, its_runs in past.items():
         remember(lock, its_runs)
 
 
 def print_holders():
-    for lock, age in (("backup", 47), ("copies", 3), ("deploy-web", 4), ("report", 12)):
+    for lock, age in HELD.items():
         command("EVAL", " ".join(AGE.split()), "1", f"rlock:{lock}", str(age * MINUTE * 1000))
 
 
