@@ -24,6 +24,8 @@ python_client() {
 
 shows() { rlock status job | grep -q -- "$1"; } # TEXT
 queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
+waiters() { cli HVALS '{rlock:job}:waiters'; } # each with the time of its last question
+changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
 
 @test "the other client excludes rlock, and rlock gets the lock when it has released it" {
   python_client other sh -c 'echo "$FENCE" >>"$0"; until [ -e "$0.end" ]; do sleep 0.05; done' "$T/fences"
@@ -58,16 +60,65 @@ queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
   sort -nc -k2 "$T/order"
 }
 
+@test "rlock hands the lock to the other client, which takes the message for the grant, but not a forged one" {
+  local before asked other channel
+  hold job
+  python_client other sh -c 'echo "$FENCE" >"$0"' "$T/fence"
+  other=$PID
+  wait_until "$PATIENCE" queued 1
+  before=$(waiters)
+  read -r _ asked _ <<<"$before"
+  for channel in $(cli PUBSUB CHANNELS '*:wake:*'); do
+    cli PUBLISH "$channel" "granted 7 0 5000 $asked 0 $(printf '%040d' 7)"
+  done
+  wait_until "$PATIENCE" changed "$before"
+  kill -STOP "$other" # it hears of it late, and must not count its lease from then
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  sleep 1
+  kill -CONT "$other"
+  finish "$other"
+  exits 0
+  try log job --json
+  query --argjson fence "$(<"$T/fence")" 'map(.fence == $fence) == [false, true]'
+  matches "$(<"$T/other.err")" '^handed over, ([0-9]+) ms left$'
+  ((BASH_REMATCH[1] < 5000 * 99 / 100 - 1000)) || fail "$(<"$T/other.err")"
+}
+
+@test "the other client renews the lock for longer than its lease" {
+  export TTL_MS=1000
+  python_client other sh -c ': >"$0"; until [ -e "$0.end" ]; do sleep 0.05; done' "$T/begun"
+  wait_until "$PATIENCE" test -e "$T/begun"
+  try run -k job -w 2.5 -- true
+  exits 75
+  touch "$T/begun.end"
+  finish "$PID"
+  exits 0
+}
+
+@test "release --force makes the other client stop its command, and waits for that" {
+  python_client other sh -c 'echo "$$" >"$0"; exec sleep 600' "$T/command"
+  wait_until "$PATIENCE" test -s "$T/command"
+  try release job --force
+  exits 0
+  gone "$(<"$T/command")"
+  contains "$OUT" 'evicted python = py pid '
+  contains "$OUT" ', gone after '
+  try log job --json
+  query '.[0].end == "evicted"'
+}
+
 @test "status and log show the other client as it described itself" {
   python_client other sleep 600
   wait_until "$PATIENCE" shows python
   try status job --json
-  query '.[0].holders[0].holder == "python"'
+  query '.[0].holders[0] | .holder == "python = py" and .command == "sleep 600" and .kept'
+  query '.[0].holders[0].note == "evict=forced,by nobody"'
   pkill -KILL -P "$PID" sleep
   finish "$PID"
   exits 247 # Python's status for a command that was killed
   try log job --json
-  query '.[0].holder == "python"'
+  query '.[0] | .holder == "python = py" and .end == "signalled" and .signal == 9'
 }
 
 @test "the page describes every script, and every extra that the scripts read" {
