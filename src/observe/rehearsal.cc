@@ -37,7 +37,7 @@ class Rehearsal {
     attempt("release", [&] { (void)lock_.release_all(loop_, holder_.token, holder_.level, deadline()); });
     attempt("recall", [&] { (void)lock_.recall(loop_, holder_, deadline()); });
     attempt("log", [&] { log(); });
-    attempt("history", [&] { call({"RPUSH", name_.keys().back(), ""}); });  // release goes on without it
+    attempt("history", [&] { call({"RPUSH", name_.keys().back(), ""}); });      // release goes on without it
     attempt("trim", [&] { call({"LTRIM", name_.keys().back(), "0", "-1"}); });  // release does it once the log is full
     attempt("cancel", [&] { lock_.cancel(loop_, waiter_, deadline()); });
     attempt("force", [&] { (void)lock_.look(loop_, deadline()); });

@@ -83,7 +83,8 @@ void Tree::kill() noexcept {
     forget();
     for (int looks = 0; looks < most_looks && find(SIGSTOP); ++looks) {
     }
-    for (const Member& member : members_) signal(member, SIGKILL);
+    // The youngest come first: one of them may still be forking when its stop is on the way, and only KILL ends a fork.
+    for (auto member = members_.rbegin(); member != members_.rend(); ++member) signal(*member, SIGKILL);
     forget();
   } catch (const std::bad_alloc&) {
     if (spared_.empty())
