@@ -128,7 +128,7 @@ std::string usage() {
   text += "\n";
   for (const Verb& verb : verbs) text += fmt::format("  {:<10}{}\n", verb.name, verb.purpose);
   return text +
-         "\n`rlock SUBCOMMAND --help` lists its options, `rlock --version` shows the version; rlock(1) explains all.\n";
+         "\n`rlock SUBCOMMAND --help` lists its options, `rlock --version` the version.\nrlock(1) explains all.\n";
 }
 
 std::string help(const Verb& verb) {

@@ -13,7 +13,7 @@ add() { # NAME URL [OPTION...]
   entries+=(@ "$1" rlock run --key tls --redis "${@:2}" -- "$TRUE")
 }
 
-add plaintext "redis://127.0.0.1:$REDIS_PORT"
+add plaintext "redis://localhost:$REDIS_PORT" # the same name, which is looked up too
 add file "$RLOCK_REDIS" --cacert "$T/ca.crt"
 add directory "$RLOCK_REDIS" --cacert "$T/hashed"
 "$T/bin/race" 60 "${entries[@]}" >"$T/times"
