@@ -12,6 +12,7 @@
 #include "cli/failure.h"
 #include "cli/script_name.h"
 #include "cli/session.h"
+#include "observe/inspect.h"
 #include "run/hold_pid.h"
 #include "run/process.h"
 
@@ -76,22 +77,43 @@ Acquisition make_acquisition(const Settings& settings) {
           .lease = {.ttl = ttl}};
 }
 
+/// Whether the holders admit nobody who wants the lock in that mode. False if no server can tell.
+bool is_closed_to(lock::Capacity wanted,
+                  Loop& loop,
+                  std::vector<redis::Server>& servers,
+                  const lock::LockName& name,
+                  Deadline until) {
+  if (wanted == lock::exclusive)
+    return true;
+  for (redis::Server& server : servers) {
+    try {
+      const observe::LockFacts facts = observe::inspect(loop, server, name, until);
+      if (!facts.holders.empty())
+        return facts.capacity != wanted;
+    } catch (const Error&) {
+      continue;  // another server of the quorum may know
+    }
+  }
+  return false;
+}
+
 /// Refuses a lock that an enclosing run holds: we would wait for that run to end, and it waits for us.
 void refuse_to_wait_for_ourselves(Loop& loop,
                                   lock::Lock& lock,
                                   const Settings& settings,
                                   const Acquisition& acquisition,
-                                  const std::vector<redis::Server>& servers) {
+                                  std::vector<redis::Server>& servers) {
   const auto token = inherited_token(held_around(settings, join_urls(servers)), acquisition.name.text());
   const bool waits = choose_patience(settings).wait != Milliseconds{0};
-  if (!token || !waits || acquisition.claim.capacity != lock::exclusive)
+  if (!token || !waits)
     return;
   const Deadline until = BootClock::now() + settings.timeout;
   // Renewing by 1 ms extends nothing, and tells whether the token still holds.
   const auto renewal = lock::persist(loop, lock, settings.timeout, until, [&](Deadline deadline) {
     return lock.renew(loop, *token, Milliseconds{1}, deadline);
   });
-  if (std::holds_alternative<lock::Extended>(renewal)) {
+  const bool is_held = std::holds_alternative<lock::Extended>(renewal);
+  if (is_held && is_closed_to(acquisition.claim.capacity, loop, servers, acquisition.name, until)) {
     throw Error{ExitCode::usage,
                 fmt::format("{} is held by the run around this command, so acquire would wait for itself: the command "
                             "has the lock already",

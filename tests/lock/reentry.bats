@@ -83,7 +83,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   touch "$T/over"
   finish "$PID"
   exits 0
-  same "$(<"$T/outer.err")" ''
+  same "$(grep -v 'short for this network' "$T/outer.err")" '' # which a busy machine makes it say
   absent rlock:job
 }
 
@@ -103,6 +103,17 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   RLOCK_HELD=$(sed -n 's/^RLOCK_HELD=//p' <<<"$OUT") # of a run that is over
   try acquire job -w 5s
   exits 0
+}
+
+@test "acquire inside a run of the same lock is refused in every mode that the run does not share" {
+  try run --key job -- sh -c 'rlock acquire -s job; echo $?; rlock acquire job --slots 3; echo $?'
+  same "$(xargs <<<"$OUT")" '64 64'
+  try run --key job --slots 3 -- sh -c 'rlock acquire -s job; echo $?; rlock acquire job --slots 2; echo $?
+    rlock acquire job --slots 3 >"$0"; echo $?' "$T/token"
+  same "$(xargs <<<"$OUT")" '64 64 0'
+  try release job --token "$(<"$T/token")"
+  try run --key job -s -- sh -c 'rlock acquire -s job >"$0"; echo $?; rlock acquire job; echo $?' "$T/token"
+  same "$(xargs <<<"$OUT")" '0 64'
 }
 
 @test "siblings inside a run exclude each other" {

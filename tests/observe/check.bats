@@ -218,8 +218,8 @@ try_all() {
   echo "$STATUS"
   try release job --force
   echo "$STATUS"
-  rlock acquire shared -s --ttl 500ms >/dev/null 2>&1 || true
-  try acquire shared -s --ttl 500ms
+  rlock acquire shared -s --ttl 5s >/dev/null 2>&1 || true
+  try acquire shared -s --ttl 5s
   try release shared --token "${OUT:-00000000000000000000000000000000}" # another one stays
   echo "$STATUS"
 }

@@ -270,11 +270,11 @@ on_terminal() {
   try run --key good -- true
   try run --key bad --note weekly -- sh -c 'exit 3'
   try status good bad
-  matches "$OUT" $'\ngood +free .* 0 [0-9]+m?s ago '
-  matches "$OUT" $'\nbad +free .* 3 [0-9]+m?s ago '
+  matches "$OUT" $'\ngood +free .* 0 [0-9.]+m?s ago '
+  matches "$OUT" $'\nbad +free .* 3 [0-9.]+m?s ago '
   hold bad --note monthly
   try status bad
-  matches "$OUT" $'\nbad +x .* 3 [0-9]+m?s ago +monthly '
+  matches "$OUT" $'\nbad +x .* 3 [0-9.]+m?s ago +monthly '
 }
 
 @test "a pattern stands for the locks that match" {

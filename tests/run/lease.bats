@@ -118,10 +118,10 @@ handed_to_the_deaf() {
 @test "replies later than an attempt may take: the command ends inside the lease that it was started with" {
   try run --key warm-up -- true # the server learns the scripts
   start_proxy
-  network delay 0.6
-  run_witness --ttl 3 -- setsid
+  network delay 1
+  run_witness --ttl 5 -- setsid
   lost
-  contains "$ERR" 'a lease of 3s is short for this network'
+  contains "$ERR" 'a lease of 5s is short for this network'
   in_time
   wait_until "$PATIENCE" absent rlock:job
 }

@@ -13,7 +13,7 @@ run_reported() {
 @test "a command that ran: every fact in one JSON object on one line" {
   run_reported --key job --ttl 1 -- sh -c 'sleep 0.6; exit 3'
   exits 3
-  same "$ERR" ''
+  same "$(grep -v 'short for this network' "$T/err")" '' # which a busy machine makes it say
   same "$(wc -l <"$T/report.json")" 1
   query 'keys_unsorted == ["key","outcome","exit_status","command_status","signal","fence","slot","waited_ms","held_ms",
     "renewals","started_at","ended_at","message"]'

@@ -23,11 +23,8 @@ ALL=(stubborn child setsid double)
 # ---- keeper
 
 keeper_killed() {
-  run_witness -- "${ALL[@]}"
-  kill -KILL "$PID"
-  KILLED=$(now_ms)
-  wait_until 5 no_witnesses
-  silent_since $((KILLED + 100))
+  kill_keeper() { kill -KILL "$PID"; }
+  dies_at_once kill_keeper
 }
 
 @test "keeper killed: the command and every descendant are dead within 100 ms" {
@@ -102,12 +99,9 @@ END_OF_SCRIPT
 # ---- guard
 
 guard_killed() {
-  run_witness -- "${ALL[@]}"
-  kill -KILL "$(guard_of "$PID")"
-  KILLED=$(now_ms)
+  kill_guard() { kill -KILL "$(guard_of "$PID")"; }
+  dies_at_once kill_guard
   finish "$PID"
-  no_witnesses
-  silent_since $((KILLED + 100))
   exits 70
   contains "$(<"$T/job.err")" 'rlock: the guard process was killed'
   absent rlock:job
@@ -464,7 +458,7 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
   KILLED=$(now_ms)
   kill -KILL -- "-$PID"
   wait_until 5 no_witnesses
-  silent_since $((KILLED + 100))
+  silent_since $((KILLED + 1000)) # its lease is 30 s
 }
 
 @test "timeout -k: TERM, then KILL to the whole group leaves no process" {

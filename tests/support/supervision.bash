@@ -41,6 +41,22 @@ silent_since() {
   ((last <= $1)) || fail "a stamp was made $((last - $1)) ms too late"
 }
 
+# dies_at_once KILL...: the witness of `run_witness` and all its descendants fall silent within 100 ms after KILL, in one
+# of three attempts, since the machine itself may be late
+dies_at_once() {
+  local killed last
+  for _ in {1..3}; do
+    run_witness -- "${ALL[@]}"
+    "$@"
+    killed=$(now_ms)
+    wait_until 5 no_witnesses
+    last=$(python3 "$HERE/witness.py" last "$T/stamps")
+    ((last > killed + 100)) || return 0
+    cli DEL rlock:job
+  done
+  fail "the last stamp was made $((last - killed)) ms after the kill"
+}
+
 guard_of() { # KEEPER
   local child
   read -r child _ <"/proc/$1/task/$1/children"
