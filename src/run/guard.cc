@@ -22,7 +22,8 @@ constexpr std::chrono::seconds longest_kill{10};
 /// Preparing the kill is worth its cost only for a command that runs at least this long.
 constexpr std::chrono::milliseconds preparation_after{50};
 
-/// A kill takes several times as long as a look: each process must run once more, to stop.
+/// To kill thousands of processes on a busy machine takes longer than the margin. It also takes longer than a look at
+/// them, since each must run once more, to stop.
 constexpr int looks_per_kill = 4;
 
 bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
@@ -249,17 +250,9 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
     send_first_signal();
     keeper_->send(News{.kind = News::Kind::stopping, .cause = cause});
     if (cause == Cause::lease)
-      allow_for_size();
+      kill_at_ -= looks_per_kill * tree_.rehearse();
   }
   timer_.set(next_deadline());
-}
-
-/// On a busy machine it may take longer than the margin to kill thousands of processes. How long a look at them takes
-/// tells how many they are, and how busy the machine is.
-void Guard::allow_for_size() {
-  const auto begin = BootClock::now();
-  tree_.rehearse();
-  kill_at_ -= looks_per_kill * (BootClock::now() - begin);
 }
 
 void Guard::send_first_signal() {

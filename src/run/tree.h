@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "run/process_table.h"
 
@@ -48,8 +49,8 @@ class Tree {
   /// The child is killed like the others, but does not count as a survivor.
   void do_not_count(pid_t child) { uncounted_ = child; }
 
-  /// Brings the pages that a later call needs into memory.
-  void rehearse();
+  /// Looks at all descendants, which brings the pages that a later call needs into memory. Returns how long that took.
+  BootClock::duration rehearse();
 
   /// Sends a signal to every descendant, or only to those in a process group.
   void signal(int number, std::optional<pid_t> group = std::nullopt);
