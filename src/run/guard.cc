@@ -21,6 +21,7 @@ constexpr std::chrono::seconds longest_kill{10};
 
 /// Preparing the kill is worth its cost only for a command that runs at least this long.
 constexpr std::chrono::milliseconds preparation_after{50};
+constexpr std::chrono::milliseconds longest_rehearsal{100};
 
 /// To kill thousands of processes on a busy machine takes longer than the margin. It also takes longer than a look at
 /// them, since each must run once more, to stop.
@@ -191,7 +192,7 @@ void Guard::extend(const Order& order) {
 /// A kill must not wait for pages to be read from disk: a rehearsal brings them in, and they are kept.
 void Guard::prepare() {
   prepare_at_ = never;
-  tree_.rehearse();
+  tree_.rehearse(BootClock::now() + longest_rehearsal);
   keep_pages();
   timer_.set(next_deadline());
 }
@@ -250,9 +251,15 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
     send_first_signal();
     keeper_->send(News{.kind = News::Kind::stopping, .cause = cause});
     if (cause == Cause::lease)
-      kill_at_ -= looks_per_kill * tree_.rehearse();
+      allow_for_size();
   }
   timer_.set(next_deadline());
+}
+
+/// Ends in time for the kill itself.
+void Guard::allow_for_size() {
+  const auto now = BootClock::now();
+  kill_at_ -= looks_per_kill * tree_.rehearse(now + (kill_at_ - now) / (looks_per_kill + 1));
 }
 
 void Guard::send_first_signal() {

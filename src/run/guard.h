@@ -53,6 +53,7 @@ class Guard {
   void deal_with_the_rest();
 
   void begin_stop(Cause cause, Deadline kill_at);
+  void allow_for_size();
   void send_first_signal();
   void begin_kill(Cause cause = Cause::none);
   void kill_round();

@@ -58,9 +58,10 @@ void Tree::spare_elders_of(pid_t child) {
   spared_.erase(place, spared_.end());
 }
 
-BootClock::duration Tree::rehearse() {
+BootClock::duration Tree::rehearse(Deadline until) {
   const auto begin = BootClock::now();
-  look();
+  forget();
+  find(0, until);
   forget();  // to close thousands of pidfds would delay the killing
   return BootClock::now() - begin;
 }
@@ -118,15 +119,16 @@ void Tree::forget() {
 }
 
 /// Adds the processes that are not members yet, and sends each the signal as soon as it is found. Returns whether any
-/// was added.
-bool Tree::find(int number) {
+/// was added. Ends at `until`.
+bool Tree::find(int number, Deadline until) {
   const std::size_t before = members_.size();
   find_children();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (i >= before && !members_[i].handle && number != 0)
       signal(members_[i], number);
   }
-  for (std::size_t i = 0; i < members_.size(); ++i) find_children_of(members_[i].pid, number);
+  for (std::size_t i = 0; i < members_.size() && BootClock::now() < until; ++i)
+    find_children_of(members_[i].pid, number);
   return members_.size() > before;
 }
 

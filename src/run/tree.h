@@ -50,7 +50,8 @@ class Tree {
   void do_not_count(pid_t child) { uncounted_ = child; }
 
   /// Looks at all descendants, which brings the pages that a later call needs into memory. Returns how long that took.
-  BootClock::duration rehearse();
+  /// Ends at `until` at the latest: a look may not keep pace with a tree that goes on growing.
+  BootClock::duration rehearse(Deadline until);
 
   /// Sends a signal to every descendant, or only to those in a process group.
   void signal(int number, std::optional<pid_t> group = std::nullopt);
@@ -75,7 +76,7 @@ class Tree {
 
   void look();
   void forget();
-  bool find(int number);
+  bool find(int number, Deadline until = never);
   void find_children();
   void find_children_of(pid_t parent, int number);
   void signal(const Member& member, int number) const;
