@@ -90,11 +90,13 @@ class Sentinels(Topology):
         primary = self.primary()
         return next(server for server in self.servers if server is not primary)
 
-    def victim(self, _rng):
-        return self.primary()
+    def victim(self, rng):
+        return self.primary() or rng.choice(self.servers)
 
     def start_as_replica(self, server):
-        server.start("--replicaof", self.lab.address, str(self.primary().port))
+        """Of the other server, whatever the sentinels think by now."""
+        (other,) = (one for one in self.servers if one is not server)
+        server.start("--replicaof", self.lab.address, str(other.port))
 
     def is_linked(self):
         return any("master_link_status:up" in server.ask("INFO", "replication") for server in self.servers)
