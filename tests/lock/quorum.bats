@@ -46,34 +46,44 @@ is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
 
 released_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 0 ]]; } # PORT
 
-# run_us KEY URL...: how long a run takes
+# run_us KEY URL...: how long a run takes; one that a busy machine makes late may lose its lease, and is just slow
 run_us() {
-  local begin=${EPOCHREALTIME/./}
-  RLOCK_REDIS="${*:2}" timeout "$PATIENCE" rlock run --key "$1" --ttl 1s -- true || return
-  echo $((${EPOCHREALTIME/./} - begin))
+  local begin=${EPOCHREALTIME/./} status=0 took
+  RLOCK_REDIS="${*:2}" timeout "$PATIENCE" rlock run --key "$1" --ttl 1s -- true || status=$?
+  took=$((${EPOCHREALTIME/./} - begin))
+  ((status == 0 || took >= 300000)) || return "$status"
+  echo "$took"
+}
+
+# starts_to_vote SECONDS: waits until all servers are old enough to vote with that --max-lease, and sets it
+starts_to_vote() {
+  local port
+  for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" says_uptime "$port" $(($1 + 1)); done
+  export RLOCK_MAX_LEASE=${1}s
 }
 
 @test "two servers down, one killed and one frozen: a run waits for neither, the holder is undisturbed" {
   local urls healthy crippled
   read -ra urls <<<"$RLOCK_REDIS"
-  hold_briefly held
+  starts_to_vote 4
+  hold job --ttl 4s --renew-every 300ms -v
   kill -KILL "${QUORUM_PIDS[0]}"
   freeze "${QUORUM_PIDS[1]}"
   # Measured in turn with a quorum of the living servers alone, until both had a quiet moment: a busy machine delays
   # them. An idle one takes 20 ms longer; waiting for the missing answers would take at least 100 ms.
   for _ in {1..60}; do
-    run_us job "${urls[@]}" >>"$T/crippled"
+    run_us one "${urls[@]}" >>"$T/crippled"
     run_us other "${urls[@]:2}" >>"$T/healthy"
     healthy=$(sort -n "$T/healthy" | head -n 1)
     crippled=$(sort -n "$T/crippled" | head -n 1)
     ((crippled >= healthy + 20000)) || break
   done
   ((crippled < healthy + 60000)) || fail "$healthy us, then $crippled"
-  sleep 2 # two leases
-  if gone "$HOLDER"; then fail "the holder was disturbed"; fi
-  try status held
+  still_renewed
+  if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
+  try status job
   exits 0
-  matches "$OUT" "held +x"
+  matches "$OUT" "job +x"
   matches "$OUT" "${QUORUM_PORTS[1]} +(no answer|unreachable)"
 }
 
@@ -210,12 +220,10 @@ at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
   local urls port
   read -ra urls <<<"$RLOCK_REDIS"
   for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" CONFIG SET requirepass secret >/dev/null; done
-  export SERVER_PASSWORD=secret RLOCK_PASSWORD=secret RLOCK_MAX_LEASE=3s
+  export SERVER_PASSWORD=secret RLOCK_PASSWORD=secret
   start_proxy
   RLOCK_REDIS="${urls[*]:0:4} $RLOCK_REDIS"
-  for port in "${QUORUM_PORTS[@]}"; do
-    wait_until "$PATIENCE" info_says "$port" 'uptime_in_seconds:\([4-9]\|[1-9][0-9]\)'
-  done
+  starts_to_vote 3
   network delay 0.08
   hold job --ttl 3s -v
   wait_until "$PATIENCE" held_at "${QUORUM_PORTS[4]}"
@@ -421,12 +429,12 @@ taken_elsewhere() {
 }
 
 @test "a signal while a server gets the lock back ends the acquisition, which is given back" {
-  local port urls
+  local urls
   read -ra urls <<<"$RLOCK_REDIS"
   start_fake forgetful
   RLOCK_REDIS="${urls[0]} ${urls[1]} $RLOCK_REDIS"
-  for port in "${QUORUM_PORTS[@]:0:2}"; do wait_until "$PATIENCE" info_says "$port" 'uptime_in_seconds:[7-9]'; done
-  start taker rlock acquire job --ttl 6s --max-lease 6s # which is granted for less at first, and then renewed
+  starts_to_vote 6
+  start taker rlock acquire job --ttl 6s # which is granted for less at first, and then renewed
   wait_for_text restore "$T/fake.out"
   kill -TERM "$PID"
   finish "$PID"
@@ -463,23 +471,21 @@ all_free() { [[ $(for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" EXISTS rlo
 uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p'; } # PORT
 
 # The uptime that a server reports may be up to a second too long: one that starts at the end of a second says 1 right
-# after.
+# after. The first server is the oldest.
 @test "a server that says that it has been up for just --max-lease does not vote" {
-  local n try
-  for n in 0 1 2 3 4; do kill -KILL "${QUORUM_PIDS[n]}"; done
-  for try in {1..15}; do
-    for n in 0 1 2; do
-      kill -KILL "${QUORUM_PIDS[n]}" 2>/dev/null || true
-      wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
-      restart_server "$n"
-    done
-    wait_until "$PATIENCE" says_uptime "${QUORUM_PORTS[2]}" 1
-    try run --key job --ttl 1s -n --timeout 300ms -- true
-    [[ $(uptime_at "${QUORUM_PORTS[0]}") == 1 && $(uptime_at "${QUORUM_PORTS[2]}") == 1 ]] && break # the question came in time
+  local port=${QUORUM_PORTS[0]} seconds
+  for _ in {1..30}; do
+    seconds=$(($(uptime_at "$port") + 1))
+    wait_until "$PATIENCE" says_uptime "$port" "$seconds"
+    try run --key job --ttl 1s --max-lease "${seconds}s" -n --timeout 300ms -- true
+    ! came_in_time "$port" "$seconds" || break
   done
   exits 69
-  contains "$ERR" "0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:${QUORUM_PORTS[0]}: up for 0ms; "
+  contains "$ERR" "0 of 5 servers may vote, 3 are needed: redis://127.0.0.1:$port: up for "
 }
+
+# On a busy machine the question may come when the server has become older, or its answer be late.
+came_in_time() { [[ $(uptime_at "$1") == "$2" && $ERR != *'no answer in time'* ]]; } # PORT SECONDS
 
 says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 

@@ -141,6 +141,7 @@ young() { # the server has not been up for long enough to vote
   CAPACITY=0 hold a
   WAITED=5000 HOW=queue acquire w
   same "${REPLY[0]} ${REPLY[9]}" 'busy 1'
+  bear_with w
   CAPACITY=0 HOW=once acquire r
   same "${REPLY[0]} ${REPLY[8]}" 'busy 0' # the waiting writer does not make it look held by a writer
   call release a level-a 0 ''

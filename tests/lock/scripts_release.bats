@@ -104,7 +104,7 @@ hold_again() { # the same two levels, on a server that knows nothing
 @test "release: the minimum hold outlasts the lease of a holder that crashed" {
   TTL=200 acquire a hold=20000
   nearly 20000 "$(cli PTTL "$LOCK")"
-  wait_until 5 acquire_cooling b
+  wait_until "$PATIENCE" acquire_cooling b
 }
 
 acquire_cooling() {

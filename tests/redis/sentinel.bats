@@ -195,7 +195,7 @@ hold_replicated() {
 }
 
 @test "--replicas: a renewal that no replica has does not count, and the command is stopped in time" {
-  hold_replicated --ttl 2s
+  hold_replicated --ttl 5s
   still_renewed
   freeze "$REPLICA_PID"
   finish "$HOLDER"
@@ -214,11 +214,11 @@ hold_replicated() {
 }
 
 @test "--replicas: the renewals of acquire --hold-pid are confirmed too" {
-  hold_replicated --ttl 2s
+  hold_replicated
   kill -TERM "$HOLDER"
   finish "$HOLDER"
   start script sleep 600
-  try acquire other --ttl 2s --replicas 1 --hold-pid "$PID"
+  try acquire other --ttl 5s --replicas 1 --hold-pid "$PID"
   exits 0
   freeze "$REPLICA_PID"
   finish "$PID"
