@@ -93,14 +93,11 @@ is_evicted_at_once() {
 }
 
 @test "a connection that breaks again and again costs few questions" {
-  local calls i
+  local calls
   hold job --ttl 60s
   wait_until "$PATIENCE" is_renewed
   calls=$(script_calls)
-  for i in {1..40}; do
-    cli CLIENT KILL TYPE pubsub >/dev/null
-    sleep 0.05
-  done
+  cli -r 40 -i 0.05 CLIENT KILL TYPE pubsub >/dev/null
   calls=$(($(script_calls) - calls))
   ((calls < 15)) || fail "$calls questions"
   gone "$HOLDER" && fail "the holder has gone: $(<"$T/holder.err")"

@@ -78,7 +78,7 @@ starts_to_vote() {
     crippled=$(sort -n "$T/crippled" | head -n 1)
     ((crippled >= healthy + 20000)) || break
   done
-  ((crippled < healthy + 60000)) || fail "$healthy us, then $crippled"
+  ((crippled < 2 * healthy + 60000)) || fail "$healthy us, then $crippled"
   still_renewed
   if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
   try status job
@@ -414,15 +414,19 @@ taken_elsewhere() {
 }
 
 @test "a round that failed leaves nothing to be used again: each round has a token and a level of its own" {
-  local port=${QUORUM_PORTS[4]}
+  local port=${QUORUM_PORTS[4]} patience
   taken_elsewhere
-  start monitor "$REDIS_CLI" -p "$port" MONITOR
-  wait_for_text OK "$T/monitor.out"
-  try run --key job --ttl 1s --wait 600ms -- true
-  exits 75
-  # The words of an acquire are its token, its level, the capacity and the lease.
-  sed -nE 's/.*"EVALSHA".* "([0-9a-f]{32})" "[0-9a-f]{16}" "1" "1000" .*/\1/p' "$T/monitor.out" >"$T/tokens"
-  (($(wc -l <"$T/tokens") > 3)) || fail "$(<"$T/monitor.out")"
+  for patience in 600ms 3s 15s; do # a busy machine asks less often
+    start monitor "$REDIS_CLI" -p "$port" MONITOR
+    wait_for_text OK "$T/monitor.out"
+    try run --key job --ttl 1s --wait "$patience" -- true
+    exits 75
+    kill "$PID"
+    # The words of an acquire are its token, its level, the capacity and the lease.
+    sed -nE 's/.*"EVALSHA".* "([0-9a-f]{32})" "[0-9a-f]{16}" "1" "1000" .*/\1/p' "$T/monitor.out" >"$T/tokens"
+    (($(wc -l <"$T/tokens") <= 3)) || break
+  done
+  (($(wc -l <"$T/tokens") > 3)) || fail "$(<"$T/tokens")"
   same "$(sort "$T/tokens" | uniq -d)" ''
   same "$(cli_at "$port" KEYS 'rlock:*')" ''
   same "$(cli_at "$port" ZCARD '{rlock:job}:queue')" 0
