@@ -204,16 +204,15 @@ a_day() {
   same "$OUT" ''
 }
 
-@test "1,000 locks of 100 runs each are read in a second, a wide margin for a busy machine included" {
+@test "1,000 locks of 100 runs each are read in a second of processor time" {
   cli EVAL "for l = 1, 1000 do
     redis.call('HSET', '{rlock:job' .. l .. '}:meta', 'floor', 1)
     for i = 1, 100 do redis.call('RPUSH', '{rlock:job' .. l .. '}:history',
       string.format('%d %d %d 0 1 0 deploy@web3 web3 deploy 8123 backup.sh%%20--full weekly', i, i * 1000, i * 1000 + 500)) end
   end" 0
-  try log -n 100
-  exits 0
+  /usr/bin/env time -f '%U %S' -o "$T/seconds" rlock log -n 100 >"$T/out"
   same "$(wc -l <"$T/out")" 100001
-  is_sanitized || ((TOOK < 5000)) || fail "$TOOK ms"
+  is_sanitized || awk '{exit $1 + $2 >= 1}' "$T/seconds" || fail "$(<"$T/seconds")"
 }
 
 @test "behind Sentinel, at all masters of a cluster, and merged from a quorum by fence" {

@@ -40,7 +40,7 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
     END=$(ends_at job)
     wait_until 5 renewed job
   done
-  same "$(cat "$T/shell.err")" ''
+  same "$(grep -v 'short for this network' "$T/shell.err")" '' # which a busy machine makes it say
 }
 
 @test "the lock is released when the script ends, however it ends" {
@@ -110,14 +110,14 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
 @test "Redis silent: the process is signalled in time to end before the lease does" {
   local left begin took
   for _ in {1..6}; do
-    beside job --ttl 2
+    beside job --ttl 6
     begin=$(now_ms)
     # At once: what is left of the lease is not renewed any more.
     left=$(printf '%s\n' MULTI 'PTTL rlock:job' 'CLIENT PAUSE 60000' EXEC | cli --raw | sed -n 4p)
     finish "$SHELL_PID"
     exits 143
     took=$(($(now_ms) - begin))
-    # TERM is due 700 ms before the end. On a busy machine it is enough to see that in one of six attempts.
+    # TERM is due 1.8 s before the end. On a busy machine it is enough to see that in one of six attempts.
     ((took >= left - 350)) || return 0
     start_redis
   done

@@ -268,7 +268,7 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
 
 @test "a loss that is certain is one, though the server cannot say who released the lock" {
   start_proxy
-  run_witness --ttl 3 --kill-after 200ms -- child
+  run_witness --ttl 6 --kill-after 200ms -- child
   cannot_tell
   cli DEL rlock:job
   lost
