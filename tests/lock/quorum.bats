@@ -504,12 +504,13 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 # ---- who waits
 
 @test "a writer is served while readers come and go" {
-  local n
+  local n pid readers=()
   for n in 1 2 3; do
     # shellcheck disable=SC2016 # the shell expands it
     start "reader$n" sh -c 'while [ ! -e "$0.stop" ]; do
       rlock run -q --key job --ttl 1s --shared -- sh -c "echo \$RLOCK_FENCE >>\$0; sleep 0.3" "$0" || exit
     done' "$T/reads"
+    readers+=("$PID")
   done
   wait_until "$PATIENCE" at_least_lines_of 6 "$T/reads"
   # shellcheck disable=SC2016
@@ -519,6 +520,7 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
   finish "$PID"
   exits 0
   touch "$T/reads.stop"
+  for pid in "${readers[@]}"; do finish "$pid"; done
   echo "# $(($(<"$T/writer.out") - n)) readers began while it waited" >&3
   (($(<"$T/writer.out") - n <= 6)) || fail "readers passed it"
 }
