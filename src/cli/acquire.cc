@@ -77,7 +77,8 @@ Acquisition make_acquisition(const Settings& settings) {
           .lease = {.ttl = ttl}};
 }
 
-/// Whether the holders admit nobody who wants the lock in that mode. False if no server can tell.
+/// Whether the holders admit nobody who wants the lock in that mode. The first server that answers tells; false if none
+/// does.
 bool is_closed_to(lock::Capacity wanted,
                   Loop& loop,
                   std::vector<redis::Server>& servers,
@@ -90,8 +91,9 @@ bool is_closed_to(lock::Capacity wanted,
       const observe::LockFacts facts = observe::inspect(loop, server, name, until);
       if (!facts.holders.empty())
         return facts.capacity != wanted;
-    } catch (const Error&) {
-      continue;  // another server of the quorum may know
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable)  // such as a signal
+        throw;
     }
   }
   return false;
