@@ -256,7 +256,7 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
   timer_.set(next_deadline());
 }
 
-/// Ends in time for the kill itself.
+/// The look ends in time for a kill that must then begin at once.
 void Guard::allow_for_size() {
   const auto now = BootClock::now();
   kill_at_ -= looks_per_kill * tree_.rehearse(now + (kill_at_ - now) / (looks_per_kill + 1));

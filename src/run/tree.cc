@@ -60,16 +60,15 @@ void Tree::spare_elders_of(pid_t child) {
 
 BootClock::duration Tree::rehearse(Deadline until) {
   const auto begin = BootClock::now();
-  forget();
-  find(0, until);
+  look(until);
   forget();  // to close thousands of pidfds would delay the killing
   return BootClock::now() - begin;
 }
 
 /// Lists the processes.
-void Tree::look() {
+void Tree::look(Deadline until) {
   forget();
-  find(0);
+  find(0, until);
 }
 
 void Tree::signal(int number, std::optional<pid_t> group) {

@@ -74,7 +74,7 @@ class Tree {
     Fd handle;  // a pidfd; empty for a child of ours
   };
 
-  void look();
+  void look(Deadline until = never);
   void forget();
   bool find(int number, Deadline until = never);
   void find_children();
