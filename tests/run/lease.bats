@@ -43,8 +43,8 @@ server_frozen() {
   server_frozen
 }
 
-# margin_with COUNT: sets MARGIN to the ms from the last stamp of a command that leads COUNT more processes to the lease's
-# end, when the server freezes
+# margin_with COUNT: the server freezes under a command that leads COUNT more processes; sets MARGIN to the ms from the
+# command's last stamp to the lease's end
 margin_with() {
   local witness
   [[ -p $T/never ]] || mkfifo "$T/never"
