@@ -27,6 +27,14 @@ using Deadline = BootClock::time_point;
 
 constexpr Deadline never = Deadline::max();
 
+/// In whole milliseconds, for arithmetic with options and for messages; negative once the time has passed.
+inline std::chrono::milliseconds time_since(BootClock::time_point start) noexcept {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - start);
+}
+inline std::chrono::milliseconds time_until(Deadline deadline) noexcept {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - BootClock::now());
+}
+
 /// For system calls, which refuse a negative duration: it becomes zero.
 inline timespec to_timespec(BootClock::duration duration) noexcept {
   const auto left = std::max(duration, BootClock::duration::zero());

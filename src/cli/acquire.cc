@@ -35,7 +35,7 @@ std::string format_grant(const Settings& settings,
       break;
   }
   const auto now = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
-  const auto left = claim.ttl - std::chrono::duration_cast<Milliseconds>(BootClock::now() - grant.sent);
+  const auto left = claim.ttl - time_since(grant.sent);
   const std::optional slot = claim.capacity.value > 1 ? std::optional{grant.slot} : std::nullopt;
   return JsonObject{}
              .add("key", name.text())
@@ -217,7 +217,7 @@ int take_and_print(const Settings& settings) {
     print_failure(settings, static_cast<int>(settings.conflict));
     return static_cast<int>(settings.conflict);
   }
-  const auto waited = std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
+  const auto waited = time_since(start);
   deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, hold_pid.get(), log, lock);
   return 0;
 }

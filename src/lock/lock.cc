@@ -162,7 +162,7 @@ Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadli
 /// extension counts only if the replicas have it. They get half of the time left, because Redis ends a WAIT up to 100
 /// ms late.
 void Lock::confirm(Loop& loop, const Replicas& replicas, Deadline deadline) {
-  const auto rest = std::chrono::duration_cast<Milliseconds>(deadline - BootClock::now()) / 2;
+  const auto rest = time_until(deadline) / 2;
   const Milliseconds limit = std::max(Milliseconds{1}, std::min(rest, replicas.limit));
   const auto have = count_replicas(loop, replicas.count, limit, deadline);
   if (have < replicas.count) {

@@ -288,7 +288,7 @@ void Taker::tell(const Granted& grant) const {
   const std::string& name = lock_->name().text();
   notice_.acquired(name, waited());
   log_->step(fmt::format("holding {}, fence {}", name, grant.fence.value));
-  const auto took = std::chrono::duration_cast<Milliseconds>(BootClock::now() - grant.sent);
+  const auto took = time_since(grant.sent);
   if (took <= terms_.ttl / 10 || grant.unconfirmed)
     return;
   log_->notice(fmt::format("{}: the answer took {}; a lease of {} is short for this network",

@@ -68,7 +68,7 @@ class Taker {
   void note_obstacle(const Foreign& foreign);
   bool is_in_time(const Granted& granted) const;
   std::optional<Granted> accept_hand_over();
-  Milliseconds waited() const { return std::chrono::duration_cast<Milliseconds>(BootClock::now() - start_); }
+  Milliseconds waited() const { return time_since(start_); }
   void give_back_late_grant();
   void claim_anew();
   Answer ask(Place::How how);

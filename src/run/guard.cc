@@ -79,36 +79,26 @@ void Guard::kill_without_memory() {
   }
 }
 
-Deadline Guard::next_deadline() const {
-  switch (state_) {
-    case State::running:
-    case State::lingering:
-      return std::min({term_at_, kill_at_, runtime_end_, prepare_at_});
-    case State::stopping:
-      return kill_at_;
-    case State::killing:
-      return sweep_.next();
-    case State::waiting:
-    case State::gone:
-      break;
-  }
-  return never;
-}
+void Guard::set_timer() { timer_.set(state_ == State::killing ? sweep_.next() : timetable_.next()); }
 
 void Guard::look_at_clock() {
   const auto now = BootClock::now();
-  if (now < next_deadline())
-    return;
   if (state_ == State::killing) {
-    kill_round();
-  } else if (now < std::min({term_at_, kill_at_, runtime_end_})) {
-    prepare();
-  } else if (now >= kill_at_) {
-    begin_kill(Cause::lease);
-  } else if (now >= term_at_) {
-    begin_stop(Cause::lease, kill_at_);
-  } else {
-    begin_stop(Cause::runtime, now + command_.kill_after);
+    if (now >= sweep_.next())
+      kill_round();
+    return;
+  }
+  switch (timetable_.due(now)) {
+    case Timetable::Duty::none:
+      return;
+    case Timetable::Duty::prepare:
+      return prepare();
+    case Timetable::Duty::stop_for_runtime:
+      return begin_stop(Cause::runtime, now + command_.kill_after);
+    case Timetable::Duty::stop_for_lease:
+      return begin_stop(Cause::lease, timetable_.kill_at());
+    case Timetable::Duty::kill:
+      return begin_kill(Cause::lease);
   }
 }
 
@@ -133,36 +123,26 @@ void Guard::take_orders() {
 void Guard::obey(const Order& order, const std::string& environment) {
   switch (order.kind) {
     case Order::Kind::start:
-      start(order, environment);
-      break;
+      return start(order, environment);
     case Order::Kind::lease:
-      extend(order);
-      break;
+      return extend(order);
     case Order::Kind::signal:
-      pass_on(order.signal);
-      break;
+      return pass_on(order.signal);
     case Order::Kind::stop:
-      begin_stop(Cause::ordered, order.kill_at);
-      break;
+      return begin_stop(Cause::ordered, order.kill_at);
     case Order::Kind::kill:
-      begin_kill(Cause::ordered);
-      break;
+      return begin_kill(Cause::ordered);
     case Order::Kind::resume:
-      resume(order.foreground);
-      break;
+      return resume(order.foreground);
   }
 }
 
 void Guard::start(const Order& order, const std::string& environment) {
-  term_at_ = order.term_at;
-  kill_at_ = order.kill_at;
   const auto now = BootClock::now();
-  if (now >= term_at_) {  // the keeper, the guard or the whole machine was stopped meanwhile
+  if (now >= order.term_at) {  // the keeper, the guard or the whole machine was stopped meanwhile
     finish(News{.kind = News::Kind::too_late});
     return;
   }
-  if (command_.max_runtime)
-    runtime_end_ = now + *command_.max_runtime;
   const Child child = start_child(command_.file,
                                   command_.argv,
                                   merge_environment(std::move(command_.environment), environment),
@@ -175,8 +155,9 @@ void Guard::start(const Order& order, const std::string& environment) {
   group_.started(child.pid, order.foreground);
   state_ = State::running;
   become_punctual();
-  prepare_at_ = now + preparation_after;
-  timer_.set(next_deadline());
+  timetable_.set_lease(order.term_at, order.kill_at);
+  timetable_.begin(now + preparation_after, command_.max_runtime ? now + *command_.max_runtime : never);
+  set_timer();
   if (order.foreground)
     keeper_->send(News{.kind = News::Kind::lent, .value = child.pid});
 }
@@ -184,17 +165,16 @@ void Guard::start(const Order& order, const std::string& environment) {
 void Guard::extend(const Order& order) {
   if (!has_command())
     return;
-  term_at_ = order.term_at;
-  kill_at_ = order.kill_at;
-  timer_.set(next_deadline());
+  timetable_.set_lease(order.term_at, order.kill_at);
+  set_timer();
 }
 
 /// A kill must not wait for pages to be read from disk: a rehearsal brings them in, and they are kept.
 void Guard::prepare() {
-  prepare_at_ = never;
+  timetable_.prepared();
   tree_.rehearse(BootClock::now() + longest_rehearsal);
   keep_pages();
-  timer_.set(next_deadline());
+  set_timer();
 }
 
 void Guard::pass_on(int number) {
@@ -244,7 +224,7 @@ void Guard::deal_with_the_rest() {
 void Guard::begin_stop(Cause cause, Deadline kill_at) {
   if (!has_command() && state_ != State::stopping)
     return;
-  kill_at_ = std::min(kill_at_, kill_at);
+  timetable_.only_kill(kill_at);
   if (state_ != State::stopping) {
     state_ = State::stopping;
     cause_ = cause;
@@ -253,13 +233,14 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
     if (cause == Cause::lease)
       allow_for_size();
   }
-  timer_.set(next_deadline());
+  set_timer();
 }
 
 /// The look ends in time for a kill that must then begin at once.
 void Guard::allow_for_size() {
   const auto now = BootClock::now();
-  kill_at_ -= looks_per_kill * tree_.rehearse(now + (kill_at_ - now) / (looks_per_kill + 1));
+  const auto until = now + (timetable_.kill_at() - now) / (looks_per_kill + 1);
+  timetable_.kill_earlier(looks_per_kill * tree_.rehearse(until));
 }
 
 void Guard::send_first_signal() {
@@ -299,7 +280,7 @@ void Guard::kill_round() {
   if (const auto survivors = sweep_.report())
     keeper_->send(
         News{.kind = News::Kind::surviving, .value = group_.status(), .cause = cause_, .survivors = *survivors});
-  timer_.set(next_deadline());
+  set_timer();
 }
 
 void Guard::finish(const News& last_word) {

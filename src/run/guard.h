@@ -9,6 +9,7 @@
 #include "run/command_group.h"
 #include "run/messages.h"
 #include "run/sweep.h"
+#include "run/timetable.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -61,7 +62,7 @@ class Guard {
   void finish(const Survivors& survivors = {});
 
   bool has_command() const { return state_ == State::running || state_ == State::lingering; }
-  Deadline next_deadline() const;
+  void set_timer();
 
   Command command_;
   const Line* keeper_;
@@ -74,10 +75,7 @@ class Guard {
   State state_ = State::waiting;
   bool told_to_stop_ = false;  // we passed on a signal that ends a program by default
   Cause cause_ = Cause::none;
-  Deadline term_at_ = never;  // when the lease requires the first signal
-  Deadline kill_at_ = never;
-  Deadline runtime_end_ = never;
-  Deadline prepare_at_ = never;  // when to rehearse the kill, see prepare()
+  Timetable timetable_;
 };
 
 }  // namespace rlock::run

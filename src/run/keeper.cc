@@ -13,15 +13,6 @@
 #include "run/wording.h"
 
 namespace rlock::run {
-namespace {
-
-Milliseconds since(BootClock::time_point start) {
-  return std::chrono::duration_cast<Milliseconds>(BootClock::now() - start);
-}
-
-Milliseconds until(Deadline deadline) { return -since(deadline); }
-
-}  // namespace
 
 Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
@@ -63,7 +54,7 @@ bool Keeper::take_lock() {
   lock::Taker taker{loop_, *log_, lock_, plan_.claim, plan_.lease, plan_.patience};
   const auto taken = taker.take(plan_.inherited);
   plan_.claim = taker.claim();
-  result_.waited = since(start);
+  result_.waited = time_since(start);
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     note_conflict(*conflict);
     return false;
@@ -179,7 +170,7 @@ void Keeper::suspend() {
     renew();  // the user then has a whole lease in which to continue the job
   log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                            plan_.name.text(),
-                           format_duration(until(renewer_->lease().term_at()))));
+                           format_duration(time_until(renewer_->lease().term_at()))));
   command_.jobs().suspend();
   if (BootClock::now() < give_up())
     renew();  // the lease must be good before the command continues
@@ -263,7 +254,7 @@ void Keeper::conclude() {
   command_.jobs().take_back_terminal();
   result_.verdict = judge(evidence);
   log_->step(fmt::format("the command has ended; the status is {}", result_.verdict.exit_status));
-  result_.held = since(result_.grant->sent);
+  result_.held = time_since(result_.grant->sent);
   result_.renewals = renewer_->renewals();
   if (evidence.news && evidence.news->kind != News::Kind::ended)
     complaints_.add(describe_failure(*evidence.news, plan_));

@@ -9,8 +9,6 @@
 
 namespace rlock::run {
 
-using std::chrono::duration_cast;
-
 Renewer::Renewer(Loop& loop,
                  const Log& log,
                  lock::Lock& lock,
@@ -80,11 +78,9 @@ void Renewer::credit(BootClock::time_point sent) {
   next_ = lease_.renew_at();
   listening_ = lock_->count_listening();
   ++renewals_;
-  log_->step(fmt::format("renewed {}, lease {} left",
-                         lock_->name().text(),
-                         format_duration(duration_cast<Milliseconds>(lease_.end() - BootClock::now()))));
+  log_->step(fmt::format("renewed {}, lease {} left", lock_->name().text(), format_duration(time_until(lease_.end()))));
   if (failing_since_) {
-    const auto outage = duration_cast<Milliseconds>(BootClock::now() - *failing_since_);
+    const auto outage = time_since(*failing_since_);
     log_->error(fmt::format("{} is renewed again after {}", lock_->name().text(), format_duration(outage)));
   }
   failing_since_.reset();
@@ -102,7 +98,7 @@ void Renewer::note_failure(const Error& why) {
   log_->error(fmt::format("cannot renew {}: {}; lease {} left",
                           lock_->name().text(),
                           why.what(),
-                          format_duration(duration_cast<Milliseconds>(lease_.end() - now))));
+                          format_duration(time_until(lease_.end()))));
 }
 
 }  // namespace rlock::run

@@ -168,8 +168,7 @@ std::string Report::temporary() const {
 
 void Report::write(const Result& result) const {
   // Without a grant all the time was spent waiting.
-  const auto waited =
-      result.grant ? result.waited : std::chrono::duration_cast<Milliseconds>(BootClock::now() - begun_);
+  const auto waited = result.grant ? result.waited : time_since(begun_);
   const std::string text = format(result, options_, waited, started_at_);
   try {
     device_ ? write_all(device_, text) : replace_file(text);

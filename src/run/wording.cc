@@ -8,23 +8,18 @@
 #include "base/signals.h"
 
 namespace rlock::run {
-namespace {
-
-std::string format_time_until(Deadline deadline) {
-  return format_duration(std::chrono::duration_cast<Milliseconds>(deadline - BootClock::now()));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string describe_start(const Plan& plan, const lock::Lease& lease) {
   const Command& command = plan.command;
   std::string text = "starting the command";
   if (command.max_runtime)
     text += " for at most " + format_duration(*command.max_runtime);
-  text += fmt::format("; {} must be renewed within {}", plan.name.text(), format_time_until(lease.term_at()));
+  text += fmt::format("; {} must be renewed within {}", plan.name.text(), format_duration(time_until(lease.term_at())));
   if (plan.on_lost == OnLost::kill)
-    text += fmt::format(
-        ", else it gets {}, and KILL after {}", signal_name(command.first_signal), format_time_until(lease.kill_at()));
+    text += fmt::format(", else it gets {}, and KILL after {}",
+                        signal_name(command.first_signal),
+                        format_duration(time_until(lease.kill_at())));
   return text;
 }
 

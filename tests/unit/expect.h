@@ -63,6 +63,7 @@ void test_merges();
 void test_lock_names();
 void test_configuration();
 void test_timelines();
+void test_timetables();
 void test_observations();
 
 }  // namespace rlock::unit

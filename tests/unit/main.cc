@@ -20,6 +20,7 @@ int main() {
   test_lock_names();
   test_configuration();
   test_timelines();
+  test_timetables();
   test_observations();
   return failures == 0 ? 0 : 1;
 }
