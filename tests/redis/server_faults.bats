@@ -107,8 +107,12 @@ is_busy() { [[ $(cli PING) == BUSY* ]]; }
   wait_until "$PATIENCE" gone "$REDIS_PID"
   reopen --appendonly yes --appendfsync always --key-load-delay 50000 --loading-process-events-interval-bytes 1024
   refused LOADING --wait 500ms
+  start waiter rlock run --key other -- echo ran
+  wait_for_text LOADING "$T/waiter.err"
   wait_for_text LOADING "$T/holder.err"
   cli CONFIG SET key-load-delay 0 >/dev/null # it would take 20 s, so that no busy machine misses it
+  finish "$PID"
+  exits 0
   still_renewed
   ends_well
 }

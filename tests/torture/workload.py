@@ -116,7 +116,7 @@ class Population:
         kinds = self.kinds_of(key)
         kind = rng.choices(list(kinds), kinds.values())[0]
         lease = rng.choice([1, 1.5, 2, 3])
-        wait = rng.choices([0, rng.uniform(0.1, 5), PATIENT], [15, 25, 60])[0]
+        wait = rng.choices([0, round(rng.uniform(0.1, 5), 2), PATIENT], [15, 25, 60])[0]
         inner_key = {"reentered": key, "layered": key, "nested": "report"}.get(kind, "")
         runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
         site = rng.choice(self.topology.sites())
@@ -137,7 +137,7 @@ class Population:
         rng = self.rng
         run = self.run(attempt.program, attempt.key, attempt.kind, attempt.lease)
         run += ["--once", attempt.once] if attempt.once else []
-        run += {0: ["-n"], PATIENT: []}.get(attempt.wait, ["-w", f"{attempt.wait:.2f}"])
+        run += {0: ["-n"], PATIENT: []}.get(attempt.wait, ["-w", str(attempt.wait)])
         if attempt.runtime:
             run += ["--max-runtime", f"{attempt.runtime:.2f}"]
         if attempt.kind == "cooling":
