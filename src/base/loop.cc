@@ -36,6 +36,11 @@ Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {
   return Wake::ready;
 }
 
+void Loop::wait_out(Deadline deadline) {
+  while (wait(deadline) != Wake::deadline) {
+  }
+}
+
 bool Loop::run_handlers(std::span<const pollfd> polled) {
   bool any = false;
   for (const pollfd& p : polled) {

@@ -34,6 +34,8 @@ class Loop {
 
   /// Waits for handlers alone.
   Wake wait(Deadline deadline) { return wait({}, deadline); }
+  /// Waits until the deadline, whatever handlers run meanwhile.
+  void wait_out(Deadline deadline);
 
  private:
   struct Watch {

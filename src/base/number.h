@@ -7,6 +7,9 @@
 
 namespace rlock {
 
+/// No number that Redis tells us is larger: Lua and JSON count in doubles, which skip whole numbers above it.
+constexpr long long largest_whole = 1LL << 53;
+
 /// Reads a whole decimal number in [low, high]; returns nothing unless all of the text is one.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text,

@@ -5,6 +5,10 @@
 
 namespace rlock {
 
+WallTime wall_now() {
+  return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
+
 std::string format_utc(WallTime time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
   const auto count = static_cast<time_t>(seconds.time_since_epoch().count());

@@ -34,7 +34,7 @@ std::string format_grant(const Settings& settings,
     case Output::json:
       break;
   }
-  const auto now = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
+  const auto now = wall_now();
   const auto left = claim.ttl - time_since(grant.sent);
   const std::optional slot = claim.capacity.value > 1 ? std::optional{grant.slot} : std::nullopt;
   return JsonObject{}

@@ -24,7 +24,7 @@ struct Examined {
   std::optional<Error> failure;
 };
 
-Examined examine_one(Loop& loop, redis::Server& server, const observe::Examination& how) {
+Examined examine_one(Loop& loop, redis::Server& server, const observe::ExamineOptions& how) {
   try {
     return {.url = server.address().url, .fitness = observe::examine(loop, server, how), .failure = {}};
   } catch (const Error& error) {
@@ -148,7 +148,8 @@ ExitCode judge(const std::vector<Examined>& all) {
 int check(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log);
-  const observe::Examination how{.prefix = settings.prefix, .timeout = settings.timeout, .quorum = servers.size() > 1};
+  const observe::ExamineOptions how{
+      .prefix = settings.prefix, .timeout = settings.timeout, .quorum = servers.size() > 1};
   Loop loop;
   std::vector<Examined> all;
   for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));

@@ -23,11 +23,12 @@ using Layer = std::vector<Given>;
 /// Reads RLOCK_REDIS (URLs separated by spaces) or else REDIS_URL, and the variable of every other option.
 Layer read_environment(Subcommand subcommand);
 
-/// Throws for an option that one source gives twice, and for two that contradict each other (--wait and --nonblock).
+/// Throws Error{usage or config}, as the option's source says, for an option that one source gives twice, and for two
+/// that contradict each other (--wait and --nonblock).
 void check_consistency(const Layer& layer);
 
 /// Applies the layers, the weakest first. An option of a stronger layer replaces the same option, and those that
-/// contradict it, of weaker ones. Throws for a value that makes no sense.
+/// contradict it, of weaker ones. Throws the same Error for a value that makes no sense.
 Settings merge(std::span<const Layer> layers);
 
 /// The password in the environment: RLOCK_PASSWORD, or else REDISCLI_AUTH.

@@ -134,8 +134,7 @@ class ForcedRelease {
       if (now >= give_up)
         return give_in();
       const auto again = std::min(give_up, now + lock::jitter(shortest_look, longest_look));
-      while (loop_.wait(again) != Loop::Wake::deadline) {
-      }
+      loop_.wait_out(again);
       report(force());
     }
     return 0;

@@ -20,7 +20,7 @@ std::optional<int> slots_of(std::optional<lock::Capacity> capacity) {
 /// The status as a shell would report it; empty where it is not known.
 std::optional<int> status_of(const Ending& ending) {
   if (ending.kind == Ending::Kind::signalled)
-    return 128 + ending.number;
+    return static_cast<int>(killed_by(ending.number));
   return ending.kind == Ending::Kind::exited ? std::optional{ending.number} : std::nullopt;
 }
 
@@ -104,7 +104,7 @@ Json format_counters(const observe::Counters& counters) {
 }
 
 Json format_server(const observe::ServerFacts& server) {
-  const auto state = server.state ? std::optional{state_name(*server.state)} : std::nullopt;
+  const auto state = server.state ? std::optional{observe::state_name(*server.state)} : std::nullopt;
   return JsonObject{}.add("server", server.url).add("state", state).json();
 }
 
@@ -122,7 +122,7 @@ Json format_lock(const observe::LockFacts& lock) {
   const auto slots = slots_of(lock.capacity);
   return JsonObject{}
       .add("key", lock.name)
-      .add("state", state_name(lock.state))
+      .add("state", observe::state_name(lock.state))
       .add("mode", mode)
       .add("slots", slots)
       .add("cooling_ms", lock.cooling.count())
@@ -156,20 +156,6 @@ Json format_run(const observe::Run& run) {
 }
 
 }  // namespace
-
-std::string_view state_name(observe::State state) {
-  switch (state) {
-    case observe::State::free:
-      return "free";
-    case observe::State::held:
-      return "held";
-    case observe::State::cooling:
-      return "cooling";
-    case observe::State::foreign:
-      return "foreign";
-  }
-  return "";
-}
 
 std::string format_json(const std::vector<observe::LockFacts>& locks) {
   return json_array(locks, format_lock).text + "\n";

@@ -12,7 +12,4 @@ namespace rlock::cli {
 std::string format_json(const std::vector<observe::LockFacts>& locks);
 std::string format_json(const std::vector<observe::Run>& runs);
 
-/// "free", "held", "cooling" or "foreign".
-std::string_view state_name(observe::State state);
-
 }  // namespace rlock::cli

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/screen.h"
@@ -49,11 +50,8 @@ std::vector<Run> merge_by_time(std::vector<History> histories, const Settings& s
 
 bool wants_utf8() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* const value = std::getenv(variable);
-    if (value == nullptr || *value == '\0')
-      continue;
-    const std::string_view locale{value};
-    return locale.find("UTF-8") != std::string_view::npos || locale.find("utf8") != std::string_view::npos;
+    if (const auto locale = from_environment(variable))
+      return locale->find("UTF-8") != std::string::npos || locale->find("utf8") != std::string::npos;
   }
   return false;
 }

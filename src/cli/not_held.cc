@@ -21,9 +21,8 @@ std::string describe_instead(Loop& loop, lock::Lock& lock, const lock::Token& to
                        lock::describe(targets[0].owner),
                        targets[0].fence.value);
   }
-  const lock::Claim claim{
-      .token = token, .level = lock::Level::random(), .capacity = lock::exclusive, .ttl{}, .owner{}};
-  return lock.recall(loop, claim, deadline) ? "it was released already" : "it is free, since the lease has ended";
+  const bool was_released = lock.recall(loop, token, lock::Level::random(), deadline);
+  return was_released ? "it was released already" : "it is free, since the lease has ended";
 }
 
 }  // namespace

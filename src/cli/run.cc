@@ -9,7 +9,6 @@
 
 #include "base/signals.h"
 #include "cli/commands.h"
-#include "cli/config.h"
 #include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"

@@ -23,14 +23,12 @@ void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
   const auto warn = [&log](std::string_view what, const std::string& file) {
     log.error(fmt::format("warning: {} {} can be read by others; chmod 600 it", what, file));
   };
-  const redis::TlsOptions& tls = settings.tls;
-  const std::string& key = tls.key.empty() ? tls.certificate : tls.key;  // one file may hold both
+  const std::string& key = settings.tls.key_file();
   if (!settings.password_file.empty() && others_can_read(settings.password_file))
     warn("password file", settings.password_file);
   if (!key.empty() && others_can_read(key))
     warn("the private key in", key);
-  for (const std::string& file : settings.exposed_files)
-    warn("a URL contains a password, and configuration file", file);
+  for (const std::string& file : settings.exposed_files) warn("the URL's password in configuration file", file);
   for (const std::string& file : settings.writable_files)
     log.error(fmt::format("warning: configuration file {} can be written by others; chmod o-w it", file));
 }

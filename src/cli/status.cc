@@ -31,13 +31,11 @@ bool is_unrecognisable(const observe::LockFacts& lock) {
 
 /// A keeper on this machine that was killed no longer renews. On other machines we cannot tell.
 void forget_killed_keepers(Locks& locks) {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) < 0)
-    return;
+  const std::string here = lock::host_name();
   for (observe::LockFacts& lock : locks) {
     for (observe::HolderFacts& holder : lock.holders) {
-      const bool here = holder.kept && holder.owner.pid > 0 && holder.owner.host == host.data();
-      if (here && ::kill(holder.owner.pid, 0) < 0 && errno == ESRCH)
+      const bool is_ours = holder.kept && holder.owner.pid > 0 && holder.owner.host == here;
+      if (is_ours && ::kill(holder.owner.pid, 0) < 0 && errno == ESRCH)
         holder.kept = false;
     }
   }
@@ -63,8 +61,7 @@ std::string format(const Locks& locks, const Settings& settings, const Screen& s
 std::string watch_header(const std::vector<redis::Server>& servers) {
   std::string urls;
   for (const redis::Server& server : servers) urls += server.address().url + " ";
-  const auto now = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
-  return fmt::format("{} {}\n", printable(urls), format_local(now));
+  return fmt::format("{} {}\n", printable(urls), format_local(wall_now()));
 }
 
 /// Cuts the text to the lines that there is room for; the last one says how many are missing.
@@ -101,8 +98,7 @@ std::string redraw(std::string_view text) {
       text.insert(0, watch_header(servers));
     print(screen.is_terminal && !settings.json ? redraw(cut_to_rows(text, screen.rows)) : text);
     next = std::max(next, BootClock::now() - std::chrono::seconds{1});
-    while (loop.wait(next + std::chrono::seconds{1}) != Loop::Wake::deadline) {
-    }
+    loop.wait_out(next + std::chrono::seconds{1});
   }
 }
 

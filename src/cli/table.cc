@@ -5,7 +5,6 @@
 #include <array>
 
 #include "cli/grid.h"
-#include "cli/json.h"
 
 namespace rlock::cli {
 namespace {
@@ -40,7 +39,7 @@ Cell mode_of(const LockFacts& lock, int slot) {
   if (lock.state == State::free)
     return {"free", colour::dim};
   if (lock.state != State::held)
-    return {std::string{state_name(lock.state)}, colour::yellow};
+    return {std::string{observe::state_name(lock.state)}, colour::yellow};
   if (lock.capacity == lock::shared)
     return {"r", colour::green};
   const int slots = lock.capacity.value_or(lock::exclusive).value;
@@ -95,7 +94,7 @@ Row bare_row(const LockFacts& lock) {
 Row server_row(const observe::ServerFacts& server) {
   Row row(status_columns.size());
   row[0].text = "  " + server.url;
-  row[1].text = server.state ? state_name(*server.state) : "no answer";
+  row[1].text = server.state ? observe::state_name(*server.state) : "no answer";
   return row;
 }
 

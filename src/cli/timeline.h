@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/timestamp.h"
-#include "observe/ending.h"
 
 namespace rlock::cli {
 

@@ -29,7 +29,7 @@ local born = now - waited
 local KNOWN = {hold = true, kept = true, poll = true, latest = true, replace = true, once = true, per = true}
 local me = token               -- our name in the queue
 
--- Returns our owner and extras, as a record or a waiter keeps them, and how many may wait.
+-- Returns our owner and extras, as a record or a waiter keeps them, and how many may wait; sets `me`.
 local function read_options()
   local words, max_waiting = {owner, 'ttl=' .. num(ttl), 'born=' .. num(born)}, nil
   for i = 10, #ARGV do
@@ -62,7 +62,7 @@ end
 
 -- WITH  queue
 local function reenter(r)
-  local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
+  local kind, by = eviction_of(r)
   if kind then return {'evicted', kind, by} end
   if capacity ~= 1 and capacity ~= cap then return {'upgrade', num(capacity)} end
   local once, theirs = extra(tail, 'once'), extra(r.tail, 'once')
@@ -207,10 +207,9 @@ local function busy()
 end
 
 local function foreign()
-  local kind = call('TYPE', LOCK).ok
-  local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
   local ms, place = sleep()
-  return {'foreign', ms, ticket, kind, value, num(call('PTTL', LOCK)), num(now), place}
+  local kind, value, left = foreign_key()
+  return {'foreign', ms, ticket, kind, value, left, num(now), place}
 end
 
 local function take(queued)

@@ -8,9 +8,13 @@
 #include "base/number.h"
 #include "base/sha1.h"
 #include "base/word.h"
+#include "lock/lease.h"
 
 namespace rlock::lock {
 namespace {
+
+/// An ID or description as the scripts keep it, percent-encoded; one that cannot be decoded stays as it is.
+std::string decode_word(std::string_view word) { return percent_decode(word).value_or(std::string{word}); }
 
 constexpr long long longest_unconfirmed = 5'000;  // SHORT of lock.lua
 constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
@@ -79,8 +83,6 @@ Answer read_done(Fields& fields) {
 
 }  // namespace
 
-std::string decode_word(std::string_view word) { return percent_decode(word).value_or(std::string{word}); }
-
 Eviction read_eviction(Fields& fields) {
   std::string kind = fields.text();
   return {.kind = std::move(kind), .by = decode_word(fields.text())};
@@ -118,14 +120,14 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
     return std::nullopt;
   const std::string_view fence_word = message.substr(0, message.find(' '));
   const std::string proof = sha1_hex(fmt::format("{}:{}", token.text(), fence_word));
-  const auto fence = take_number(message, 1LL << 53);
+  const auto fence = take_number(message, largest_whole);
   const auto slot = take_number(message, 1 << 20);
   const auto lease = take_number(message, longest_unconfirmed);
   const bool is_about_that = take_word(message) == asked.answered;
   const auto since = take_number(message, longest_since);
   if (!fence || !slot || !lease || !is_about_that || !since || take_word(message) != proof)
     return std::nullopt;
-  const auto granted_at = asked.sent + Milliseconds{*since - *since / 100 - 2};
+  const auto granted_at = asked.sent + trusted(Milliseconds{*since});
   if (granted_at > BootClock::now())  // the server's clock was set forward
     return std::nullopt;
   return Granted{.fence = {static_cast<std::uint64_t>(*fence)},

@@ -90,9 +90,6 @@ struct Lost {};
 using Answer =
     std::variant<Granted, Busy, Foreign, Full, Done, Superseded, Cancelled, Upgrade, OtherOnce, Evicted, Lost>;
 
-/// Decodes an ID or description as the scripts keep it, percent-encoded; one that cannot be decoded stays as it is.
-std::string decode_word(std::string_view word);
-
 /// Reads "kind by" of an answer "evicted" of acquire or renew.
 Eviction read_eviction(Fields& fields);
 
@@ -102,8 +99,7 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 
 /// Reads the message that hands the lock to a waiter. Its times count from the waiter's last question, `asked`. Returns
 /// nothing for a message that counts from another question, or does not prove that its sender knows the token; such a
-/// message means only that it is time to ask. The time that passed on the server's clock since the question is trusted
-/// as far as LeaseTerms::usable() trusts a lease.
+/// message means only that it is time to ask.
 std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token);
 
 /// How long another message says to sleep; zero, which means to ask at once, for one that is not understood.

@@ -14,9 +14,7 @@ local named, seats_changed = {}, false
 for i = 3, #ARGV do named[ARGV[i]] = true end
 
 local function foreign()
-  local kind = call('TYPE', LOCK).ok
-  local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or ''
-  local reply = {'foreign', kind, value, num(call('PTTL', LOCK))}
+  local reply = {'foreign', foreign_key()}
   if named.foreign then
     call('DEL', LOCK)
     count_seats()
@@ -64,8 +62,9 @@ local function evict(token, r)
   return extra(r.tail, 'evict') and 'marked' or mark(token, r)
 end
 
-if not load_lock() then return foreign() end
+local ours = load_lock()
 read_meta()
+if not ours then return foreign() end
 if not next(holders) then return {'free'} end
 local tokens = {}
 for token in pairs(holders) do tokens[#tokens + 1] = token end

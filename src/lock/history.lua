@@ -83,7 +83,7 @@ end
 
 -- "evicted,BY" or "replaced,BY" for a record that was marked so, else nil.
 local function eviction_end(r)
-  local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
+  local kind, by = eviction_of(r)
   return kind and (kind == 'forced' and 'evicted' or kind) .. ',' .. by
 end
 

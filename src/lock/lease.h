@@ -8,6 +8,9 @@
 
 namespace rlock::lock {
 
+/// What we may rely on of a time that another clock measures: 1 % and 2 ms less.
+constexpr Milliseconds trusted(Milliseconds theirs) { return theirs - theirs / 100 - Milliseconds{2}; }
+
 /// The times of a lease, all derived from its length T. The lease must end for the holder before it ends on the server,
 /// although their clocks run at different rates, which may differ by 1 % here (Gray and Cheriton, "Leases", 1989).
 ///
@@ -19,8 +22,7 @@ struct LeaseTerms {
   Milliseconds kill_after{};  // from TERM to KILL
   Milliseconds margin{};      // from KILL to the end: the time in which the processes die
 
-  /// The part of T that may be used: T less 1 % and 2 ms.
-  Milliseconds usable() const { return ttl - ttl / 100 - Milliseconds{2}; }
+  Milliseconds usable() const { return trusted(ttl); }
 };
 
 struct LeaseOptions {

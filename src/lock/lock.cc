@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "base/escape.h"
@@ -14,6 +13,7 @@
 #include "lock/retry.h"
 #include "lock/scripts.h"
 #include "redis/exchange.h"
+#include "redis/refusal.h"
 
 namespace rlock::lock {
 namespace {
@@ -142,8 +142,7 @@ bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Dea
       return passed;
     fence = {used + 1};
     const Deadline again = BootClock::now() + jitter({}, settle_pause);  // so that both do not choose the same again
-    while (loop.wait(again) != Loop::Wake::deadline) {
-    }
+    loop.wait_out(again);
   }
 }
 
@@ -280,13 +279,13 @@ Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline dead
 long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline) {
   const redis::Command wait{"WAIT", std::to_string(wanted), std::to_string(limit.count())};
   const auto replies = redis::follow_up(loop, servers_[0], {wait}, deadline);
-  check_reply(servers_[0].address(), replies[0]);
+  redis::check_reply(servers_[0].address(), replies[0]);
   return replies[0].integer;
 }
 
-bool Lock::recall(Loop& loop, const Claim& claim, Deadline deadline) {
+bool Lock::recall(Loop& loop, const Token& token, const Level& level, Deadline deadline) {
   const Request request =
-      script_request(scripts::recall, {.keys = name_.keys(), .values = {claim.token.text(), claim.level.text()}});
+      script_request(scripts::recall, {.keys = name_.keys(), .values = {token.text(), level.text()}});
   (void)ask(loop, request, deadline, outcome_is("unknown"));
   return std::any_of(answers_.begin(), answers_.end(), [](const Answered& answer) {
     const Fields* fields = vote_of(answer);

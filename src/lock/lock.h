@@ -103,7 +103,7 @@ class Lock {
   long long count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline);
   /// Whether somebody else's release has ended this level, which then is no longer held. To be asked once it is known
   /// that it is not held: false also if no server can tell.
-  bool recall(Loop& loop, const Claim& claim, Deadline deadline);
+  bool recall(Loop& loop, const Token& token, const Level& level, Deadline deadline);
 
  private:
   using Answers = std::vector<Answered>;

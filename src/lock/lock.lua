@@ -53,6 +53,15 @@ local function until_when(r) return math.max(r.expires, r.cools) end
 
 local function is_live(r) return r and r.expires > now end
 
+-- How the holder was made to give up the lock ('forced' or 'replaced'), and by whom; nil if nobody has.
+local function eviction_of(r) return (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$') end
+
+-- Another program's key: its type, the beginning of a string, and what is left of its life.
+local function foreign_key()
+  local kind = call('TYPE', LOCK).ok
+  return kind, kind == 'string' and call('GETRANGE', LOCK, 0, 127) or '', num(call('PTTL', LOCK))
+end
+
 local function take_seat(cap, till)
   seats, capacity = seats + 1, cap
   next_free = math.min(next_free or till, till)

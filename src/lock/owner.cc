@@ -8,19 +8,13 @@
 #include <cstdlib>
 
 #include "base/escape.h"
+#include "base/word.h"
 
 namespace rlock::lock {
 namespace {
 
 constexpr std::size_t longest_command = 200;
 constexpr char leaves = '-';  // after the PID
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) < 0)
-    return "?";
-  return name.data();
-}
 
 /// It does not ask the user database, which may be a network service.
 std::string user_name() {
@@ -46,6 +40,13 @@ std::string join(const std::vector<std::string>& words) {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) < 0)
+    return "?";
+  return name.data();
+}
+
 std::string Owner::encode() const {
   return fmt::format("{} {} {} {}{} {} {}",
                      percent_encode(holder),
@@ -61,11 +62,7 @@ Owner Owner::decode(std::string_view text) {
   Owner owner;
   std::string pid;
   for (std::string* field : {&owner.holder, &owner.host, &owner.user, &pid, &owner.command, &owner.note}) {
-    const auto space = text.find(' ');
-    *field = percent_decode(text.substr(0, space)).value_or("?");
-    if (space == std::string_view::npos)
-      break;
-    text.remove_prefix(space + 1);
+    *field = percent_decode(take_word(text)).value_or("?");
   }
   std::from_chars(pid.data(), pid.data() + pid.size(), owner.pid);
   owner.stays = !pid.ends_with(leaves);

@@ -27,6 +27,9 @@ struct Owner {
   friend bool operator==(const Owner&, const Owner&) = default;
 };
 
+/// The name of this machine, as an Owner has it.
+std::string host_name();
+
 /// This process on this machine. An empty `holder` becomes user@host; a long command is cut.
 Owner describe_self(std::string holder, std::string note, const std::vector<std::string>& command);
 

@@ -8,7 +8,7 @@ local token, ttl, level = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 load_lock()
 local r = holders[token]
 if not is_live(r) then return {'lost'} end
-local kind, by = (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$')
+local kind, by = eviction_of(r)
 if kind then return {'evicted', kind, by} end
 extend(token, r, ttl, ttl)
 note_end(r, level, now + ttl)

@@ -1,7 +1,6 @@
 #include "lock/request.h"
 
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/escape.h"

@@ -59,9 +59,7 @@ auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_u
       if (!error.may_pass() || BootClock::now() >= until)
         throw Error{*cause};
       const auto again = BootClock::now() + backoff.next();
-      const auto pause_end = std::min(again, until);
-      while (loop.wait(pause_end) != Loop::Wake::deadline) {
-      }
+      loop.wait_out(std::min(again, until));
       if (again >= until)
         throw Error{*cause};
       deadline = std::min(until, again + timeout);

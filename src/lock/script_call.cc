@@ -80,7 +80,7 @@ class Round {
         return;
       replies = server.take_replies();
     }
-    check_reply(server.address(), replies[0]);
+    redis::check_reply(server.address(), replies[0]);
     const Fields& answer = answers_[i].emplace<Fields>(server.address(), std::move(replies[0]));
     server.log().step(
         [&] { return fmt::format("{}: {} answers {}", name_of_call(), answer.server(), answer.outcome()); });
@@ -136,7 +136,7 @@ std::string Fields::text() {
 }
 
 long long Fields::number() {
-  const auto value = parse_number(text(), -(1LL << 53), 1LL << 53);
+  const auto value = parse_number(text(), -largest_whole, largest_whole);
   if (!value)
     unexpected();
   return *value;
@@ -158,11 +158,6 @@ redis::Command with_source(const Request& request) {
   command[0] = "EVAL";
   command[1] = request.script->source;
   return command;
-}
-
-void check_reply(const redis::Address& from, const redis::Reply& reply) {
-  if (reply.is_error())
-    throw redis::refusal(reply).about(from.url);
 }
 
 std::vector<Answered> call_everywhere(

@@ -71,7 +71,4 @@ std::vector<Answered> call_everywhere(
 /// Calls a script at one server; throws what it failed with.
 Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline);
 
-/// Throws what call_script() would throw for an error reply.
-void check_reply(const redis::Address& from, const redis::Reply& reply);
-
 }  // namespace rlock::lock

@@ -22,12 +22,12 @@ local function redisson_holder()
 end
 
 local function add_foreign()
-  local kind = call('TYPE', LOCK).ok
+  local kind, value, left = foreign_key()
+  if kind == 'hash' then value = redisson_holder() or '' end
   reply[1] = 'foreign'
   add('type', kind)
-  add('ttl', num(call('PTTL', LOCK)))
-  local value = kind == 'string' and call('GETRANGE', LOCK, 0, 127) or kind == 'hash' and redisson_holder()
-  if value then add('value', value) end
+  add('ttl', left)
+  if value ~= '' then add('value', value) end
 end
 
 local function add_holders()

@@ -25,7 +25,6 @@ Taker::Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTer
       terms_(terms),
       patience_(patience),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
-      takes_hand_overs_(!claim_.replicas),
       notice_(log) {
   if (!lock.can_queue())
     claim_.waiter = Token::random();
@@ -184,9 +183,7 @@ std::optional<Taken> Taker::examine(const Answer& answer) {
   } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
     note_obstacle(*foreign);
   } else {  // the level has ended
-    claim_anew();
-    ticket_.clear();
-    told_sleep_ = Milliseconds{0};
+    start_over();
   }
   return std::nullopt;
 }
@@ -232,16 +229,21 @@ bool Taker::is_in_time(const Granted& granted) const {
 /// A hand-over that comes too late counts for nothing: we ask, as after any message.
 std::optional<Granted> Taker::accept_hand_over() {
   const auto granted = std::exchange(handed_over_, std::nullopt);
-  return granted && takes_hand_overs_ && is_in_time(*granted) ? granted : std::nullopt;
+  return granted && !claim_.replicas && is_in_time(*granted) ? granted : std::nullopt;
 }
 
 void Taker::give_back_late_grant() {
   log_->step(fmt::format("{} was granted too late to be used; giving it back", lock_->name().text()));
   withdraw();
+  start_over();
+  obstacle_ = "granted too late for so short a lease";
+}
+
+/// Asks again at once, and without a place in the queue.
+void Taker::start_over() {
   claim_anew();
   ticket_.clear();
   told_sleep_ = Milliseconds{0};
-  obstacle_ = "granted too late for so short a lease";
 }
 
 /// With a fresh token and level, which no cancel in flight can hit.

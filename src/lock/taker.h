@@ -70,6 +70,7 @@ class Taker {
   std::optional<Granted> accept_hand_over();
   Milliseconds waited() const { return time_since(start_); }
   void give_back_late_grant();
+  void start_over();
   void claim_anew();
   Answer ask(Place::How how);
   void listen(Place::How how);
@@ -89,7 +90,6 @@ class Taker {
   Patience patience_;
   BootClock::time_point start_ = BootClock::now();
   Deadline give_up_;
-  bool takes_hand_overs_;
   bool complained_ = false;
   WaitNotice notice_;
   long long place_ = 0;           // in the queue, by the last answer

@@ -11,6 +11,7 @@ namespace rlock::observe {
 /// our memory.
 class Budget {
  public:
+  /// The server must outlive the budget.
   explicit Budget(const redis::Server& server) : server_(server) {}
 
   /// Throws Error{unavailable} when the budget is exceeded.

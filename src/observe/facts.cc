@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "base/escape.h"
+#include "observe/history.h"
 #include "observe/word_reader.h"
 
 namespace rlock::observe {
 namespace {
-
-constexpr long long largest_capacity = 1'000'000;
 
 /// Version 0.1.0 wrote no extras. A holder of that version with a command has a process that renews.
 bool is_kept(const lock::Owner& owner, std::string_view extras) {
@@ -32,9 +30,9 @@ void read_holder(WordReader words, LockFacts& facts) {
   const WallTime expires = words.time();
   const WallTime cools = words.time();
   holder.fence = {static_cast<std::uint64_t>(words.number_or_zero())};
-  holder.slot = static_cast<int>(std::min(words.number_or_zero(), largest_capacity));
+  holder.slot = words.count();
   holder.acquired_at = words.time();
-  holder.levels = static_cast<int>(std::min(words.number_or_zero(), largest_capacity));
+  holder.levels = words.count();
   holder.owner = words.owner();
   holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
   holder.lease = std::max(Milliseconds{0}, expires - facts.now);
@@ -47,13 +45,11 @@ void read_holder(WordReader words, LockFacts& facts) {
   facts.holders.push_back(std::move(holder));
 }
 
-void read_capacity(WordReader words, LockFacts& facts) {
-  facts.capacity = lock::Capacity{static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
-}
+void read_capacity(WordReader words, LockFacts& facts) { facts.capacity = lock::Capacity{words.count()}; }
 
 void read_waiter(WordReader words, LockFacts& facts) {
   WaiterFacts waiter;
-  waiter.wanted = {static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
+  waiter.wanted = {words.count()};
   const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // a ticket is a time in microseconds
   waiter.waiting = std::max(Milliseconds{0}, facts.now - since);
   waiter.owner = words.owner();
@@ -72,18 +68,17 @@ void read_last(WordReader words, LockFacts& facts) {
 
 /// A run that the server has only just found to have died, so that its counter does not include it yet.
 void read_died(WordReader words, LockFacts& facts) {
-  words.number_or_zero();  // its fence
-  LastRun died;
-  died.acquired_at = words.time();
-  died.ended_at = words.time();
-  died.held = std::max(Milliseconds{0}, died.ended_at - died.acquired_at);
-  words.word();  // how long it waited
-  words.word();  // and its mode
-  died.ending = Ending::read(words.word());
-  died.owner = words.owner();
-  facts.counters.lost += died.ending.kind == Ending::Kind::died ? 1 : 0;
-  if (!facts.last || facts.last->ended_at <= died.ended_at)
-    facts.last = std::move(died);
+  const auto run = read_run(facts.name, words.rest());
+  if (!run)
+    return;
+  facts.counters.lost += run->ending.kind == Ending::Kind::died ? 1 : 0;
+  if (!facts.last || facts.last->ended_at <= run->ended_at) {
+    facts.last = LastRun{.owner = run->owner,
+                         .acquired_at = run->acquired_at,
+                         .ended_at = run->ended_at,
+                         .held = run->held(),
+                         .ending = run->ending};
+  }
 }
 
 void read_success(WordReader words, LockFacts& facts) {
@@ -152,6 +147,20 @@ State read_state(const lock::Fields& fields) {
 }
 
 }  // namespace
+
+std::string_view state_name(State state) {
+  switch (state) {
+    case State::free:
+      return "free";
+    case State::held:
+      return "held";
+    case State::cooling:
+      return "cooling";
+    case State::foreign:
+      return "foreign";
+  }
+  return "";
+}
 
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   LockFacts facts;

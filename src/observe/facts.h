@@ -17,6 +17,9 @@ namespace rlock::observe {
 
 enum class State { free, held, cooling, foreign };
 
+/// "free", "held", "cooling" or "foreign".
+std::string_view state_name(State state);
+
 /// One holder of a lock.
 struct HolderFacts {
   lock::Owner owner;

@@ -7,15 +7,14 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "base/timestamp.h"
 #include "lock/permissions.h"
 #include "lock/retry.h"
-#include "lock/script_call.h"
 #include "observe/clock_step.h"
 #include "observe/rehearsal.h"
 #include "observe/summary.h"
 #include "observe/survey.h"
 #include "redis/exchange.h"
+#include "redis/refusal.h"
 
 namespace rlock::observe {
 namespace {
@@ -39,12 +38,7 @@ class Info {
     const auto begin = line + name.size() + 2;
     return std::string_view{text_}.substr(begin, text_.find_first_of("\r\n", begin) - begin);
   }
-  long long number(std::string_view name) const {
-    const std::string_view digits = value(name);
-    long long number = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return number;
-  }
+  long long number(std::string_view name) const { return parse_number<long long>(value(name)).value_or(0); }
 
  private:
   std::string text_;
@@ -100,7 +94,7 @@ Finding judge_eviction(const Info& info) {
 /// One server's examination.
 class Examiner {
  public:
-  Examiner(Loop& loop, redis::Server& server, const Examination& how) : loop_(loop), server_(server), how_(how) {}
+  Examiner(Loop& loop, redis::Server& server, const ExamineOptions& how) : loop_(loop), server_(server), how_(how) {}
 
   std::vector<Finding> examine() {
     ask_time();
@@ -124,7 +118,7 @@ class Examiner {
   redis::Reply ask(const redis::Command& command) {
     return lock::persist(loop_, server_, how_.timeout, BootClock::now() + how_.timeout, [&](Deadline deadline) {
       auto replies = redis::call(loop_, server_, {command}, deadline);
-      lock::check_reply(server_.address(), replies[0]);
+      redis::check_reply(server_.address(), replies[0]);
       return std::move(replies[0]);
     });
   }
@@ -240,7 +234,7 @@ class Examiner {
 
   Loop& loop_;
   redis::Server& server_;
-  const Examination& how_;
+  const ExamineOptions& how_;
   std::vector<Finding> findings_;
   Version version_{99, 0};
   BootClock::duration fastest_{};
@@ -260,7 +254,7 @@ std::string make_acl_line(const redis::Address& address, const std::string& pref
 
 }  // namespace
 
-Fitness examine(Loop& loop, redis::Server& server, const Examination& how) {
+Fitness examine(Loop& loop, redis::Server& server, const ExamineOptions& how) {
   Summary summary;
   Version oldest_met{99, 0};
   const auto examine_node = [&](redis::Server& node) {

@@ -26,8 +26,7 @@ struct Fitness {
   std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
 };
 
-/// How to examine.
-struct Examination {
+struct ExamineOptions {
   std::string prefix;
   Milliseconds timeout{2000};
   bool quorum = false;  // the server is one of several, so it need not persist its locks
@@ -36,6 +35,6 @@ struct Examination {
 /// Finds out whether the server that a URL names, or every master of a cluster, can be trusted with locks: version,
 /// role, eviction, persistence, replicas, clock and our permissions. Throws Error when it cannot be reached or refuses
 /// our credentials.
-Fitness examine(Loop& loop, redis::Server& server, const Examination& how);
+Fitness examine(Loop& loop, redis::Server& server, const ExamineOptions& how);
 
 }  // namespace rlock::observe

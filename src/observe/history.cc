@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "observe/word_reader.h"
@@ -10,11 +9,15 @@
 namespace rlock::observe {
 namespace {
 
-constexpr long long largest_capacity = 1'000'000;
+bool ended_before(const Run& a, const Run& b) {
+  return std::pair{a.ended_at, a.fence.value} < std::pair{b.ended_at, b.fence.value};
+}
 
-std::optional<Run> read_run(const lock::LockName& name, std::string_view line) {
+}  // namespace
+
+std::optional<Run> read_run(std::string lock, std::string_view line) {
   WordReader words{line};
-  Run run{.lock = name.text()};
+  Run run{.lock = std::move(lock)};
   const auto fence = words.number();
   const auto acquired = words.number();
   const auto ended = words.number();
@@ -24,24 +27,18 @@ std::optional<Run> read_run(const lock::LockName& name, std::string_view line) {
   run.acquired_at = WallTime{Milliseconds{*acquired}};
   run.ended_at = WallTime{Milliseconds{*ended}};
   run.waited = words.duration();
-  run.capacity = {static_cast<int>(std::min(words.number_or_zero(), largest_capacity))};
+  run.capacity = {words.count()};
   run.ending = Ending::read(words.word());
   run.owner = words.owner();
   return run;
 }
-
-bool ended_before(const Run& a, const Run& b) {
-  return std::pair{a.ended_at, a.fence.value} < std::pair{b.ended_at, b.fence.value};
-}
-
-}  // namespace
 
 History read_history(const lock::LockName& name, lock::Fields fields) {
   if (fields.outcome() != "history")
     fields.unexpected();
   History history{.lock = name.text(), .now = WordReader{fields.text()}.time(), .runs = {}};
   while (!fields.at_end()) {
-    if (auto run = read_run(name, fields.text()))
+    if (auto run = read_run(name.text(), fields.text()))
       history.runs.push_back(*std::move(run));
   }
   if (!std::is_sorted(history.runs.begin(), history.runs.end(), ended_before))  // as they mostly are

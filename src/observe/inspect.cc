@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "redis/exchange.h"
+#include "redis/refusal.h"
 
 namespace rlock::observe {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 constexpr std::size_t batch = 50;  // script calls in one exchange, since their answers may be long
 
 /// Whether the key has moved or is moving to another node of the cluster, or the node does not have the script yet.
-bool is_elsewhere(const redis::Reply& reply) {
+bool must_be_asked_again(const redis::Reply& reply) {
   return reply.is_error("MOVED") || reply.is_error("ASK") || reply.is_error("TRYAGAIN") || reply.is_error("NOSCRIPT");
 }
 
@@ -42,7 +43,7 @@ class Inquirer {
     auto replies = redis::call(loop_, server, commands, BootClock::now() + timeout_);
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (replies[i].is_error()) {
-        is_elsewhere(replies[i]) ? ask(whole, names[i]) : pass_over(server, names[i], replies[i]);
+        must_be_asked_again(replies[i]) ? ask(whole, names[i]) : pass_over(server, names[i], replies[i]);
         continue;
       }
       budget_.spend(replies[i]);
@@ -52,13 +53,10 @@ class Inquirer {
 
  private:
   void pass_over(const redis::Server& server, const lock::LockName& name, const redis::Reply& reply) const {
-    try {
-      lock::check_reply(server.address(), reply);
-    } catch (const Error& error) {
-      if (!is_about_the_value(error))
-        throw;
-      inquiry_.pass_over(name, error);
-    }
+    const Error error = redis::refusal(reply).about(server.address().url);
+    if (!is_about_the_value(error))
+      throw Error{error};
+    inquiry_.pass_over(name, error);
   }
 
   Loop& loop_;

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "lock/script_call.h"
 #include "redis/exchange.h"
+#include "redis/refusal.h"
 
 namespace rlock::observe {
 namespace {
@@ -65,7 +65,7 @@ class Scan {
       only_hashes_ = false;
       return next(loop, deadline);
     }
-    lock::check_reply(server_.address(), replies[0]);
+    redis::check_reply(server_.address(), replies[0]);
     auto& parts = replies[0].elements;
     if (parts.size() != 2 || !is_cursor(parts[0]) || (parts[0].text == cursor_ && cursor_ != "0"))
       refuse("the answer to SCAN makes no sense");

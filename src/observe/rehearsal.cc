@@ -12,6 +12,7 @@
 #include "observe/history.h"
 #include "observe/inspect.h"
 #include "redis/exchange.h"
+#include "redis/refusal.h"
 
 namespace rlock::observe {
 namespace {
@@ -35,7 +36,7 @@ class Rehearsal {
     attempt("renew", [&] { (void)lock_.renew(loop_, holder_.token, holder_.ttl, deadline()); });
     attempt("settle", [&] { settle(); });
     attempt("release", [&] { (void)lock_.release_all(loop_, holder_.token, holder_.level, deadline()); });
-    attempt("recall", [&] { (void)lock_.recall(loop_, holder_, deadline()); });
+    attempt("recall", [&] { (void)lock_.recall(loop_, holder_.token, holder_.level, deadline()); });
     attempt("log", [&] { log(); });
     attempt("history", [&] { call({"RPUSH", name_.keys().back(), ""}); });      // release goes on without it
     attempt("trim", [&] { call({"LTRIM", name_.keys().back(), "0", "-1"}); });  // release does it once the log is full
@@ -62,7 +63,7 @@ class Rehearsal {
 
   void call(const redis::Command& command) {
     const auto replies = redis::call(loop_, server_, {command}, deadline());
-    lock::check_reply(server_.address(), replies[0]);
+    redis::check_reply(server_.address(), replies[0]);
   }
 
   void wait() {

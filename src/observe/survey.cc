@@ -11,6 +11,7 @@
 #include "observe/merge.h"
 #include "redis/cluster.h"
 #include "redis/exchange.h"
+#include "redis/refusal.h"
 
 namespace rlock::observe {
 namespace {
@@ -75,7 +76,8 @@ ByName<LockFacts> look(Loop& loop, redis::Server& server, const Scope& scope, Mi
   return found;
 }
 
-ByName<History> recall(Loop& loop, redis::Server& server, const Scope& scope, std::size_t count, Milliseconds timeout) {
+ByName<History> look_back(
+    Loop& loop, redis::Server& server, const Scope& scope, std::size_t count, Milliseconds timeout) {
   ByName<History> found;
   const auto ask = [&](const lock::LockName& name) { return history_request(name, count); };
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
@@ -154,12 +156,12 @@ std::vector<LockFacts> look_at_quorum(Loop& loop, const Quorum& quorum, Millisec
   return merge(views, quorum.scope().names.size());
 }
 
-std::vector<History> recall_from_quorum(Loop& loop, const Quorum& quorum, std::size_t count, Milliseconds timeout) {
+std::vector<History> look_back_at_quorum(Loop& loop, const Quorum& quorum, std::size_t count, Milliseconds timeout) {
   ByName<std::vector<History>> found;
   quorum.for_each([&](redis::Server& server, bool answers) {
     if (!answers)
       return;
-    for (auto& [name, history] : recall(loop, server, quorum.scope(), count, timeout))
+    for (auto& [name, history] : look_back(loop, server, quorum.scope(), count, timeout))
       found[name].push_back(std::move(history));
   });
   ByName<History> merged;
@@ -179,14 +181,14 @@ std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, cons
 std::vector<History> survey_histories(
     Loop& loop, std::span<redis::Server> servers, const Scope& scope, std::size_t count, Milliseconds timeout) {
   if (servers.size() == 1)
-    return in_order(recall(loop, servers.front(), scope, count, timeout), scope);
+    return in_order(look_back(loop, servers.front(), scope, count, timeout), scope);
   const Quorum quorum{loop, servers, scope, timeout};
-  return quorum.scope().names.empty() ? std::vector<History>{} : recall_from_quorum(loop, quorum, count, timeout);
+  return quorum.scope().names.empty() ? std::vector<History>{} : look_back_at_quorum(loop, quorum, count, timeout);
 }
 
 std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout) {
   const auto replies = redis::call(loop, cluster, {{"CLUSTER", "NODES"}}, BootClock::now() + timeout);
-  lock::check_reply(cluster.address(), replies[0]);
+  redis::check_reply(cluster.address(), replies[0]);
   const redis::Endpoint& asked = cluster.node()->endpoints[0];
   std::vector<redis::Server> masters;
   for (const auto& node : redis::parse_cluster_nodes(replies[0].text, asked, cluster.address().tls.has_value())) {

@@ -1,19 +1,23 @@
 #include "observe/word_reader.h"
 
+#include <algorithm>
+
 #include "base/number.h"
 #include "base/word.h"
 
 namespace rlock::observe {
 namespace {
 
-constexpr long long largest = 1LL << 53;
+constexpr long long largest_count = 1'000'000;
 constexpr int words_of_owner = 6;
 
 }  // namespace
 
 std::string_view WordReader::word() { return take_word(rest_); }
 
-std::optional<long long> WordReader::number() { return parse_number(word(), 0LL, largest); }
+std::optional<long long> WordReader::number() { return parse_number(word(), 0LL, largest_whole); }
+
+int WordReader::count() { return static_cast<int>(std::min(number_or_zero(), largest_count)); }
 
 lock::Owner WordReader::owner() {
   const std::string_view begin = rest_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,9 +17,11 @@ class WordReader {
   explicit WordReader(std::string_view text) : rest_(text) {}
 
   std::string_view word();
-  /// Empty unless the next word is a whole number from 0 to 2^53.
+  /// Empty unless the next word is a whole number from 0 to largest_whole.
   std::optional<long long> number();
   long long number_or_zero() { return number().value_or(0); }
+  /// Of seats, slots or levels, which are fewer than a million.
+  int count();
   Milliseconds duration() { return Milliseconds{number_or_zero()}; }
   WallTime time() { return WallTime{duration()}; }
   /// Reads the six words of an owner.

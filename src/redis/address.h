@@ -26,11 +26,12 @@ std::string to_string(const Endpoint& endpoint);
 /// How to speak TLS. Paths may be empty.
 struct TlsOptions {
   std::string ca;           // file or hashed directory; empty: the system's
-  std::string certificate;  // ours; the file may hold its key, too
-  std::string key;
+  std::string certificate;  // ours; the file may hold its key too
+  std::string key;          // empty: in the file of the certificate
   std::string server_name;  // expected in the server's certificate instead of the host
   bool insecure = false;    // nothing is verified
 
+  const std::string& key_file() const { return key.empty() ? certificate : key; }
   friend bool operator==(const TlsOptions&, const TlsOptions&) = default;
 };
 

@@ -6,21 +6,15 @@
 namespace rlock::redis {
 namespace {
 
-template <typename Peer>
-std::vector<Reply> finish(Loop& loop, Peer& peer) {
-  while (!peer.advance()) {
-    pollfd interest = peer.interest();
-    loop.wait({&interest, 1}, peer.deadline());
+std::vector<Reply> finish(Loop& loop, Server& server) {
+  while (!server.advance()) {
+    pollfd interest = server.interest();
+    loop.wait({&interest, 1}, server.deadline());
   }
-  return peer.take_replies();
+  return server.take_replies();
 }
 
 }  // namespace
-
-std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline) {
-  connection.begin(commands, deadline);
-  return finish(loop, connection);
-}
 
 std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline) {
   server.begin(commands, deadline);

@@ -4,16 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/loop.h"
-#include "redis/connection.h"
 #include "redis/server.h"
 
 namespace rlock::redis {
 
-/// Sends the commands and waits for their replies, while `loop`'s handlers run. Throws as Connection does. What a
+/// Sends the commands and waits for their replies, while `loop`'s handlers run. Throws as Server does. What a
 /// handler throws passes through; the next exchange then drops this one.
-std::vector<Reply> call(Loop& loop, Connection& connection, const std::vector<Command>& commands, Deadline deadline);
 std::vector<Reply> call(Loop& loop, Server& server, const std::vector<Command>& commands, Deadline deadline);
 
 /// The same on the connection that the server's last answer came from; throws if that was lost.

@@ -19,8 +19,7 @@ constexpr long confirmation = 4;     // a sentinel has a quarter of the time to 
 Endpoint read_master(Connection& sentinel, const std::string& name) {
   const Reply reply = sentinel.take_replies()[0];
   const std::string& who = sentinel.address().url;
-  if (reply.is_error())
-    throw refusal(reply).about(who);
+  check_reply(sentinel.address(), reply);
   if (reply.elements.size() != 2)
     throw Error{ExitCode::unavailable, fmt::format("{} knows no master named '{}'", who, name)};
   const std::string& host = reply.elements[0].text;

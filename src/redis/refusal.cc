@@ -1,7 +1,7 @@
 #include "redis/refusal.h"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <string_view>
 
 namespace rlock::redis {
@@ -82,6 +82,11 @@ Error refusal(const Reply& reply) {
   if (reply.is_error("READONLY"))
     return {code, "this is a replica, which takes no writes; name its master, or its sentinels by redis-sentinel://"};
   return {code, words, !may_pass(reply)};
+}
+
+void check_reply(const Address& from, const Reply& reply) {
+  if (reply.is_error())
+    throw refusal(reply).about(from.url);
 }
 
 }  // namespace rlock::redis

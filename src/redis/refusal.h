@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "redis/address.h"
 #include "redis/reply.h"
 
 namespace rlock::redis {
@@ -15,6 +16,9 @@ std::string shown_words(const Reply& reply);
 /// An error reply as an Error in the server's own words: no_permission if the server refuses our user, else
 /// unavailable, lasting or not.
 Error refusal(const Reply& reply);
+
+/// Throws that, with the server's URL, if the reply is an error.
+void check_reply(const Address& from, const Reply& reply);
 
 /// Whether these are the words of an ACL that forbids a command, key or channel, outside or inside a script.
 bool lacks_permission(std::string_view words);

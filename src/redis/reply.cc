@@ -131,8 +131,6 @@ void ReplyReader::feed(std::string_view bytes) {
   redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
 }
 
-bool ReplyReader::is_empty() const { return reader_->pos == reader_->len; }
-
 std::optional<Reply> ReplyReader::next() {
   void* object = nullptr;
   if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {

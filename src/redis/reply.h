@@ -55,9 +55,6 @@ class ReplyReader {
   /// Throws Error{unavailable} for more bytes than the limit allows.
   void feed(std::string_view bytes);
 
-  /// Whether every byte that was fed belongs to a reply that next() has returned.
-  bool is_empty() const;
-
   /// The next reply, if all of it was fed. Throws Error{unavailable} for bytes that are not RESP2 or exceed a limit;
   /// the reader is of no use afterwards.
   std::optional<Reply> next();

@@ -120,7 +120,7 @@ void Tls::load_certificate(const TlsOptions& options) {
       ::SSL_CTX_use_certificate_chain_file(context_.get(), options.certificate.c_str()) != 1) {
     refuse_file("--cert", options.certificate);
   }
-  const std::string& key = options.key.empty() ? options.certificate : options.key;  // one file may hold both
+  const std::string& key = options.key_file();
   if (key.empty())
     return;
   ::SSL_CTX_set_default_passwd_cb(context_.get(), know_no_passphrase);

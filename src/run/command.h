@@ -8,6 +8,9 @@
 
 namespace rlock::run {
 
+/// What happens to the command when the lock is lost.
+enum class OnLost { kill, warn };
+
 /// What happens to the processes that a command leaves behind when it exits by itself.
 enum class AtEnd { leave, wait, kill };
 

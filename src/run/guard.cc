@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/error.h"
+#include "base/duration.h"
 #include "run/child.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
@@ -16,12 +16,12 @@
 namespace rlock::run {
 namespace {
 
-/// How long to go on killing once the keeper is gone and nobody is left to report to.
+/// How long to go on killing when nobody waits for the report any more, or when memory has run out.
 constexpr std::chrono::seconds longest_kill{10};
 
 /// Preparing the kill is worth its cost only for a command that runs at least this long.
-constexpr std::chrono::milliseconds preparation_after{50};
-constexpr std::chrono::milliseconds longest_rehearsal{100};
+constexpr Milliseconds preparation_after{50};
+constexpr Milliseconds longest_rehearsal{100};
 
 /// To kill thousands of processes on a busy machine takes longer than the margin. It also takes longer than a look at
 /// them, since each must run once more, to stop.

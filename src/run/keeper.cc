@@ -73,13 +73,8 @@ void Keeper::note_conflict(const lock::Conflict& conflict) {
 
 void Keeper::start_command() {
   phase_ = Phase::holding;
-  Order lease;
-  if (stops_when_lost()) {
-    lease.term_at = renewer_->lease().term_at();
-    lease.kill_at = renewer_->lease().kill_at();
-  }
   log_->step([this] { return describe_start(plan_, renewer_->lease()); });
-  command_.start(lease, lock_variables(plan_, *result_.grant));
+  command_.start(deadlines(), lock_variables(plan_, *result_.grant));
 }
 
 void Keeper::hold() {
@@ -140,15 +135,18 @@ void Keeper::renew() {
     lose(Outcome::lost, fmt::format("lost {}: it was released by force, deleted or taken over", plan_.name.text()));
   if (renewer_->state() == Renewer::State::evicted)
     give_up_to(renewer_->eviction());
-  if (!stops_when_lost())
-    return;
+  if (stops_when_lost() && (extended || renewer_->state() == Renewer::State::released))
+    command_.extend(deadlines());
+}
+
+/// There are none if the command may outlive its lease, or if nothing is held.
+Order Keeper::deadlines() const {
   Order lease{.kind = Order::Kind::lease};
-  if (extended) {
+  if (stops_when_lost() && renewer_->state() == Renewer::State::held) {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
   }
-  if (extended || renewer_->state() == Renewer::State::released)  // then nothing is held, and there is no deadline
-    command_.extend(lease);
+  return lease;
 }
 
 void Keeper::give_up_to(const lock::Eviction& eviction) {
@@ -279,7 +277,7 @@ void Keeper::release() {
       log_->step(fmt::format("released {}", plan_.name.text()));
     if (outcome != lock::Release::lost || is_evicted || result_.verdict.outcome == Outcome::lost)
       return;
-    if (lock_.recall(loop_, plan_.claim, BootClock::now() + timeout))
+    if (lock_.recall(loop_, plan_.claim.token, plan_.claim.level, BootClock::now() + timeout))
       return;
     result_.verdict.outcome = Outcome::lost;
     complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));

@@ -61,6 +61,7 @@ class Keeper {
   Deadline next_renewal() const;
   Deadline overdue() const;
   void renew();
+  Order deadlines() const;
   void give_up_to(const lock::Eviction& eviction);
   void lose(Outcome how, std::string_view why);
   void suspend();

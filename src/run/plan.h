@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "base/duration.h"
 #include "base/exit_code.h"
@@ -11,8 +10,6 @@
 #include "run/command.h"
 
 namespace rlock::run {
-
-enum class OnLost { kill, warn };
 
 /// What `rlock run` was asked to do, after defaults and checks.
 struct Plan {

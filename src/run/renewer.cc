@@ -63,7 +63,8 @@ void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
   } else if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
     state_ = State::evicted;
     eviction_ = evicted->eviction;
-  } else if (lock_->recall(*loop_, *claim_, std::min(give_up, BootClock::now() + lease_.terms().attempt))) {
+  } else if (lock_->recall(
+                 *loop_, claim_->token, claim_->level, std::min(give_up, BootClock::now() + lease_.terms().attempt))) {
     state_ = State::released;
     log_->notice(fmt::format("{} was released by its command", lock_->name().text()));
   } else {

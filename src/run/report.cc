@@ -18,8 +18,6 @@
 namespace rlock::run {
 namespace {
 
-WallTime wall_now() { return std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now()); }
-
 std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::completed:

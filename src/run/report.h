@@ -24,7 +24,7 @@ struct ReportOptions {
 class Report {
  public:
   /// Starts the clock of the report. Throws Error{config} for a file that cannot be written, before the work is done
-  /// rather than after it.
+  /// rather than after it. The log must outlive the report.
   Report(ReportOptions options, const Log& log);
 
   /// A failure to write is only logged: the command has run, and its status is what counts.

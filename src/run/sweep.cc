@@ -4,36 +4,35 @@
 
 #include <utility>
 
+#include "base/duration.h"
+
 namespace rlock::run {
 namespace {
 
-using std::chrono::milliseconds;
-
 /// How long killed processes need to die and their orphans to become our children.
-constexpr milliseconds moment{100};
+constexpr Milliseconds moment{100};
 
-milliseconds pause_after(BootClock::duration killing) {
+Milliseconds pause_after(BootClock::duration killing) {
   if (killing < moment)
-    return milliseconds{2};
-  return killing < Sweep::usual ? milliseconds{20} : milliseconds{1000};
+    return Milliseconds{2};
+  return killing < Sweep::usual ? Milliseconds{20} : Milliseconds{1000};
 }
 
 }  // namespace
 
 bool Sweep::go_on(CommandGroup& command) {
-  if (!has_begun())
+  if (begun_ == never)
     begun_ = BootClock::now();
   tree_->kill();
-  const bool any_left = command.reap_children();
   survivors_ = {};
-  if (!any_left)
+  if (!command.reap_children())
     return true;
   const auto killing = lasts();
   next_ = BootClock::now() + pause_after(killing);
   survivors_.count = 1;  // at least one; counting them is not worth the time yet
   if (killing < moment)
     return false;
-  survivors_ = tree_->survivors(any_left);
+  survivors_ = tree_->survivors();
   return survivors_.count == 0;
 }
 

@@ -26,7 +26,6 @@ class Sweep {
   /// no process is left.
   static bool sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest);
 
-  bool has_begun() const { return begun_ != never; }
   BootClock::duration lasts() const { return BootClock::now() - begun_; }
   Deadline next() const { return next_; }
 

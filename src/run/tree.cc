@@ -96,7 +96,7 @@ void Tree::kill() noexcept {
 
 void Tree::kill_children() const noexcept { processes_.signal_our_children(SIGKILL); }
 
-Survivors Tree::survivors(bool any_left) {
+Survivors Tree::survivors() {
   Survivors survivors;
   look();
   for (const Member& member : members_) {
@@ -106,8 +106,7 @@ Survivors Tree::survivors(bool any_left) {
     if (place < survivors.some.size())
       survivors.some[place] = member.pid;
   }
-  // A child is left that /proc does not show.
-  if (members_.empty() && any_left && spared_.empty())
+  if (members_.empty() && spared_.empty())  // a child is left that /proc does not show
     survivors.count = 1;
   return survivors;
 }

@@ -65,8 +65,8 @@ class Tree {
   /// since grandchildren become our children when their parents are dead.
   void kill_children() const noexcept;
 
-  /// The processes that are left after such rounds; `any_left` is what reap() said.
-  Survivors survivors(bool any_left);
+  /// The processes that are left after such rounds, to be called while reap() still finds some.
+  Survivors survivors();
 
  private:
   struct Member {

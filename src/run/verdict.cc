@@ -28,7 +28,8 @@ Verdict judge_ended(const Evidence& evidence, int wait_status) {
   Verdict verdict{.outcome = Outcome::completed};
   if (WIFSIGNALED(wait_status))
     verdict.command_signal = WTERMSIG(wait_status);
-  verdict.command_status = verdict.command_signal ? 128 + *verdict.command_signal : WEXITSTATUS(wait_status);
+  verdict.command_status =
+      verdict.command_signal ? static_cast<int>(killed_by(*verdict.command_signal)) : WEXITSTATUS(wait_status);
   verdict.exit_status = *verdict.command_status;
   if (evidence.loss || evidence.news->cause == Cause::lease) {
     verdict.outcome = evidence.loss.value_or(Outcome::lost);

@@ -12,9 +12,9 @@ namespace rlock::run {
 
 enum class Outcome {
   completed,
-  done,  // --once: the work had already been done
+  done,  // --once, --once-per: the work had already been done
   conflict,
-  superseded,  // --latest: a newer waiter has taken our place
+  superseded,  // --latest, --replace: a newer waiter has taken our place
   lost,
   evicted,   // released by force
   replaced,  // --replace

@@ -8,7 +8,6 @@
 #include "base/signals.h"
 
 namespace rlock::run {
-namespace {}  // namespace
 
 std::string describe_start(const Plan& plan, const lock::Lease& lease) {
   const Command& command = plan.command;

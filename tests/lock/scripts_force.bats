@@ -104,7 +104,9 @@ setup() { start_scripts; }
   call force now me 17
   replies foreign string token -1
   same "$(cli GET "$LOCK")" token
+  cli HSET "$META" floor 9007199254740000 waited 5 >/dev/null
   call force evict me foreign
   same "${REPLY[0]} ${REPLY[1]}" 'foreign string'
   is_handed b
+  same "$(cli HMGET "$META" floor waited | xargs)" '9007199254740001 6' # what the lock remembers goes on
 }
