@@ -11,16 +11,10 @@ set -euo pipefail
 
 # shellcheck source=tests/support/machines.bash
 source "$(dirname "${BASH_SOURCE[0]}")/support/machines.bash"
+# shellcheck source=tests/support/steps.bash
+source "$(dirname "${BASH_SOURCE[0]}")/support/steps.bash"
 mapfile -t commands < <(sed -n '/^```shell$/,/^```$/ s/^bash tests/&/p' "$project/README.md")
 unset RLOCK # each machine tests the program that it has built
-red=()
-
-step() { # NAME COMMAND...
-  local name=$1
-  shift
-  echo "== $name"
-  "$@" || red+=("$name")
-}
 
 in_place() {
   local command
@@ -83,8 +77,4 @@ else
   step packages packages "$@"
 fi
 
-if ((${#red[@]})); then
-  printf 'red: %s\n' "${red[@]}"
-  exit 1
-fi
-echo green
+conclude

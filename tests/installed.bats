@@ -1,8 +1,6 @@
 # What a package brings, where it brought it: the program, its manual, and completions that the shells find by
 # themselves. installed.sh runs it.
 
-# shellcheck disable=SC2016 # it is the shells under test that expand them
-
 load support/helpers
 
 @test "the program runs a command under a lock" {

@@ -14,14 +14,9 @@ root=$(dirname "$here")
 dir=${NIGHTLY_DIR:-$root/build-nightly}
 sanitize=-DRLOCK_SANITIZE=address,undefined
 earlier=e2743df # rlock 0.1.0
-red=()
 
-step() { # NAME COMMAND...
-  local name=$1
-  shift
-  echo "== $name"
-  "$@" || red+=("$name")
-}
+# shellcheck source=tests/support/steps.bash
+source "$here/support/steps.bash"
 
 sanitizers() {
   RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
@@ -108,8 +103,4 @@ for name; do
   esac
 done
 
-if ((${#red[@]})); then
-  printf 'red: %s\n' "${red[@]}"
-  exit 1
-fi
-echo green
+conclude

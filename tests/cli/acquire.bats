@@ -158,7 +158,6 @@ lease() { cli PTTL "rlock:$1"; }
   mkfifo "$T/pipe"
   exec 9<>"$T/pipe"
   dd if=/dev/zero of="$T/pipe" bs=4096 oflag=nonblock 2>/dev/null || true # fills it
-  # shellcheck disable=SC2016 # the inner shell expands it
   start acquirer bash -c 'exec rlock acquire job --verbose >"$1" 9>&-' - "$T/pipe"
   wait_for_text 'holding job' "$T/acquirer.err"
   stop_redis
@@ -250,7 +249,6 @@ lease() { cli PTTL "rlock:$1"; }
   local key=$'quote" back\\slash \ttab \e[31m \xc3\xbc'
   try acquire --key "$key" --output json
   exits 0
-  # shellcheck disable=SC2016 # jq expands it
   query --arg key "$key" '.key == $key'
   [[ $OUT != *[$'\t\e']* ]] || fail "$OUT"
 }

@@ -1,7 +1,5 @@
 # The completions in real shells: bash and zsh on a terminal where a tab is typed, fish through its `complete -C`.
 
-# shellcheck disable=SC2016 # it is the shells under test that expand them
-
 load ../support/helpers
 
 FILES=$BATS_TEST_DIRNAME/../../completions

@@ -1,7 +1,5 @@
 # Configuration files: their format, where they are looked for, and what outranks what.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell of its own
-
 load ../support/helpers
 
 setup() {

@@ -1,8 +1,6 @@
 # The manual, the README and the packages: they name what the program knows, their examples work as written, and every
 # file is installed where it belongs.
 
-# shellcheck disable=SC2016 # the examples are full of dollars
-
 load ../support/helpers
 
 ROOT=$BATS_TEST_DIRNAME/../..

@@ -1,7 +1,5 @@
 # The messages when Redis fails, which say which lock, where the address came from and what was not done.
 
-# shellcheck disable=SC2016 # it is the scripts under test that expand them
-
 load ../support/helpers
 
 NOWHERE=redis://127.0.0.1:1

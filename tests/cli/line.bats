@@ -1,7 +1,5 @@
 # How the command line is parsed: bundles, values, contradictions, typing mistakes, and secrets in error messages.
 
-# shellcheck disable=SC2016 # messages quote commands
-
 load ../support/helpers
 
 @test "short options bundle, and a value may follow at once" {

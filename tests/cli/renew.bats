@@ -85,7 +85,6 @@ not_renewed() {
 }
 
 @test "a renewal of a lock that its holder must give up names who wants it: 1" {
-  # shellcheck disable=SC2016 # it is sh that expands it
   start run rlock run --key busy -- sh -c 'echo "$RLOCK_TOKEN"; exec sleep 600'
   wait_until "$PATIENCE" test -s "$T/run.out"
   kill -STOP "$PID"

@@ -1,8 +1,6 @@
 # One connection both asks and listens: waiters and holders hear at once what concerns them, and forged messages do no
 # harm.
 
-# shellcheck disable=SC2016 # the commands' own shells expand them
-
 load ../support/helpers
 load ../support/servers
 load ../support/supervision

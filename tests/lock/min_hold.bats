@@ -1,8 +1,6 @@
 # --min-hold: a lock that stays taken for a while after it was acquired, so that machines whose clocks differ do not run
 # a job twice.
 
-# shellcheck disable=SC2016,SC2153 # it is sh that expands them; helpers set them
-
 load ../support/helpers
 
 # nightly OPTION...: does what cron does on three machines whose clocks differ; sets RAN to those that ran the job

@@ -1,8 +1,6 @@
 # rlock-protocol(7) says enough to write a client: one in another language, written from that page, shares locks with
 # rlock.
 
-# shellcheck disable=SC2016 # it is the client's shell that expands them
-
 load ../support/helpers
 
 CLIENT=$BATS_TEST_DIRNAME/../support/client.py

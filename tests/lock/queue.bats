@@ -1,7 +1,5 @@
 # Waiting for a lock: first come, first served; the dead delay nobody; nothing is left behind.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
-
 load ../support/helpers
 load ../support/supervision
 

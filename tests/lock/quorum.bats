@@ -18,7 +18,6 @@ exists() { # KEY: on a majority
 # hold_briefly KEY: holds it with a lease of 1 s, as much as --max-lease allows, even on a busy machine; sets HOLDER and
 # FENCE
 hold_briefly() {
-  # shellcheck disable=SC2016 # the command's shell expands it
   start holder rlock run --key "$1" --ttl 1s --kill-after 50ms -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
   HOLDER=$PID
   wait_until "$PATIENCE" is_held_or_gone
@@ -31,7 +30,6 @@ is_held_or_gone() { [[ -s $T/holder.out ]] || gone "$HOLDER"; }
 @test "all servers have the lock while it is held, with one fence, and none has it afterwards" {
   local port
   # On a busy machine a server may lag; a renewal then gives it the lock, with the same fence.
-  # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
     until rlock status job --json >"$0" &&
       jq -e ".[0] | (.servers | all(.state == \"held\")) and .holders[0].fence" "$0" >&2; do sleep 0.1; done
@@ -159,7 +157,6 @@ stopped_since() {
     wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
     restart_server "$n"
   done
-  # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c '! kill -0 "$0" && echo "$RLOCK_FENCE"' "$command"
   exits 0
   ((OUT > FENCE)) || fail "$OUT after $FENCE"
@@ -191,7 +188,6 @@ restart_server() { # INDEX
   local buyer buyers=() n
   echo 0 >"$T/owner"
   for buyer in {1..10}; do
-    # shellcheck disable=SC2016 # the command's shell expands it
     start "buyer$buyer" bash -c 'for n in {1..20}; do "$@" || exit; done' - \
       rlock run --key job --ttl 1s -- bash -c 'mkdir "$0/inside" || echo overlap
         echo "$RLOCK_FENCE" >>"$0/fences"; rmdir "$0/inside"' "$T"
@@ -312,7 +308,6 @@ has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
 # On a busy machine a server may lag; a renewal then gives it the fence.
 @test "the fence is the largest that was granted, and a majority has it when the command starts" {
   export REDIS_CLI
-  # shellcheck disable=SC2016 # the command's shell expands it
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
     for port; do
       $REDIS_CLI -p "$port" HGETALL rlock:job | sed -n "/^[0-9a-f]\{32\}\$/{n;p;}" | cut -d " " -f 3
@@ -337,7 +332,6 @@ forget_settling() {
 }
 
 @test "a nested run has the fence of the outer one, whatever a server that was not heard has granted" {
-  # shellcheck disable=SC2016 # the command's shell expands it
   start holder rlock run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE" >"$0"
     until [ -e "$0.go" ]; do sleep 0.02; done
     rlock run --key job --ttl 1s -- sh -c "echo \$RLOCK_FENCE" && echo "$RLOCK_FENCE" && sleep 600' "$T/fence"
@@ -362,7 +356,6 @@ at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
 # ---- levels
 
 @test "a server that has forgotten the lock learns every level, so that the inner run's end frees it nowhere" {
-  # shellcheck disable=SC2016 # the command's shell expands it
   start holder rlock run --key job --ttl 1s -- sh -c 'rlock run --key job --ttl 1s --renew-every 100ms -- \
     sh -c "until [ -e \$0 ]; do sleep 0.02; done" "$0"; touch "$0.ended"; exec sleep 600' "$T/go"
   HOLDER=$PID
@@ -506,14 +499,12 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 @test "a writer is served while readers come and go" {
   local n pid readers=()
   for n in 1 2 3; do
-    # shellcheck disable=SC2016 # the shell expands it
     start "reader$n" sh -c 'while [ ! -e "$0.stop" ]; do
       rlock run -q --key job --ttl 1s --shared -- sh -c "echo \$RLOCK_FENCE >>\$0; sleep 0.3" "$0" || exit
     done' "$T/reads"
     readers+=("$PID")
   done
   wait_until "$PATIENCE" at_least_lines_of 6 "$T/reads"
-  # shellcheck disable=SC2016
   start writer rlock run --key job --ttl 1s --wait 20s -- sh -c 'wc -l <"$0"' "$T/reads"
   wait_for_text "waiting for job" "$T/writer.err"
   n=$(wc -l <"$T/reads")
@@ -529,7 +520,6 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
   local n waiters=()
   hold_briefly job
   for n in 1 2 3 4 5 6; do
-    # shellcheck disable=SC2016 # the command's shell expands it
     start "waiter$n" rlock run -q --key job --ttl 1s -- sh -c 'echo "$1" >>"$0"' "$T/served" "$n"
     waiters+=("$PID")
     wait_until "$PATIENCE" a_majority_knows "$n"

@@ -1,7 +1,5 @@
 # Runs inside runs: a run that holds a lock already does not wait for itself, and this lets nobody else in.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
-
 load ../support/helpers
 
 # The number of levels of the lock job, as seen from inside.
@@ -270,7 +268,6 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
 @test "RLOCK_HELD names only the locks of this server" {
   local other=$RLOCK_REDIS
   start_redis
-  # shellcheck disable=SC2016 # the command's shell expands it
   try run --key one -- rlock run --key two --redis "$other" -- sh -c 'echo "$RLOCK_HELD"'
   exits 0
   matches "$OUT" '^two=[0-9a-f]{32}$'

@@ -1,7 +1,5 @@
 # More than one holder: numbered slots, readers and writers, and one hot lock split into segments.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # it is sh that expands them; each test has its own; helpers set them
-
 load ../support/helpers
 
 setup() {

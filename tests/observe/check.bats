@@ -1,7 +1,5 @@
 # rlock check: whether this Redis can be trusted with locks, and the least rights that rlock needs there.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153 # jq and sh expand them; each test is a shell of its own
-
 load ../support/helpers
 load ../support/supervision
 

@@ -1,7 +1,5 @@
 # rlock log: what happened to a lock, for those on call; and the metrics that alert them.
 
-# shellcheck disable=SC2016,SC2030,SC2031 # jq expands them; each test is a shell of its own
-
 load ../support/helpers
 load ../support/servers
 load ../support/supervision

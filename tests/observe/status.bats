@@ -1,7 +1,5 @@
 # rlock status: every fact about a lock, for people and for jq, and nothing that could fool a terminal.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # jq and sh expand them; each test is a shell; helpers use STATUS
-
 load ../support/helpers
 load ../support/servers
 load ../support/supervision

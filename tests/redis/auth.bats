@@ -90,7 +90,6 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   export RLOCK_PASSWORD='sé:cret@/#' REDIS_URL=redis://:sé:cret@example.org
   with_url ':sé:cret@/%23'
   export RLOCK_REDIS
-  # shellcheck disable=SC2016 # the child's shell expands it
   try run -v --key job -- sh -c 'env; tr "\0" " " </proc/self/cmdline; tr "\0" " " <"/proc/$PPID/cmdline"'
   exits 0
   contains "$OUT" "RLOCK_TOKEN="

@@ -292,14 +292,12 @@ is_there_or_gone() { [[ -e $1 ]] || gone "$2"; } # FILE PID
   wait_until "$PATIENCE" sees_all 1 26380
   wait_until "$PATIENCE" sees_all 1 26381
   export RLOCK_REDIS=redis-sentinel://192.0.2.1:26379,192.0.2.2:26380,192.0.2.2:26381/main
-  # shellcheck disable=SC2016 # the commands' shells expand them
   start_at 0 old rlock run --key job --ttl 3s --replicas 1 -- \
     sh -c 'while cp /proc/uptime "$0.new" && mv "$0.new" "$0"; do sleep 0.02; done' "$T/alive"
   local old=$PID alive began
   wait_until "$PATIENCE" is_there_or_gone "$T/alive" "$old"
   [[ -e $T/alive ]] || fail "$(<"$T/old.err")"
   side 0 ip link set cable down
-  # shellcheck disable=SC2016
   start_at 1 new rlock run --key job --ttl 3s --wait 30s -- sh -c 'cat /proc/uptime "$0"' "$T/alive"
   finish "$PID"
   exits 0

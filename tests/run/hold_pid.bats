@@ -1,7 +1,5 @@
 # acquire --hold-pid: a script's lock that does not outlive the script, and that a background process renews.
 
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034 # it is jq and sh that expand them; each test is a shell of its own
-
 load ../support/helpers
 load ../support/supervision
 

@@ -227,7 +227,6 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   mkfifo "$T/pipe"
   exec 8<>"$T/pipe"
   dd if=/dev/zero of="$T/pipe" oflag=nonblock bs=4096 status=none 2>/dev/null || true # until it is full
-  # shellcheck disable=SC2016 # it is sh that expands them
   start job sh -c 'exec rlock run --key job --ttl 6 --renew-every 1s --timeout 300ms -- \
     sh -c "echo ready; sleep 8; echo done" 2>"$0"' "$T/pipe"
   wait_for_text ready "$T/job.out"
@@ -386,7 +385,6 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   start_proxy
   rlock status absent || (($? == 1)) # the server has been reached, but does not know the scripts
   network cut
-  # shellcheck disable=SC2016 # it is sh that expands it
   try run --key job -- sh -c 'echo $RLOCK_FENCE; rlock status job --json'
   exits 0
   same "$(jq -r '.[0].holders[0].count' <<<"${OUT#*$'\n'}")" 1

@@ -1,7 +1,5 @@
 # rlock run --once and --once-per: a fleet does the work once, however many machines try and whichever of them fail.
 
-# shellcheck disable=SC2016,SC2030,SC2031 # sh expands them; each test is a shell of its own
-
 load ../support/helpers
 load ../support/servers
 

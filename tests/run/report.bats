@@ -1,7 +1,5 @@
 # rlock run --report: how a run ended, for programs that cannot tell from the exit status.
 
-# shellcheck disable=SC2016,SC2030,SC2031 # jq and sh expand them; each test is a shell of its own
-
 load ../support/helpers
 
 # run_reported ARG...: sets OUT to the report, for `query`
@@ -156,7 +154,6 @@ run_reported() {
 
 @test "a report that cannot take its place leaves no temporary file" {
   mkdir "$T/reports"
-  # shellcheck disable=SC2016 # sh expands it
   try run --report "$T/reports/report.json" --key job -- mkdir "$T/reports/report.json"
   exits 0
   contains "$ERR" 'cannot write the report'

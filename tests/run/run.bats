@@ -1,7 +1,5 @@
 # rlock run: the command and what it inherits, the lock, and what happens when somebody else holds it.
 
-# shellcheck disable=SC2016 # it is sh that expands them
-
 load ../support/helpers
 
 # script NAME TEXT: an executable $T/NAME

@@ -1,7 +1,5 @@
 # rlock run: signals sent to it, and what the command inherits: none of our descriptors, signal state, umask or limits.
 
-# shellcheck disable=SC2016 # it is sh that expands them
-
 load ../support/helpers
 load ../support/supervision
 

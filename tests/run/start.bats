@@ -1,8 +1,6 @@
 # rlock run: environments in which it cannot start its command, and odd ones in which it can. Whatever can be known
 # before the lock is taken is reported before Redis is contacted.
 
-# shellcheck disable=SC2016 # it is sh that expands them
-
 load ../support/helpers
 load ../support/supervision
 

@@ -1,7 +1,5 @@
 # rlock run among the programs that people put before it, behind it and around it. What systemd does is in fresh.sh.
 
-# shellcheck disable=SC2016,SC2034 # it is sh that expands them; helpers.bash looks at STATUS
-
 load ../support/helpers
 load ../support/supervision
 

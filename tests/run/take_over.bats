@@ -1,7 +1,5 @@
 # rlock run: cases in which the guard cannot see, cannot act or cannot kill, and what the keeper does then.
 
-# shellcheck disable=SC2016 # it is sh that expands them
-
 load ../support/helpers
 load ../support/supervision
 

@@ -1,7 +1,5 @@
 # rlock run on a terminal whose user is terminal.py: job control, and programs that read from the terminal.
 
-# shellcheck disable=SC2016,SC2034 # it is sh that expands them; helpers.bash looks at STATUS
-
 load ../support/helpers
 load ../support/supervision
 

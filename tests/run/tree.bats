@@ -206,7 +206,6 @@ END_OF_SCRIPT
 }
 
 @test "the processes that a successful command left running stay alive" {
-  # shellcheck disable=SC2016 # it is sh that expands it
   try run --key job -- sh -c 'setsid sh -c "sleep 601 & sleep 602" >/dev/null 2>&1 & sleep 603 >/dev/null 2>&1 & exit 4'
   exits 4
   ((TOOK < 10000)) || fail "waited for what was left behind"
@@ -219,7 +218,6 @@ END_OF_SCRIPT
 sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1)); }
 
 @test "the processes that a successful command left running get no signal from us later" {
-  # shellcheck disable=SC2016 # it is sh that expands it
   try run --key job --ttl 500ms --max-runtime 300ms -- \
     sh -c 'sh -c "trap \"echo disturbed\" TERM HUP CONT; sleep 0.8; echo undisturbed" >"$0" 2>&1 & exit 0' "$T/left"
   exits 0
@@ -228,7 +226,6 @@ sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1));
 }
 
 @test "the rest of a command that TERM ended in time is killed before the lease ends" {
-  # shellcheck disable=SC2016 # it is sh that expands it
   start job rlock run --key job --ttl 1 -- sh -c '
     (trap "" TERM; exec setsid python3 "$0" stamp "$1" child) & sleep 600' "$HERE/witness.py" "$T/stamps"
   wait_for_text ready "$T/job.out"
@@ -240,7 +237,6 @@ sleep_left() { (($(pgrep -f '^sleep 60[123]$' | grep -cFf <(leftovers)) == $1));
 }
 
 @test "a stopped command hears TERM when its lease is lost, since it is continued too" {
-  # shellcheck disable=SC2016 # it is sh that expands it
   start job rlock run --key job --ttl 3 -- sh -c 'trap "echo term; exit" TERM; echo $$; while :; do sleep 0.02; done'
   wait_until "$PATIENCE" has_lines "$T/job.out" 1
   freeze "$(<"$T/job.out")"

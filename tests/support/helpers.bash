@@ -3,7 +3,7 @@
 #
 # A test finds: T, its own directory; RLOCK_REDIS, its own server, and no other variable that rlock reads.
 
-# shellcheck disable=SC2034,SC2119,SC2120 # the tests use what is set here, and pass options
+# shellcheck disable=SC2119,SC2120 # some tests pass options
 PATIENCE=20 # seconds that a single step may take: only a bug takes as long, a busy machine does not
 
 REDIS_SERVER=${REDIS_SERVER:-redis-server}
@@ -173,7 +173,6 @@ sell() {
   cli SET stock "$1" >/dev/null
   shift
   for buyer in {1..16}; do
-    # shellcheck disable=SC2016 # it is the buyer's shell that expands them
     start "buyer$buyer" bash -c 'while "$@" sh -c "$0"; do :; done' "$buy" "$@"
     buyers+=("$PID")
   done

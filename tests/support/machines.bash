@@ -52,7 +52,6 @@ on() {
   for variable in http_proxy https_proxy no_proxy CI JOBS RLOCK RLOCK_CMAKE_ARGS; do
     [[ -z ${!variable-} ]] || environment+=("$variable=${!variable}")
   done
-  # shellcheck disable=SC2016 # the inner shell expands them
   timeout -k 10 3600 unshare --mount --pid --fork --kill-child bash -euc '
     mount --bind "$1" "$1" # where the root is no mount, nobody in it can make mounts of his own
     mount -t proc proc "$1/proc"
@@ -95,7 +94,6 @@ END
   mkdir -p "$group"
   (
     echo "$BASHPID" >"$group/cgroup.procs"
-    # shellcheck disable=SC2016 # the inner shell expands it
     exec timeout -k 10 600 unshare --mount --uts --ipc --cgroup --pid --fork --kill-child bash -euc '
       mount --bind "$0" "$0"
       mount -t proc proc "$0/proc"

@@ -126,7 +126,6 @@ step() {
 # Then bats does it again, on a new server, as often as this says.
 teardown() {
   clean_up || return 1
-  # shellcheck disable=SC2034 # bats reads it
   ((SLOWEST < 200000)) || BATS_TEST_RETRIES=4
 }
 
