@@ -14,13 +14,6 @@ script() { # NAME TEXT: an executable $T/NAME
   chmod +x "$T/$1"
 }
 
-lost() { # waits for the end of `run_witness`, which must have stopped its command because the lease could not be kept
-  finish "$PID"
-  ERR=$(<"$T/job.err")
-  exits 76
-  matches "$ERR" 'rlock: (lost job|job is released by force)'
-}
-
 # ---- the server and the network
 
 server_frozen() {
@@ -41,32 +34,6 @@ server_frozen() {
 @test "the server freezes: an ordinary user's command is dead before the lease ends too" {
   ordinary_user
   server_frozen
-}
-
-# margin_with COUNT: the server freezes under a command that leads COUNT more processes; sets MARGIN to the ms from the
-# command's last stamp to the lease's end
-margin_with() {
-  local witness
-  [[ -p $T/never ]] || mkfifo "$T/never"
-  witness="python3 '$HERE/witness.py' stamp '$T/stamps' stubborn"
-  for _ in {1..10}; do # on a busy machine the lease may be lost before all have started
-    rm -f "$T/stamps"
-    start job rlock run --key job --ttl 2 --timeout 300ms -- \
-      dash -c 'for _ in $(seq "$1"); do read -r line <"$0" & done; eval "exec $2"' "$T/never" "$1" "$witness"
-    wait_until "$PATIENCE" says_ready_or_gone "$PID"
-    ! grep -q ready "$T/job.out" || break
-  done
-  kill -STOP "$REDIS_PID"
-  lost
-  kill -CONT "$REDIS_PID"
-  MARGIN=$(python3 "$HERE/witness.py" margin "$T/stamps" "${REDIS_SOCK%/*}" rlock:job)
-}
-
-@test "thousands of processes are killed earlier than one, since that takes longer" {
-  margin_with 0
-  local of_one=$MARGIN
-  margin_with 4000
-  ((of_one > 0 && MARGIN > of_one + 10)) || fail "$MARGIN ms before the lease's end, with one process $of_one ms"
 }
 
 @test "server killed: all dead before the lease ends" {

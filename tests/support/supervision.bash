@@ -26,6 +26,14 @@ run_witness() {
 
 says_ready_or_gone() { grep -q ready "$T/job.out" || gone "$1"; } # PID
 
+# lost: waits for the end of `job`, which must have stopped its command because the lease could not be kept; sets ERR
+lost() {
+  finish "$PID"
+  ERR=$(<"$T/job.err")
+  exits 76
+  matches "$ERR" 'rlock: (lost job|job is released by force)'
+}
+
 # in_time [MOST]: the witness and all its descendants fell silent before the lease ended on the server, by at most MOST
 # ms
 in_time() {
