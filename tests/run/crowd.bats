@@ -10,13 +10,13 @@ setup() {
   mkfifo "$T/never"
 }
 
-# lose_with COUNT COMMAND: the server freezes under a command that leads COUNT more processes and then says "ready"; all
-# of them are killed. On a busy machine the lease may be lost before that; then it is started again.
+# lose_with TTL COUNT COMMAND: the server freezes under a command that leads COUNT more processes and then says "ready";
+# all of them are killed. On a busy machine the lease may be lost before that; then it is started again.
 lose_with() {
   for _ in {1..10}; do
     rm -f "$T/stamps"
-    start job rlock run --key job --ttl 2 --timeout 300ms -- \
-      dash -c 'for _ in $(seq "$1"); do read -r line <"$0" & done; eval "exec $2"' "$T/never" "$1" "$2"
+    start job rlock run --key job --ttl "$1" --timeout 300ms -- \
+      dash -c 'for _ in $(seq "$1"); do read -r line <"$0" & done; eval "exec $2"' "$T/never" "$2" "$3"
     wait_until "$PATIENCE" says_ready_or_gone "$PID"
     ! grep -q ready "$T/job.out" || break
   done
@@ -27,7 +27,7 @@ lose_with() {
 
 # margin_with COUNT: sets MARGIN to the ms from the command's last stamp to the lease's end
 margin_with() {
-  lose_with "$1" "python3 '$HERE/witness.py' stamp '$T/stamps' stubborn"
+  lose_with 2 "$1" "python3 '$HERE/witness.py' stamp '$T/stamps' stubborn"
   MARGIN=$(python3 "$HERE/witness.py" margin "$T/stamps" "${REDIS_SOCK%/*}" rlock:job)
 }
 
@@ -39,7 +39,7 @@ margin_with() {
 }
 
 @test "a guard that is killing thousands of processes is left to it" {
-  lose_with 4000 "sh -c 'echo ready; exec sleep 600'"
+  lose_with 1 4000 "sh -c 'echo ready; exec sleep 600'"
   contains "$ERR" 'could not be renewed in time'
   ! grep 'the guard process did not stop' "$T/job.err" || fail 'the keeper killed its guard'
 }
