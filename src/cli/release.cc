@@ -7,6 +7,7 @@
 #include "cli/not_held.h"
 #include "cli/session.h"
 #include "lock/retry.h"
+#include "observe/listing.h"
 
 namespace rlock::cli {
 namespace {
@@ -27,7 +28,7 @@ int give_up_or_force(const Settings& settings) {
   const Log log{settings.verbosity};
   check_options(settings);
   const lock::LockName name = choose_lock(settings, true);
-  auto servers = choose_servers(settings, log);
+  auto servers = choose_servers(settings, log, observe::listing_limits);  // --force lists all holders
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
   const Deadline give_up = BootClock::now() + settings.timeout;

@@ -18,6 +18,8 @@ if r and has_level(r, level) and fate(level) ~= 'r' then
   end
 end
 if not fate(level) then remember(level, 'c') end
+local newest_level = (meta.newest or ''):match('^%d+ (%S+)')
+if waits ~= '' and newest_level == level then note('newest', '') end -- else it would supersede its own next attempt
 serve_next()
 commit()
 return {'cancelled'}

@@ -63,6 +63,8 @@ class Lease {
   Deadline term_at() const { return kill_at() - terms_.kill_after; }
   Deadline kill_at() const { return end() - terms_.margin; }
   Deadline end() const { return sent_ + terms_.usable(); }
+  /// How late a KILL may be before somebody else must do it. The rest of the margin is theirs.
+  Milliseconds tolerance() const { return terms_.margin / 4; }
 
  private:
   LeaseTerms full_terms_;

@@ -108,6 +108,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   (void)ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, granted);
   check_distinct(answers_);
   fail_unreadable(answers_, sent, claim.ttl);
+  const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted};
   std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
   if (!refusal && ballot.passed()) {
@@ -119,7 +120,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& pl
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && place.how != Place::How::reenter))) {
     refusal = sum_up_refusals(answers_, sent, claim.ttl);
   }
-  if (!all_refused(answers_)) {
+  if (!is_granted_nowhere) {
     const auto cancelled = outcome_is("cancelled");
     (void)ask(loop, cancel_request(name_, claim, ""), std::max(deadline, BootClock::now() + withdrawal), cancelled);
   }

@@ -7,6 +7,8 @@
 load_lock()
 read_meta()
 local reply = {'history', num(now)}
-for _, entry in ipairs(call('LRANGE', HISTORY, -ARGV[1], -1)) do reply[#reply + 1] = entry end
+if ARGV[1] ~= '0' then -- Redis does not take -0
+  for _, entry in ipairs(call('LRANGE', HISTORY, -ARGV[1], -1)) do reply[#reply + 1] = entry end
+end
 for _, run in ipairs(dead_runs()) do reply[#reply + 1] = format_entry(run, run.ended, run.how) end
 return reply

@@ -36,7 +36,7 @@ end
 local function end_run(r)
   strike(token)
   local run = run_of(r, num(capacity))
-  local word = how ~= '' and how or status ~= '-' and status or 'released'
+  local word = how ~= '' and how or status ~= '-' and status or eviction_end(r) or 'released'
   if is_settled(r) then add_entry(run, now, word) end
   note_last(run, now, how:match('^signal:') and status ~= '-' and status or word)
   if word == 'lost' then count('lost') end

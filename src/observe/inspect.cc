@@ -15,10 +15,12 @@ bool must_be_asked_again(const redis::Reply& reply) {
   return reply.is_error("MOVED") || reply.is_error("ASK") || reply.is_error("TRYAGAIN") || reply.is_error("NOSCRIPT");
 }
 
-/// Whether the script failed on what is stored there. Any other failure is one of the server.
+/// Whether the script failed on what is stored there, as Redis 5 and 6, or 7 and later say it. Any other failure is one
+/// of the server.
 bool is_about_the_value(const Error& failure) {
+  const std::string_view words = failure.what();
   return failure.code() != ExitCode::no_permission &&
-         std::string_view{failure.what()}.find("user_script:") != std::string_view::npos;
+         (words.find("user_script:") != std::string_view::npos || words.find("WRONGTYPE") != std::string_view::npos);
 }
 
 /// Carries out an inquiry.

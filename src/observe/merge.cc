@@ -57,6 +57,21 @@ const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t ind
   return best;
 }
 
+/// A server may have missed some of what it counts, and must not make a total fall.
+Counters most_counted(const std::vector<ServerView>& views, std::size_t index) {
+  Counters most;
+  for (const ServerView& view : views) {
+    if (!view.facts)
+      continue;
+    const Counters& counters = (*view.facts)[index].counters;
+    most = {.acquired = std::max(most.acquired, counters.acquired),
+            .waited = std::max(most.waited, counters.waited),
+            .forced = std::max(most.forced, counters.forced),
+            .lost = std::max(most.lost, counters.lost)};
+  }
+  return most;
+}
+
 /// A waiter queues at every server that it can reach, so the longest queue counts.
 long long most_waiting(const std::vector<ServerView>& views, std::size_t index) {
   long long most = 0;
@@ -74,6 +89,7 @@ LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
   LockFacts merged = *best_view(views, index, state);
   merged.state = state;
   merged.waiting = most_waiting(views, index);
+  merged.counters = most_counted(views, index);
   if (state != State::foreign)
     merged.foreign.reset();
   std::erase_if(merged.holders, [&](const HolderFacts& holder) {

@@ -120,11 +120,10 @@ Deadline Keeper::give_up() const {
 /// Once it is too late there is no next renewal: the guard has begun to stop the command.
 Deadline Keeper::next_renewal() const { return BootClock::now() < give_up() ? renewer_->next() : never; }
 
-/// When the guard must have killed the command, with a quarter of the margin as tolerance. The rest of the margin is
-/// for us, to kill the command without the guard.
+/// When it is for us to kill the command, without the guard.
 Deadline Keeper::overdue() const {
   const bool is_due = stops_when_lost() && renewer_->state() != Renewer::State::released;
-  return is_due ? renewer_->lease().kill_at() + plan_.lease.margin / 4 : never;
+  return is_due ? renewer_->lease().kill_at() + renewer_->lease().tolerance() : never;
 }
 
 void Keeper::renew() {
@@ -156,8 +155,9 @@ void Keeper::give_up_to(const lock::Eviction& eviction) {
 
 void Keeper::lose(Outcome how, std::string_view why) {
   loss_ = how;
+  const lock::Lease& lease = renewer_->lease();
   if (stops_when_lost())
-    command_.stop(std::min(BootClock::now() + plan_.lease.kill_after, renewer_->lease().kill_at()));
+    command_.stop(std::min(BootClock::now() + plan_.lease.kill_after, lease.kill_at()), lease.tolerance());
   complaints_.add(fmt::format("{}{}", why, stops_when_lost() ? "; stopping the command" : "; the command goes on"));
 }
 
@@ -262,7 +262,8 @@ void Keeper::conclude() {
 
 void Keeper::release() {
   const bool is_evicted = renewer_->state() == Renewer::State::evicted;
-  if ((renewer_->state() != Renewer::State::held && !is_evicted) || command_.survivors())
+  const bool is_lost = renewer_->state() == Renewer::State::lost;  // then this only records the loss in the history
+  if (renewer_->state() == Renewer::State::released || command_.survivors())
     return;
   const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
   const Milliseconds timeout = plan_.patience.timeout;
@@ -275,15 +276,16 @@ void Keeper::release() {
                                plan_.name.text()));
     if (outcome == lock::Release::released || outcome == lock::Release::cooling)
       log_->step(fmt::format("released {}", plan_.name.text()));
-    if (outcome != lock::Release::lost || is_evicted || result_.verdict.outcome == Outcome::lost)
+    if (outcome != lock::Release::lost || is_evicted || is_lost || result_.verdict.outcome == Outcome::lost)
       return;
     if (lock_.recall(loop_, plan_.claim.token, plan_.claim.level, BootClock::now() + timeout))
       return;
     result_.verdict.outcome = Outcome::lost;
     complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));
   } catch (const Error& error) {
-    complaints_.add(
-        fmt::format("could not release {}; its lease will run out by itself: {}", plan_.name.text(), error.what()));
+    if (!is_lost)
+      complaints_.add(
+          fmt::format("could not release {}; its lease will run out by itself: {}", plan_.name.text(), error.what()));
   }
 }
 

@@ -39,9 +39,9 @@ void Supervision::start(Order order, const std::string& environment) {
   guard_.line.send(order, environment);
 }
 
-void Supervision::stop(Deadline kill_at) {
+void Supervision::stop(Deadline kill_at, Milliseconds tolerance) {
   guard_.line.send({.kind = Order::Kind::stop, .kill_at = kill_at});
-  answer_due_ = std::min(answer_due_, kill_at + plan_->lease.margin / 4);
+  answer_due_ = std::min(answer_due_, kill_at + tolerance);
 }
 
 void Supervision::pass_on(Signal signal) {

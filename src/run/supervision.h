@@ -34,8 +34,8 @@ class Supervision {
   /// Error.
   void start(Order order, const std::string& environment);
   void extend(const Order& lease) const { guard_.line.send(lease); }
-  /// For a lock that is lost: has the first signal sent now and KILL at `kill_at`.
-  void stop(Deadline kill_at);
+  /// For a lock that is lost: has the first signal sent now and KILL at `kill_at`, which may be late by `tolerance`.
+  void stop(Deadline kill_at, Milliseconds tolerance);
   /// Passes on a signal that we got. A second TERM or INT kills the command if it had time to obey the first.
   void pass_on(Signal signal);
 

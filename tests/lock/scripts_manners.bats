@@ -42,6 +42,22 @@ setup() { start_scripts; }
   same "$(order)" c
 }
 
+@test "latest: one that gives back what came too late is not superseded by itself" {
+  WAITED=100 acquire a latest=1
+  outcome granted
+  call cancel a level-a
+  LEVEL=again WAITED=5000 acquire b latest=1
+  outcome granted
+}
+
+@test "latest: one whose round failed in a quorum keeps its place, and is still the newest" {
+  hold a
+  WAITED=200 enqueue b latest=1
+  call cancel b level-b ''
+  HOW=queue WAITED=9000 acquire c latest=1
+  replies superseded "$(owner b)"
+}
+
 @test "replace: an earlier holder with --replace is marked and told; one without it is waited for" {
   listen a b c d
   WAITED=9000 hold a replace=1 kept=1

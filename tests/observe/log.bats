@@ -44,6 +44,20 @@ load ../support/supervision
   matches "$OUT" $'\nleft +free .* died [0-9.]+m?s ago '
 }
 
+@test "an eviction and a loss are told apart from other endings, whoever notices them" {
+  start script sleep 600
+  try acquire evicted --hold-pid "$PID"
+  try release evicted --force
+  finish "$PID"
+  hold lost --ttl 1500ms
+  cli DEL rlock:lost >/dev/null
+  finish "$HOLDER"
+  exits 76
+  wait_until "$PATIENCE" absent rlock:evicted
+  try log --json
+  query 'map({key, value: .end}) | from_entries | .evicted == "evicted" and .lost == "lost"'
+}
+
 @test "a run whose guard was killed ended by the signal that killed its command with it" {
   hold job
   kill -KILL "$(guard_of "$HOLDER")"
@@ -89,6 +103,9 @@ load ../support/supervision
   query '[.[] | "\(.key)\(.note)"] == ["one3", "two3"]'
   try log two -n 2 --json
   query '[.[] | "\(.key)\(.note)"] == ["two2", "two3"]'
+  try log -n 0 --json
+  exits 0
+  query '. == []'
   try log 'o*' --json
   query '[.[].key] == ["one", "one", "one"]'
   try log nothing

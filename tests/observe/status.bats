@@ -30,6 +30,16 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   same "$(wc -l <"$T/out")" 2
 }
 
+@test "a lock that cannot be read hides no other" {
+  hold job
+  cli HSET rlock:bad x 1 >/dev/null
+  cli SET '{rlock:bad}:queue' x >/dev/null
+  try status
+  exits 0
+  matches "$OUT" $'\njob +x '
+  matches "$OUT" 'WRONGTYPE'
+}
+
 @test "--json has every fact about a holder" {
   hold job --note weekly --ttl 20
   try status --json

@@ -367,6 +367,13 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   [[ $(<"$T/job.err") != *'guard process'* ]] || fail "$(<"$T/job.err")" # the keeper had to do its work
 }
 
+@test "guard stopped before the first renewal: the keeper ends the command within the short lease, however long the ttl" {
+  handed_to_the_deaf --ttl 100s
+  freeze "$(guard_of "$PID")"
+  lost
+  in_time
+}
+
 @test "--max-runtime on a lock that was handed over and cannot be confirmed: the guard kills before its end" {
   handed_to_the_deaf --max-runtime 2s
   finish "$PID"

@@ -1,5 +1,6 @@
 #include "base/escape.h"
 
+#include "base/clock.h"
 #include "expect.h"
 
 namespace rlock::unit {
@@ -59,6 +60,12 @@ void test_escapes() {
   expect_same(json_string("a\"\\\n\t/ü"), R"("a\"\\\n\t/ü")", "JSON strings are escaped");
   expect_same(
       json_string("\xF3\xA0\x81\x81"), R"("\udb40\udc41")", "a code point beyond 16 bits is a surrogate pair in JSON");
+
+  std::string foreign_words;
+  for (int i = 0; i < 500'000; ++i) foreign_words += "é";
+  const auto begin = BootClock::now();
+  expect_same(json_string(foreign_words).size(), foreign_words.size() + 2, "JSON takes text of any language as it is");
+  expect(BootClock::now() - begin < std::chrono::seconds{10}, "a megabyte of it takes no longer than its length");
 
   expect_same(shell_word("nightly-backup"), "nightly-backup", "a plain word stays as it is for a shell");
   expect_same(shell_word(""), "''", "an empty word is quoted for a shell");

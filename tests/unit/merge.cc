@@ -54,6 +54,16 @@ void test_held() {
          "after three failed rounds the lock is taken, but nobody holds it");
 }
 
+void test_counters() {
+  LockFacts one = nobody;
+  LockFacts other = nobody;
+  one.counters = {.acquired = 9, .waited = 2, .forced = 1, .lost = 0};
+  other.counters = {.acquired = 7, .waited = 3, .forced = 0, .lost = 4};
+  const auto counters = merge({view(one), view(other), silent}).counters;
+  expect(counters.acquired == 9 && counters.waited == 3 && counters.forced == 1 && counters.lost == 4,
+         "each total is that of the server that has counted most");
+}
+
 void test_servers() {
   const LockFacts facts = merge({view(nobody), silent, view(held_by(7))});
   expect_same(facts.servers.size(), 3U, "every server is listed");
@@ -75,6 +85,7 @@ void test_foreign() {
 void test_merges() {
   test_free();
   test_held();
+  test_counters();
   test_servers();
   test_foreign();
 }
