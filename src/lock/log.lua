@@ -1,4 +1,4 @@
--- log: how the last acquisitions ended. Reads only.
+-- log: how the last acquisitions ended. Records those that have died.
 -- WITH  lock memory history
 -- KEYS  lock queue waiters meta history
 -- ARGV  count
@@ -7,8 +7,8 @@
 load_lock()
 read_meta()
 local reply = {'history', num(now)}
-if ARGV[1] ~= '0' then -- Redis does not take -0
-  for _, entry in ipairs(call('LRANGE', HISTORY, -ARGV[1], -1)) do reply[#reply + 1] = entry end
-end
-for _, run in ipairs(dead_runs()) do reply[#reply + 1] = format_entry(run, run.ended, run.how) end
+bury_dead_if_allowed()
+if ARGV[1] == '0' then return reply end -- Redis does not take -0
+for _, entry in ipairs(call('LRANGE', HISTORY, -ARGV[1], -1)) do reply[#reply + 1] = entry end
+for _, entry in ipairs(entries) do reply[#reply + 1] = entry end -- that could not be recorded
 return reply

@@ -1,4 +1,4 @@
--- status: everything that is known of one lock. Reads only.
+-- status: everything that is known of one lock. Records who has died.
 -- WITH  lock memory history
 -- KEYS  lock queue waiters meta history
 -- ARGV  -
@@ -6,7 +6,7 @@
 --       "capacity N"  "holder expires cools fence slot acquired levels(count) owner extras"
 --       "waiter capacity ticket owner extras" (in their order, the first 500)
 --       "last acquired ended held_ms end owner" (end: exit status, or how it ended)
---       "success granted ended owner id"  "died fence acquired ended waited mode end owner" (not yet in the history)
+--       "success granted ended owner id"
 --       "acquired N"  "waited N"  "forced N"  "lost N"  "type T"  "ttl ms"  "value V" (of a foreign key)
 local SHOWN = 500
 local waiting = call('ZCARD', QUEUE)
@@ -40,14 +40,14 @@ local function add_holders()
 end
 
 if load_lock() then add_holders() else add_foreign() end
-local last = call('HGET', META, 'last')
-if last then add('last', last) end
 read_meta()
+bury_dead_if_allowed()
+local last = meta.last or call('HGET', META, 'last')
+if last then add('last', last) end
 if meta.success then add('success', meta.success:match('^[^\n]*')) end
 for _, name in ipairs({'acquired', 'waited', 'forced', 'lost'}) do
   if meta[name] then add(name, meta[name]) end
 end
-for _, run in ipairs(dead_runs()) do add('died', format_entry(run, run.ended, run.how)) end
 if waiting == 0 then return reply end -- the common case, in which nothing below is needed
 
 -- WITH  grant queue

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "observe/history.h"
 #include "observe/word_reader.h"
 
 namespace rlock::observe {
@@ -66,21 +65,6 @@ void read_last(WordReader words, LockFacts& facts) {
   facts.last = std::move(last);
 }
 
-/// A run that the server has only just found to have died, so that its counter does not include it yet.
-void read_died(WordReader words, LockFacts& facts) {
-  const auto run = read_run(facts.name, words.rest());
-  if (!run)
-    return;
-  facts.counters.lost += run->ending.kind == Ending::Kind::died ? 1 : 0;
-  if (!facts.last || facts.last->ended_at <= run->ended_at) {
-    facts.last = LastRun{.owner = run->owner,
-                         .acquired_at = run->acquired_at,
-                         .ended_at = run->ended_at,
-                         .held = run->held(),
-                         .ending = run->ending};
-  }
-}
-
 void read_success(WordReader words, LockFacts& facts) {
   Success success;
   success.acquired_at = words.time();
@@ -114,11 +98,10 @@ constexpr std::array readers{
     Reader{"waiter", read_waiter},
     Reader{"last", read_last},
     Reader{"success", read_success},
-    Reader{"died", read_died},
     Reader{"acquired", [](WordReader words, LockFacts& facts) { facts.counters.acquired += words.number_or_zero(); }},
     Reader{"waited", read_waited},
     Reader{"forced", [](WordReader words, LockFacts& facts) { facts.counters.forced = words.number_or_zero(); }},
-    Reader{"lost", [](WordReader words, LockFacts& facts) { facts.counters.lost += words.number_or_zero(); }},
+    Reader{"lost", [](WordReader words, LockFacts& facts) { facts.counters.lost = words.number_or_zero(); }},
     Reader{"type", [](WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
     Reader{"value", [](WordReader words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
     Reader{"ttl", read_foreign_ttl},

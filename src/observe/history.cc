@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "observe/word_reader.h"
 
 namespace rlock::observe {
 namespace {
-
-bool ended_before(const Run& a, const Run& b) {
-  return std::pair{a.ended_at, a.fence.value} < std::pair{b.ended_at, b.fence.value};
-}
-
-}  // namespace
 
 std::optional<Run> read_run(std::string lock, std::string_view line) {
   WordReader words{line};
@@ -32,6 +27,12 @@ std::optional<Run> read_run(std::string lock, std::string_view line) {
   run.owner = words.owner();
   return run;
 }
+
+bool ended_before(const Run& a, const Run& b) {
+  return std::pair{a.ended_at, a.fence.value} < std::pair{b.ended_at, b.fence.value};
+}
+
+}  // namespace
 
 History read_history(const lock::LockName& name, lock::Fields fields) {
   if (fields.outcome() != "history")

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/duration.h"
@@ -40,9 +38,6 @@ struct History {
   WallTime now;  // by the server's clock
   std::vector<Run> runs;
 };
-
-/// Reads a line of the history, which is untrusted. Returns nothing for one that cannot be read.
-std::optional<Run> read_run(std::string lock, std::string_view line);
 
 /// Reads the answer of log.lua, which is untrusted. A line that cannot be read is left out.
 History read_history(const lock::LockName& name, lock::Fields fields);
