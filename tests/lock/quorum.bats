@@ -488,7 +488,8 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 
 @test "status shows a lock as held that only a minority has lost" {
   local port
-  hold job --ttl 1s --kill-after 50ms --renew-every 500ms
+  starts_to_vote 4
+  hold job --ttl 4s
   for port in "${QUORUM_PORTS[@]:0:2}"; do cli_at "$port" DEL rlock:job >/dev/null; done
   try status job --json
   query '.[0].state == "held" and (.[0].holders | length) == 1'
