@@ -32,7 +32,8 @@ Taker::Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTer
 
 Taken Taker::take(const std::optional<Token>& inherited) {
   try {
-    const auto taken = take_or_enter(inherited);
+    const auto entered = inherited ? reenter(*inherited) : std::nullopt;
+    const auto taken = entered ? *entered : compete();
     if (const auto* granted = std::get_if<Granted>(&taken))
       tell(*granted);
     return taken;
@@ -40,11 +41,6 @@ Taken Taker::take(const std::optional<Token>& inherited) {
     withdraw();
     throw;
   }
-}
-
-Taken Taker::take_or_enter(const std::optional<Token>& inherited) {
-  const auto entered = inherited ? reenter(*inherited) : std::nullopt;
-  return entered ? *entered : compete();
 }
 
 /// The inherited token is used only while it holds the lock. If we took a lost lock again with it, the enclosing run

@@ -56,7 +56,6 @@ class Taker {
   Taken take(const std::optional<Token>& inherited = {});
 
  private:
-  Taken take_or_enter(const std::optional<Token>& inherited);
   std::optional<Taken> reenter(const Token& token);
   Taken compete();
   Taken secure(const Granted& granted);
