@@ -18,8 +18,9 @@ if r and has_level(r, level) and fate(level) ~= 'r' then
   end
 end
 if not fate(level) then remember(level, 'c') end
-local newest_level = (meta.newest or ''):match('^%d+ (%S+)')
-if waits ~= '' and newest_level == level then note('newest', '') end -- else it would supersede its own next attempt
+-- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are still told by whom.
+local newest_level, rest = (meta.newest or ''):match('^%d+ (%S+)( .*)$')
+if waits ~= '' and newest_level == level then note('newest', '0 ' .. level .. rest) end
 serve_next()
 commit()
 return {'cancelled'}

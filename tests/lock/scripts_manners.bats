@@ -50,6 +50,15 @@ setup() { start_scripts; }
   outcome granted
 }
 
+@test "latest: one that is superseded is told by whom, even if that one has left again" {
+  hold a
+  WAITED=900 enqueue b latest=1
+  WAITED=300 enqueue c latest=1
+  call cancel c level-c
+  HOW=queue WAITED=950 acquire b latest=1
+  replies superseded "$(owner c)"
+}
+
 @test "latest: one whose round failed in a quorum keeps its place, and is still the newest" {
   hold a
   WAITED=200 enqueue b latest=1
