@@ -18,7 +18,7 @@ if r and has_level(r, level) and fate(level) ~= 'r' then
   end
 end
 if not fate(level) then remember(level, 'c') end
--- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are still told by whom.
+-- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are told by whom.
 local newest_level, rest = (meta.newest or ''):match('^%d+ (%S+)( .*)$')
 if waits ~= '' and newest_level == level then note('newest', '0 ' .. level .. rest) end
 serve_next()
