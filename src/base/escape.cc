@@ -106,7 +106,8 @@ std::string json_string(std::string_view text) {
   out.reserve(text.size() + 2);
   out += '"';
   while (!text.empty()) {
-    const std::size_t plain = std::min(count_plain(text), text.substr(0, count_plain(text)).find_first_of("\"\\"));
+    const std::string_view run = text.substr(0, count_plain(text));
+    const std::size_t plain = std::min(run.size(), run.find_first_of("\"\\"));
     out.append(text, 0, plain);
     text.remove_prefix(plain);
     if (text.empty())

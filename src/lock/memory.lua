@@ -3,7 +3,8 @@
 --   acquired waited forced lost    counters
 --   last            "acquired ended held_ms end owner" of the last run
 --   success         "granted ended owner id" of runs that ended with status 0, newest first, a line for each ID
---   newest          "born level token owner" of the last taker that asked with --latest or --replace
+--   newest          "born level token owner" of the last taker that asked with --latest or --replace;
+--                   born is 0 once it has left
 --   gone            "level letter until ", newest first: levels that were released, cancelled or superseded
 --   released        "token:until token:until", newest first: tokens that somebody other than their keeper released
 --   running         a line for each acquisition in progress, see history.lua
