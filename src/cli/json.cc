@@ -53,6 +53,7 @@ Json format_holder(const observe::HolderFacts& h, bool slots) {
       .add("waited_ms", h.waited.count())
       .add("held_ms", h.held.count())
       .add("lease_ms", h.lease.count())
+      .add("cooling_ms", h.cooling.count())
       .add("fence", h.fence.value)
       .add("slot", slots ? std::optional{h.slot} : std::nullopt)
       .add("count", h.levels)

@@ -35,15 +35,19 @@ constexpr std::array log_columns{Column{"KEY", Cut::late},
                                  Column{"COMMAND", Cut::early},
                                  Column{"NOTE", Cut::early}};
 
-Cell mode_of(const LockFacts& lock, int slot) {
-  if (lock.state == State::free)
-    return {"free", colour::dim};
-  if (lock.state != State::held)
-    return {std::string{observe::state_name(lock.state)}, colour::yellow};
+Cell state_of(State state) {
+  return {std::string{observe::state_name(state)}, state == State::free ? colour::dim : colour::yellow};
+}
+
+bool cools(const HolderFacts& holder) { return holder.cooling.count() > 0; }
+
+Cell mode_of(const LockFacts& lock, const HolderFacts& holder) {
+  if (cools(holder))
+    return state_of(State::cooling);
   if (lock.capacity == lock::shared)
     return {"r", colour::green};
   const int slots = lock.capacity.value_or(lock::exclusive).value;
-  return {slots == 1 ? "x" : fmt::format("{}/{}", slot, slots), colour::green};
+  return {slots == 1 ? "x" : fmt::format("{}/{}", holder.slot, slots), colour::green};
 }
 
 /// The duration in its largest unit only, such as "3h".
@@ -61,19 +65,15 @@ Cell last_of(const LockFacts& lock) {
           lock.last->ending.is_failure() ? colour::red : colour::none};
 }
 
-std::string lease_of(const LockFacts& lock, const HolderFacts& holder) {
-  return format_duration(lock.state == State::cooling ? lock.cooling : holder.lease);
-}
-
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
-  const bool lives = h.kept && h.owner.pid > 0 && lock.state == State::held;
+  const bool lives = h.kept && h.owner.pid > 0 && !cools(h);
   return {{lock.name},
-          mode_of(lock, h.slot),
+          mode_of(lock, h),
           {h.owner.holder},
           {lives ? std::to_string(h.owner.pid) : ""},
           {h.owner.command},
           {format_duration(h.held)},
-          {lease_of(lock, h)},
+          {format_duration(cools(h) ? h.cooling : h.lease)},
           {std::to_string(lock.waiting)},
           last_of(lock),
           {h.owner.note},
@@ -82,7 +82,7 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
 
 /// The row of a lock that no rlock holds.
 Row bare_row(const LockFacts& lock) {
-  Row row{{lock.name}, mode_of(lock, 0), {}, {}, {}, {}, {}, {std::to_string(lock.waiting)}, last_of(lock), {}, {}};
+  Row row{{lock.name}, state_of(lock.state), {}, {}, {}, {}, {}, {std::to_string(lock.waiting)}, last_of(lock), {}, {}};
   if (lock.foreign) {
     const auto& key = *lock.foreign;
     row[2].text = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;

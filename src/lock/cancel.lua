@@ -14,6 +14,7 @@ if r and has_level(r, level) and fate(level) ~= 'r' then
   r.levels, touched[token] = levels_without(r.levels, level), true
   if r.levels == '' then
     remove(token)
+    count_seats(capacity)
     strike(token)
   end
 end

@@ -75,6 +75,9 @@ for _, token in ipairs(tokens) do
   local state = named[r.fence] and evict(token, r) or state_of(r)
   reply[#reply + 1] = string.format('%s %s %s %s %s', r.fence, state, lease, kept, owner_of(r.tail))
 end
-if seats_changed then serve_next() end
+if seats_changed then
+  count_seats(capacity)
+  serve_next()
+end
 if next(named) then commit() end
 return reply

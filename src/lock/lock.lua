@@ -19,6 +19,7 @@ local LOCK, QUEUE, WAITERS, META, HISTORY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], 
 local SHORT = 5000             -- a grant lasts no longer unless it is renewed
 local FOREIGN = 100            -- how often the first waiter looks at another program's lock
 local LARGEST = 9007199254740992 -- the last whole number before a double skips some
+local BATCH = 4000             -- words of one HSET; Lua passes fewer than 8,000 arguments
 
 local call = redis.call
 local clock = call('TIME')
@@ -135,6 +136,22 @@ local function format_record(r)
   return string.format('%.0f %.0f %s %d %s %s %s', r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.tail)
 end
 
+local function write_records()
+  local fields = {'rlock', num(capacity)}
+  for token in pairs(touched) do
+    if holders[token] then
+      fields[#fields + 1], fields[#fields + 2] = token, format_record(holders[token])
+    else
+      call('HDEL', LOCK, token)
+    end
+    if #fields == BATCH then
+      call('HSET', LOCK, unpack(fields))
+      fields = {}
+    end
+  end
+  if #fields > 0 then call('HSET', LOCK, unpack(fields)) end
+end
+
 -- If the key exists its expiry is written first: a server that is out of memory allows PEXPIREAT, and every write after
 -- the first that it has allowed.
 local function write_lock()
@@ -145,22 +162,12 @@ local function write_lock()
   end
   if exists then set_expiry() end
   for token in pairs(expired) do call('HDEL', LOCK, token) end
-  local fields = {'rlock', num(capacity)}
-  for token in pairs(touched) do
-    if holders[token] then
-      fields[#fields + 1], fields[#fields + 2] = token, format_record(holders[token])
-    else
-      call('HDEL', LOCK, token)
-    end
-  end
-  call('HSET', LOCK, unpack(fields))
+  write_records()
   if not exists then set_expiry() end
 end
 
-local function remove(token)
-  holders[token], touched[token] = nil, true
-  count_seats(capacity)
-end
+-- The caller counts the seats once it has removed all that it removes.
+local function remove(token) holders[token], touched[token] = nil, true end
 
 -- Extends a lease, never shortens it, and raises the record's ttl if need be. A record of 0.1.0 stays without a ttl,
 -- because levels that 0.1.0 added may have asked for more.

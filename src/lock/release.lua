@@ -42,12 +42,8 @@ local function end_run(r)
   if word == 'lost' then count('lost') end
   if word == '0' then note_success(run, extra(r.tail, 'once') or '') end
   if all then mark_released(token, r.expires) end
-  if r.cools > now then
-    r.expires = now
-    count_seats(capacity)
-  else
-    remove(token)
-  end
+  if r.cools > now then r.expires = now else remove(token) end
+  count_seats(capacity)
 end
 
 load_lock()

@@ -40,7 +40,8 @@ void read_holder(WordReader words, LockFacts& facts) {
     holder.waited = std::max(Milliseconds{0}, holder.acquired_at - WordReader{*born}.time());
   holder.evicted = read_eviction(words.rest());
   if (expires <= facts.now)
-    facts.cooling = std::max(facts.cooling, cools - facts.now);
+    holder.cooling = std::max(Milliseconds{0}, cools - facts.now);
+  facts.cooling = std::max(facts.cooling, holder.cooling);
   facts.holders.push_back(std::move(holder));
 }
 

@@ -20,12 +20,13 @@ enum class State { free, held, cooling, foreign };
 /// "free", "held", "cooling" or "foreign".
 std::string_view state_name(State state);
 
-/// One holder of a lock.
+/// One holder of a lock, or a former one whose minimum hold is not over.
 struct HolderFacts {
   lock::Owner owner;
   bool kept = false;  // a process renews the lease, so there is a PID to kill; a plain `acquire` has exited
   WallTime acquired_at;
   Milliseconds held, lease;
+  Milliseconds cooling{0};  // how long its seat stays taken after its run; 0 while it holds
   Milliseconds waited{0};
   lock::Fence fence;
   int slot = 0;
@@ -81,8 +82,8 @@ struct LockFacts {
   WallTime now{};    // when the server answered
   State state = State::free;
   std::optional<lock::Capacity> capacity{};
-  Milliseconds cooling{0};
-  std::vector<HolderFacts> holders{};  // ordered by fence; of a cooling lock, its former holders
+  Milliseconds cooling{0};             // of the holder that cools longest
+  std::vector<HolderFacts> holders{};  // ordered by fence
   std::vector<WaiterFacts> waiters{};  // the first 500, in the order of the queue
   long long waiting = 0;               // the length of the whole queue
   std::optional<LastRun> last{};

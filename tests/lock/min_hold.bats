@@ -68,6 +68,17 @@ nightly() {
   matches "$OUT" $'\njob +cooling +deploy@web3 '
 }
 
+@test "status tells a slot that cools from one that is held" {
+  try run --key job --slots 2 --min-hold 60 --holder gone@web3 -- true
+  hold job --slots 2
+  try status job
+  matches "$OUT" $'\njob +cooling +gone@web3 +- +true +[^ ]+ +(1m0s|1m|[3-5][0-9](\.[0-9]+)?s) '
+  matches "$OUT" $'\njob +1/2 +[^ ]+ +'"$HOLDER"' '
+  try status job --json
+  jq -e '.[0] | .state == "held" and .cooling_ms > 30000 and
+    (.holders | map(.cooling_ms > 30000) == [true, false] and map(.lease_ms > 0) == [false, true])' "$T/out"
+}
+
 @test "the minimum hold counts from the acquisition, and outlasts the lease of a holder that crashed" {
   local left
   hold job --ttl 1 --min-hold 60
