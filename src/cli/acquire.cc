@@ -188,8 +188,7 @@ void print_failure(const Settings& settings, int status) {
     print(fmt::format("(exit {})\n", status));
 }
 
-/// Returns the exit status.
-int take_and_print(const Settings& settings) {
+ExitCode take_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   Acquisition acquisition = make_acquisition(settings);
   auto servers = choose_servers(settings, log);
@@ -215,16 +214,16 @@ int take_and_print(const Settings& settings) {
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     log.notice(fmt::format("{} not acquired: {}", acquisition.name.text(), conflict->message));
     print_failure(settings, static_cast<int>(settings.conflict));
-    return static_cast<int>(settings.conflict);
+    return settings.conflict;
   }
   const auto waited = time_since(start);
   deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, hold_pid.get(), log, lock);
-  return 0;
+  return ExitCode::ok;
 }
 
 }  // namespace
 
-int acquire(const Settings& settings) {
+ExitCode acquire(const Settings& settings) {
   try {
     return explaining(settings, "nothing was acquired", [&] { return take_and_print(settings); });
   } catch (const Error& error) {

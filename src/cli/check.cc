@@ -117,13 +117,13 @@ Json format_finding(const Finding& f) {
   return JsonObject{}.add("result", grade_name(f.grade)).add("topic", f.topic).add("text", f.text).json();
 }
 
-std::string format_all_json(const std::vector<Examined>& all, int status) {
+std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
   const auto server = [](const Examined& one) {
     return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, format_finding)).json();
   };
   const auto text = [](const std::string& line) { return Json{json_string(line)}; };
   return JsonObject{}
-             .add("exit_status", status)
+             .add("exit_status", static_cast<int>(code))
              .add("servers", json_array(all, server))
              .add("acl", json_array(acl_lines(all), text))
              .text() +
@@ -145,7 +145,7 @@ ExitCode judge(const std::vector<Examined>& all) {
 
 }  // namespace
 
-int check(const Settings& settings) {
+ExitCode check(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log);
   const observe::ExamineOptions how{
@@ -153,13 +153,13 @@ int check(const Settings& settings) {
   Loop loop;
   std::vector<Examined> all;
   for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));
-  const int status = static_cast<int>(judge(all));
-  print(settings.json ? format_all_json(all, status) : format_lines(all, Screen::now().colour));
+  const ExitCode code = judge(all);
+  print(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));
   for (const Examined& one : all) {
     if (one.failure)
       log.error(one.failure->what());
   }
-  return status;
+  return code;
 }
 
 }  // namespace rlock::cli

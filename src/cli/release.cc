@@ -23,8 +23,7 @@ void check_options(const Settings& settings) {
   }
 }
 
-/// Returns the exit status.
-int give_up_or_force(const Settings& settings) {
+ExitCode give_up_or_force(const Settings& settings) {
   const Log log{settings.verbosity};
   check_options(settings);
   const lock::LockName name = choose_lock(settings, true);
@@ -40,13 +39,13 @@ int give_up_or_force(const Settings& settings) {
     return lock.release_all(loop, token, request, deadline);
   });
   if (outcome != lock::Release::lost)
-    return 0;
+    return ExitCode::ok;
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);
 }
 
 }  // namespace
 
-int release(const Settings& settings) {
+ExitCode release(const Settings& settings) {
   return explaining(settings, "nothing was released", [&] { return give_up_or_force(settings); });
 }
 

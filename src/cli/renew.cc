@@ -10,7 +10,7 @@
 
 namespace rlock::cli {
 
-int renew(const Settings& settings) {
+ExitCode renew(const Settings& settings) {
   const Log log{settings.verbosity};
   const lock::LockName name = choose_lock(settings, true);
   const lock::Token token = choose_token(settings);
@@ -26,10 +26,10 @@ int renew(const Settings& settings) {
     });
   });
   if (std::holds_alternative<lock::Extended>(renewal))
-    return 0;
+    return ExitCode::ok;
   if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
     log.notice(fmt::format("{} is not renewed: it is {}", name.text(), lock::describe(evicted->eviction)));
-    return static_cast<int>(ExitCode::negative);
+    return ExitCode::negative;
   }
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);
 }

@@ -126,14 +126,14 @@ run::Result hold_run_report(const Settings& settings, std::vector<std::string> c
 
 }  // namespace
 
-int run(const Settings& settings, std::vector<std::string> command) {
+ExitCode run(const Settings& settings, std::vector<std::string> command) {
   Signals::keep_failed_writes_quiet();
   const Log log{settings.verbosity};
   const run::Result result = settings.report ? hold_run_report(settings, std::move(command), log)
                                              : hold_and_run(settings, std::move(command), log);
   if (result.verdict.die_of != 0)
     die_of(result.verdict.die_of);
-  return result.verdict.exit_status;
+  return ExitCode{result.verdict.exit_status};
 }
 
 }  // namespace rlock::cli

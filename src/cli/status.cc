@@ -109,8 +109,7 @@ bool is_any_free(const Locks& locks) {
          });
 }
 
-/// Returns the exit status.
-int look_and_print(const Settings& settings) {
+ExitCode look_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
@@ -118,12 +117,12 @@ int look_and_print(const Settings& settings) {
     watch(loop, servers, settings);
   const Locks locks = look(loop, servers, settings);
   print(format(locks, settings, Screen::now()));
-  return static_cast<int>(!settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok);
+  return !settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok;
 }
 
 }  // namespace
 
-int status(const Settings& settings) {
+ExitCode status(const Settings& settings) {
   return explaining(settings, "it is not known who holds it", [&] { return look_and_print(settings); });
 }
 
