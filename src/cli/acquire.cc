@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/loop.h"
+#include "base/signals.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/enclosing.h"

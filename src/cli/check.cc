@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "cli/colour.h"
 #include "cli/commands.h"
 #include "cli/screen.h"

@@ -10,6 +10,7 @@
 #include "base/boot_timer.h"
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/loop.h"
 #include "cli/args.h"
 #include "cli/session.h"
 #include "cli/words.h"

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/escape.h"
 #include "base/loop.h"
 #include "cli/session.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
+#include "base/loop.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/failure.h"

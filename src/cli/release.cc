@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/loop.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/force.h"

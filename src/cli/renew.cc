@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/loop.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/not_held.h"

@@ -3,7 +3,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <string_view>
 
 #include "cli/config.h"
 

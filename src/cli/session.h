@@ -1,12 +1,9 @@
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/log.h"
-#include "base/loop.h"
-#include "base/signals.h"
 #include "cli/settings.h"
 #include "lock/lock.h"
 #include "lock/taker.h"

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "base/exit_code.h"
 #include "base/log.h"
-#include "lock/taker.h"
+#include "lock/claim.h"
 #include "lock/token.h"
 #include "redis/address.h"
-#include "run/plan.h"
+#include "run/command.h"
 
 namespace rlock::cli {
 

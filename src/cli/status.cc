@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/loop.h"
 #include "base/word.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
