@@ -80,17 +80,18 @@ std::string values(const Option& option, const Words& words) {
 std::string option_names(const Words& words) {
   std::string out;
   for (const Option& option : all_options()) {
-    const bool fits = words.verb == nullptr ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
-                                            : option.belongs_to(words.verb->subcommand);
-    if (fits || (words.verb == nullptr && option.name == "version"))
+    const bool fits = words.subcommand == nullptr
+                          ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
+                          : option.belongs_to(words.subcommand->id);
+    if (fits || (words.subcommand == nullptr && option.name == "version"))
       out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
   }
   return out;
 }
 
-std::string verb_names() {
+std::string subcommand_names() {
   std::string out;
-  for (const Verb& verb : all_verbs()) out += line_of(verb.name, verb.purpose);
+  for (const SubcommandEntry& entry : all_subcommands()) out += line_of(entry.name, entry.purpose);
   return out + line_of("help", "Explain a subcommand");
 }
 
@@ -103,12 +104,12 @@ std::string candidates(const Words& before, std::string_view current) {
   }
   if (current.starts_with('-'))
     return option_names(before);
-  const bool asks_for_help = before.verb == nullptr && !before.plain.empty() && before.plain.front() == "help";
-  if (before.verb == nullptr)
-    return before.plain.empty() || asks_for_help ? verb_names() : "";
-  if (before.verb->subcommand == Subcommand::run)
+  const bool asks_for_help = before.subcommand == nullptr && !before.plain.empty() && before.plain.front() == "help";
+  if (before.subcommand == nullptr)
+    return before.plain.empty() || asks_for_help ? subcommand_names() : "";
+  if (before.subcommand->id == Subcommand::run)
     return line_of("--", "The command follows");
-  return before.verb->subcommand == Subcommand::check ? "" : lock_names(before);
+  return before.subcommand->id == Subcommand::check ? "" : lock_names(before);
 }
 
 }  // namespace
