@@ -14,7 +14,7 @@
 #include "cli/failure.h"
 #include "cli/script_name.h"
 #include "cli/session.h"
-#include "observe/inspect.h"
+#include "observe/facts.h"
 #include "run/hold_pid.h"
 #include "run/process.h"
 

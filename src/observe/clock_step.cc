@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "observe/inspect.h"
+#include "observe/facts.h"
+#include "observe/inquiry.h"
 #include "observe/listing.h"
 
 namespace rlock::observe {
@@ -34,7 +35,8 @@ std::optional<Milliseconds> find_clock_step(Loop& loop,
   const Inquiry inquiry{.ask = status_request, .take = take, .pass_over = pass_over};
   const Scope scope{.prefix = prefix, .remembered = true};
   Budget budget{server};
-  inquire(loop, server, server, sample_locks(loop, server, scope, timeout, budget), inquiry, timeout, budget);
+  const auto sample = sample_locks(loop, server, scope, timeout, budget);
+  Inquirer{loop, inquiry, timeout, budget}.ask_all({.node = server, .whole = server}, sample);
   return step >= smallest ? std::optional{step} : std::nullopt;
 } catch (const Error& error) {
   if (error.code() != ExitCode::no_permission)

@@ -146,6 +146,10 @@ std::string_view state_name(State state) {
   return "";
 }
 
+lock::Request status_request(const lock::LockName& name) {
+  return lock::script_request(lock::scripts::status, {.keys = name.keys(), .values = {}});
+}
+
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   LockFacts facts;
   facts.name = name.text();
@@ -165,6 +169,10 @@ LockFacts unreadable(const lock::LockName& name, std::string_view words) {
   LockFacts facts{.name = name.text(), .state = State::foreign};
   facts.foreign = ForeignFacts{.type = "unreadable", .value = std::string{words}, .expires_in = {}};
   return facts;
+}
+
+LockFacts inspect(Loop& loop, redis::Server& server, const lock::LockName& name, Deadline deadline) {
+  return read_facts(name, lock::call_script(loop, server, status_request(name), deadline));
 }
 
 }  // namespace rlock::observe
