@@ -10,7 +10,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/complete.h"
-#include "cli/session.h"
+#include "cli/screen.h"
 
 namespace {
 

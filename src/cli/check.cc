@@ -10,7 +10,7 @@
 #include "cli/colour.h"
 #include "cli/commands.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "observe/fitness.h"
 
 namespace rlock::cli {

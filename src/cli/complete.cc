@@ -12,7 +12,7 @@
 #include "base/escape.h"
 #include "base/loop.h"
 #include "cli/args.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "cli/words.h"
 #include "observe/survey.h"
 

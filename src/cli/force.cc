@@ -8,7 +8,7 @@
 
 #include "base/escape.h"
 #include "base/loop.h"
-#include "cli/session.h"
+#include "cli/screen.h"
 #include "lock/conflict.h"
 #include "lock/retry.h"
 

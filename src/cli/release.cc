@@ -2,11 +2,13 @@
 
 #include "base/error.h"
 #include "base/loop.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/force.h"
 #include "cli/not_held.h"
-#include "cli/session.h"
+#include "cli/servers.h"
+#include "lock/lock.h"
 #include "lock/retry.h"
 #include "observe/listing.h"
 

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include "base/loop.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/not_held.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "lock/conflict.h"
+#include "lock/lock.h"
 #include "lock/retry.h"
 
 namespace rlock::cli {

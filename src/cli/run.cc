@@ -8,11 +8,12 @@
 #include <string_view>
 
 #include "base/signals.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "redis/masking.h"
 #include "run/child.h"
 #include "run/keeper.h"

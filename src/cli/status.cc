@@ -12,8 +12,9 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/prometheus.h"
+#include "cli/scope.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "cli/table.h"
 #include "observe/survey.h"
 
