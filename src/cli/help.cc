@@ -8,15 +8,15 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t screen = 80;
-constexpr std::size_t help_column = 30;
+constexpr std::size_t help_width = 80;
+constexpr std::size_t explanation_column = 30;
 
-/// Wraps `text` at the width of the screen. The first line begins at column `at`, the others at `column`.
+/// Wraps `text` at the width of the help. The first line begins at column `at`, the others at `column`.
 std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
   std::string out;
   while (!text.empty()) {
     const std::string_view word = take_word(text);
-    if (at > column && at + 1 + word.size() >= screen) {
+    if (at > column && at + 1 + word.size() >= help_width) {
       out += "\n" + std::string(column, ' ');
       at = column;
     } else if (at > column) {
@@ -35,10 +35,10 @@ std::string names(const Option& option) {
 }
 
 std::string describe(const Option& option) {
-  std::string out = fmt::format("  {:<{}}", names(option), help_column - 2);
-  if (out.size() > help_column || out.back() != ' ')
-    out += "\n" + std::string(help_column, ' ');
-  return out + wrap(option.help, help_column, help_column);
+  std::string out = fmt::format("  {:<{}}", names(option), explanation_column - 2);
+  if (out.size() > explanation_column || out.back() != ' ')
+    out += "\n" + std::string(explanation_column, ' ');
+  return out + wrap(option.help, explanation_column, explanation_column);
 }
 
 std::string variables(const SubcommandEntry& subcommand) {

@@ -10,7 +10,7 @@
 namespace rlock::observe {
 namespace {
 
-constexpr Milliseconds smallest{1000};  // smaller steps are normal for a clock that NTP adjusts
+constexpr Milliseconds smallest_step{1000};  // smaller steps are normal for a clock that NTP adjusts
 
 WallTime latest_of(const LockFacts& facts) {
   WallTime latest{};
@@ -37,7 +37,7 @@ std::optional<Milliseconds> find_clock_step(Loop& loop,
   Budget budget{server};
   const auto sample = sample_locks(loop, server, scope, timeout, budget);
   Inquirer{loop, inquiry, timeout, budget}.ask_all({.node = server, .whole = server}, sample);
-  return step >= smallest ? std::optional{step} : std::nullopt;
+  return step >= smallest_step ? std::optional{step} : std::nullopt;
 } catch (const Error& error) {
   if (error.code() != ExitCode::no_permission)
     throw;

@@ -13,7 +13,7 @@
 namespace rlock::observe {
 namespace {
 
-constexpr std::chrono::minutes longest{10};
+constexpr std::chrono::minutes longest_scan{10};
 constexpr std::string_view meta = ":meta";
 
 /// Empty for a key that no lock can have.
@@ -89,7 +89,7 @@ class Scan {
   redis::Server& server_;
   std::string pattern_;
   std::string cursor_ = "0";
-  Deadline end_ = BootClock::now() + longest;
+  Deadline end_ = BootClock::now() + longest_scan;
   bool only_hashes_;
   bool begun_ = false;
 };
