@@ -32,10 +32,14 @@ constexpr long long shortest_ttl = 500;
 constexpr long long longest_ttl = 7 * day;
 constexpr long long longest_duration = 3650 * day;
 
-/// The setting at the end of a path of members, such as &Settings::tls, &TlsOptions::ca.
-template <auto... path>
+/// The setting at the end of a path of one or two members, such as &Settings::tls, &TlsOptions::ca.
+template <auto member>
 auto& at(Settings& settings) {
-  return (settings.*....*path);
+  return settings.*member;
+}
+template <auto member, auto part>
+auto& at(Settings& settings) {
+  return settings.*member.*part;
 }
 
 template <auto... path>
