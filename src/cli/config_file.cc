@@ -22,9 +22,8 @@ namespace {
 
 constexpr std::size_t longest_file = 64UL * 1024;
 
-/// Masks passwords, since a rejected value may be a URL in the wrong place.
 [[noreturn]] void refuse(const std::string& place, std::string_view why) {
-  throw Error{ExitCode::config, fmt::format("{}: {}", place, redis::mask_password(why))};
+  Value{.text = {}, .origin = place, .fault = ExitCode::config}.refuse(why);
 }
 
 std::vector<std::string_view> option_names() {
