@@ -77,13 +77,19 @@ std::string values(const Option& option, const Words& words) {
   return out;
 }
 
+/// Before the subcommand only the options that every one of them takes are offered, and --version.
+bool is_offered(const Option& option, const SubcommandEntry* subcommand) {
+  if (subcommand != nullptr)
+    return option.belongs_to(subcommand->id);
+  const auto all = all_subcommands();
+  const auto takes_it = [&option](const SubcommandEntry& entry) { return option.belongs_to(entry.id); };
+  return option.name == "version" || std::all_of(all.begin(), all.end(), takes_it);
+}
+
 std::string option_names(const Words& words) {
   std::string out;
   for (const Option& option : all_options()) {
-    const bool fits = words.subcommand == nullptr
-                          ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
-                          : option.belongs_to(words.subcommand->id);
-    if (fits || (words.subcommand == nullptr && option.name == "version"))
+    if (is_offered(option, words.subcommand))
       out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
   }
   return out;
