@@ -77,16 +77,19 @@ std::string format_line(const Finding& f, bool coloured) {
                      printable(f.text));
 }
 
+std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade grade) {
+  std::ptrdiff_t count = 0;
+  for (const Examined& one : all) {
+    const auto& findings = one.fitness.findings;
+    count += std::count_if(findings.begin(), findings.end(), [grade](const Finding& f) { return f.grade == grade; });
+  }
+  return count;
+}
+
 /// The last line, which says whether to trust the servers.
 Finding sum_up(const std::vector<Examined>& all) {
-  std::size_t warnings = 0;
-  std::size_t failures = 0;
-  for (const Examined& one : all) {
-    for (const Finding& f : one.fitness.findings) {
-      warnings += f.grade == Finding::Grade::warn ? 1 : 0;
-      failures += f.grade == Finding::Grade::fail ? 1 : 0;
-    }
-  }
+  const auto warnings = count_findings(all, Finding::Grade::warn);
+  const auto failures = count_findings(all, Finding::Grade::fail);
   const std::string counts = fmt::format("{} FAIL, {} warn", failures, warnings);
   if (failures > 0)
     return {Finding::Grade::fail, "verdict", "do not trust it with locks: " + counts};
@@ -135,13 +138,9 @@ std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
 ExitCode judge(const std::vector<Examined>& all) {
   const auto failed = [](const Examined& one) { return one.failure.has_value(); };
   const auto failures = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), failed));
-  ExitCode code = ExitCode::ok;
-  for (const Examined& one : all) {
-    for (const Finding& f : one.fitness.findings) code = f.grade == Finding::Grade::fail ? ExitCode::negative : code;
-  }
-  if (failures * 2 < all.size())
-    return code;
-  return std::find_if(all.begin(), all.end(), failed)->failure->code();
+  if (failures * 2 >= all.size())
+    return std::find_if(all.begin(), all.end(), failed)->failure->code();
+  return count_findings(all, Finding::Grade::fail) > 0 ? ExitCode::negative : ExitCode::ok;
 }
 
 }  // namespace
