@@ -84,8 +84,9 @@ std::string redraw(std::string_view text) {
 
 /// Runs until a signal ends us. If the server fails later on, the failure is shown, since the server may come back.
 [[noreturn]] void watch(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
+  constexpr std::chrono::seconds period{1};
   std::string text;
-  for (Deadline next = BootClock::now();; next += std::chrono::seconds{1}) {
+  for (Deadline due = BootClock::now();;) {
     const Screen screen = Screen::now();
     try {
       text = format(look(loop, servers, settings), settings, screen);
@@ -97,8 +98,8 @@ std::string redraw(std::string_view text) {
     if (!settings.json)
       text.insert(0, watch_header(servers));
     print(screen.is_terminal && !settings.json ? redraw(cut_to_rows(text, screen.rows)) : text);
-    next = std::max(next, BootClock::now() - std::chrono::seconds{1});
-    loop.wait_out(next + std::chrono::seconds{1});
+    due = std::max(due + period, BootClock::now());  // a look that took too long does not make the later ones hurry
+    loop.wait_out(due);
   }
 }
 
