@@ -75,7 +75,7 @@ Acquisition make_acquisition(const Settings& settings) {
   lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
   owner.stays = settings.hold_pid.has_value();
   const Milliseconds ttl = settings.ttl;
-  return {.name = choose_lock(settings, false),
+  return {.name = choose_lock(settings),
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
           .owner = owner,
           .lease = {.ttl = ttl}};

@@ -47,12 +47,18 @@ std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
 
 }  // namespace
 
-lock::LockName choose_lock(const Settings& settings, bool or_environment) {
+lock::LockName choose_lock(const Settings& settings) {
+  if (settings.keys.empty())
+    throw Error{ExitCode::usage, "no --key"};
+  return {settings.prefix, settings.keys.front()};
+}
+
+lock::LockName choose_held_lock(const Settings& settings) {
   if (!settings.keys.empty())
-    return {settings.prefix, settings.keys.front()};
-  const auto key = or_environment ? from_environment("RLOCK_KEY") : std::nullopt;
+    return choose_lock(settings);
+  const auto key = from_environment("RLOCK_KEY");
   if (!key)
-    throw Error{ExitCode::usage, or_environment ? "no --key, and no RLOCK_KEY" : "no --key"};
+    throw Error{ExitCode::usage, "no --key, and no RLOCK_KEY"};
   return {settings.prefix, *key};
 }
 

@@ -10,9 +10,10 @@
 
 namespace rlock::cli {
 
-/// The lock that the settings name, or RLOCK_KEY where `or_environment` allows it. Throws Error{usage} where
-/// there is none or its name is malformed.
-lock::LockName choose_lock(const Settings& settings, bool or_environment);
+/// The lock that the settings name. Both throw Error{usage} where there is none or its name is malformed.
+lock::LockName choose_lock(const Settings& settings);
+/// The same, or else the lock of RLOCK_KEY, which is set for those who hold one.
+lock::LockName choose_held_lock(const Settings& settings);
 
 /// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is
 /// malformed.

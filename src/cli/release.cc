@@ -29,7 +29,7 @@ void check_options(const Settings& settings) {
 ExitCode give_up_or_force(const Settings& settings) {
   const Log log{settings.verbosity};
   check_options(settings);
-  const lock::LockName name = choose_lock(settings, true);
+  const lock::LockName name = choose_held_lock(settings);
   auto servers = choose_servers(settings, log, observe::listing_limits);  // --force lists all holders
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;

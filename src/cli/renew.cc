@@ -14,7 +14,7 @@ namespace rlock::cli {
 
 ExitCode renew(const Settings& settings) {
   const Log log{settings.verbosity};
-  const lock::LockName name = choose_lock(settings, true);
+  const lock::LockName name = choose_held_lock(settings);
   const lock::Token token = choose_token(settings);
   const Milliseconds ttl = settings.ttl;
   auto servers = choose_servers(settings, log);

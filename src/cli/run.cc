@@ -63,7 +63,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                                                    .renew_every = settings.renew_every,
                                                    .kill_after = settings.kill_after,
                                                    .timeout = settings.timeout});
-  lock::LockName name = choose_lock(settings, false);
+  lock::LockName name = choose_lock(settings);
   lock::Patience patience = choose_patience(settings);
   patience.renews = true;
   const std::string held = held_around(settings, urls);
