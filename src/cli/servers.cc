@@ -18,6 +18,9 @@ bool others_can_read(const std::string& file) {
 }
 
 void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
+  const auto has_password = [](const redis::Address& address) { return address.url != address.bare_url; };
+  if (settings.redis_origin == "--redis" && std::any_of(settings.redis.begin(), settings.redis.end(), has_password))
+    log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   const auto warn = [&log](std::string_view what, const std::string& file) {
     log.error(fmt::format("warning: {} {} can be read by others; chmod 600 it", what, file));
   };
@@ -91,11 +94,6 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
       address.tls = settings.tls;
     log.step(fmt::format("using {}", address.bare_url));
     servers.emplace_back(address, limits, log);
-  }
-  const bool shown = std::any_of(
-      settings.redis.begin(), settings.redis.end(), [](const redis::Address& a) { return a.url != a.bare_url; });
-  if (shown && settings.redis_origin == "--redis") {
-    log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   }
   warn_of_exposed_secrets(settings, log);
   return servers;
