@@ -13,7 +13,7 @@ bool is_kept(const lock::Owner& owner, std::string_view extras) {
   return extras.empty() ? !owner.command.empty() : find_extra(extras, "kept").has_value();
 }
 
-/// "forced,ENC" or "replaced,ENC".
+/// Who told the holder to give the lock up, which Redis keeps as "forced,WHO" or "replaced,WHO".
 std::optional<Ending> read_eviction(std::string_view extras) {
   const auto mark = find_extra(extras, "evict");
   if (!mark)
@@ -160,8 +160,8 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
     return a.fence.value < b.fence.value;
   });
-  if (facts.state == State::foreign)
-    (void)foreign(facts);
+  if (facts.state == State::foreign && !facts.foreign)
+    facts.foreign.emplace();
   return facts;
 }
 

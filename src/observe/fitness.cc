@@ -59,7 +59,9 @@ struct Version {
 };
 
 constexpr Version oldest{5, 0}, first_with_users{6, 0}, first_with_channel_rules{6, 2};
-constexpr Version newest{99, 0};  // what a server counts as that does not tell its version
+
+/// Stands in for the version of a server that does not tell its own.
+constexpr Version newest{99, 0};
 
 Finding judge_version(const Info& info) {
   const std::string_view compatible = info.value("redis_version");

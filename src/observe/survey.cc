@@ -120,10 +120,10 @@ class Quorum {
 
   const Scope& scope() const { return scope_; }
 
-  /// Calls visit(server, answers) for each server.
-  template <typename Visit>
-  void for_each(Visit visit) const {
-    for (std::size_t i = 0; i < servers_.size(); ++i) visit(servers_[i], static_cast<bool>(answers_[i]));
+  /// Calls action(server, answers) for each server.
+  template <typename Action>
+  void for_each(Action action) const {
+    for (std::size_t i = 0; i < servers_.size(); ++i) action(servers_[i], static_cast<bool>(answers_[i]));
   }
 
  private:
