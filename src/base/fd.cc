@@ -26,4 +26,14 @@ void ensure_standard_descriptors() {
   }
 }
 
+void write_all(int fd, std::string_view text, const std::string& what) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno != EINTR)
+      throw os_error(what, errno);
+    if (count > 0)
+      text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 }  // namespace rlock

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace rlock {
@@ -32,5 +34,8 @@ class Fd {
 /// Occupies whichever of 0, 1 and 2 is closed, so that no socket of ours can land there and receive somebody's output.
 /// Using such a descriptor still fails with EBADF, and a command started later finds it closed. Throws Error{os}.
 void ensure_standard_descriptors();
+
+/// Writes all of the text, however many calls that takes. Throws Error{os} that begins with `what`.
+void write_all(int fd, std::string_view text, const std::string& what);
 
 }  // namespace rlock

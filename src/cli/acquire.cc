@@ -6,13 +6,17 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/loop.h"
+#include "base/signals.h"
 #include "base/timestamp.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/enclosing.h"
 #include "cli/failure.h"
+#include "cli/screen.h"
 #include "cli/script_name.h"
-#include "cli/session.h"
-#include "observe/inspect.h"
+#include "cli/servers.h"
+#include "observe/facts.h"
 #include "run/hold_pid.h"
 #include "run/process.h"
 
@@ -71,7 +75,7 @@ Acquisition make_acquisition(const Settings& settings) {
   lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
   owner.stays = settings.hold_pid.has_value();
   const Milliseconds ttl = settings.ttl;
-  return {.name = choose_lock(settings, false),
+  return {.name = choose_lock(settings),
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
           .owner = owner,
           .lease = {.ttl = ttl}};
@@ -188,8 +192,7 @@ void print_failure(const Settings& settings, int status) {
     print(fmt::format("(exit {})\n", status));
 }
 
-/// Returns the exit status.
-int take_and_print(const Settings& settings) {
+ExitCode take_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   Acquisition acquisition = make_acquisition(settings);
   auto servers = choose_servers(settings, log);
@@ -215,16 +218,16 @@ int take_and_print(const Settings& settings) {
   if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
     log.notice(fmt::format("{} not acquired: {}", acquisition.name.text(), conflict->message));
     print_failure(settings, static_cast<int>(settings.conflict));
-    return static_cast<int>(settings.conflict);
+    return settings.conflict;
   }
   const auto waited = time_since(start);
   deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, hold_pid.get(), log, lock);
-  return 0;
+  return ExitCode::ok;
 }
 
 }  // namespace
 
-int acquire(const Settings& settings) {
+ExitCode acquire(const Settings& settings) {
   try {
     return explaining(settings, "nothing was acquired", [&] { return take_and_print(settings); });
   } catch (const Error& error) {

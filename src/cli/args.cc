@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -20,10 +19,10 @@ namespace {
 [[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
 
 /// The options of the subcommand, or all options where there is none.
-std::vector<std::string_view> option_names(const Verb* verb) {
+std::vector<std::string_view> option_names(const SubcommandEntry* subcommand) {
   std::vector<std::string_view> names;
   for (const Option& option : all_options()) {
-    if (verb == nullptr || option.belongs_to(verb->subcommand))
+    if (subcommand == nullptr || option.belongs_to(subcommand->id))
       names.push_back(option.name);
   }
   return names;
@@ -36,26 +35,26 @@ std::string name_of(const std::string& word) {
   return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
 }
 
-std::string describe_unknown(const std::string& word, const Verb* verb) {
+std::string describe_unknown(const std::string& word, const SubcommandEntry* subcommand) {
   const std::string name = name_of(word);
   return fmt::format("unknown option '{}{}'{}",
                      is_long(word) ? "--" : "-",
                      redis::mask_password(name),
-                     is_long(word) ? did_you_mean(name, option_names(verb), "--") : "");
+                     is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "");
 }
 
-[[noreturn]] void refuse_unknown(const std::string& word, const Verb& verb) {
+[[noreturn]] void refuse_unknown(const std::string& word, const SubcommandEntry& subcommand) {
   const std::string name = name_of(word);
   if (name == "password" || name == "pass")
     refuse(fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name));
-  if (name == "c" && verb.subcommand == Subcommand::run)
+  if (name == "c" && subcommand.id == Subcommand::run)
     refuse("run has no -c; write `-- sh -c '...'` after the options");
-  refuse(describe_unknown(word, &verb));
+  refuse(describe_unknown(word, &subcommand));
 }
 
 /// Checks for a command without `--` first, since the unknown options may be the command's own.
 void check_words(const Words& words) {
-  if (words.verb->subcommand == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
+  if (words.subcommand->id == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
     const std::string word = redis::mask_password(words.plain.front());
     if (!words.command.empty())
       refuse(fmt::format("unexpected '{}': run takes its key as an option only, --key {}", word, word));
@@ -63,10 +62,10 @@ void check_words(const Words& words) {
         "unexpected '{}': write `--` before the command{}", word, words.find("key") != nullptr ? "" : ", and --key K"));
   }
   if (!words.unknown.empty())
-    refuse_unknown(words.unknown.front(), *words.verb);
+    refuse_unknown(words.unknown.front(), *words.subcommand);
   for (const Given& given : words.options) {
-    if (!given.option->belongs_to(words.verb->subcommand))
-      refuse(fmt::format("--{} is not an option of {}", given.option->name, words.verb->name));
+    if (!given.option->belongs_to(words.subcommand->id))
+      refuse(fmt::format("--{} is not an option of {}", given.option->name, words.subcommand->name));
   }
   if (words.incomplete != nullptr)
     refuse(fmt::format("--{} needs a value", words.incomplete->name));
@@ -79,11 +78,11 @@ void take_positional_keys(const Words& words, Settings& settings) {
   const auto refuse_key = [&](const std::string& word, std::string_view why) {
     refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
   };
-  if (words.verb->subcommand == Subcommand::check)
+  if (words.subcommand->id == Subcommand::check)
     refuse_key(words.plain[0], "check looks at servers, not at locks");
   if (words.find("key") != nullptr)
     refuse_key(words.plain[0], "the key is given by --key already");
-  const bool several = words.verb->subcommand == Subcommand::status || words.verb->subcommand == Subcommand::log;
+  const bool several = words.subcommand->id == Subcommand::status || words.subcommand->id == Subcommand::log;
   if (words.plain.size() > 1 && !several)
     refuse_key(words.plain[1], "one key is enough");
   settings.keys = words.plain;
@@ -91,8 +90,8 @@ void take_positional_keys(const Words& words, Settings& settings) {
 
 /// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.
 std::optional<std::string> find_help(const Words& words) {
-  const bool asked = words.verb == nullptr && !words.plain.empty() && words.plain.front() == "help";
-  const Verb* about = asked && words.plain.size() > 1 ? find_verb(words.plain[1]) : words.verb;
+  const bool asked = words.subcommand == nullptr && !words.plain.empty() && words.plain.front() == "help";
+  const SubcommandEntry* about = asked && words.plain.size() > 1 ? find_subcommand(words.plain[1]) : words.subcommand;
   if (words.find("help") != nullptr || (asked && (words.plain.size() == 1 || about != nullptr)))
     return about == nullptr ? usage() : help(*about);
   if (words.find("version") != nullptr)
@@ -106,7 +105,7 @@ std::string describe_fault(const Words& words) {
   if (plain != words.plain.end() && *plain == "help")
     ++plain;
   if (plain != words.plain.end())
-    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_verb(*plain));
+    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_subcommand(*plain));
   if (!words.unknown.empty())
     return describe_unknown(words.unknown.front(), nullptr);
   return words.options.empty() ? "no subcommand" : "no subcommand, only options";
@@ -115,7 +114,7 @@ std::string describe_fault(const Words& words) {
 }  // namespace
 
 Settings read_settings(const Words& words) {
-  const Subcommand subcommand = words.verb->subcommand;
+  const Subcommand subcommand = words.subcommand->id;
   const Given* config = words.find("config");
   auto files =
       read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"), subcommand);
@@ -143,16 +142,16 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   invocation.text = find_help(words);
   if (invocation.text)
     return invocation;
-  if (words.verb == nullptr) {
+  if (words.subcommand == nullptr) {
     invocation.fault = describe_fault(words);
     invocation.text = usage();
     return invocation;
   }
   check_words(words);
-  invocation.subcommand = words.verb->subcommand;
+  invocation.subcommand = words.subcommand->id;
   invocation.settings = read_settings(words);
   invocation.command = words.command;
-  if (words.verb->subcommand == Subcommand::run && words.command.empty())
+  if (words.subcommand->id == Subcommand::run && words.command.empty())
     refuse("no command; write `rlock run --key K -- COMMAND`");
   return invocation;
 }

@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/escape.h"
 #include "base/loop.h"
-#include "cli/session.h"
+#include "cli/screen.h"
 #include "lock/conflict.h"
 #include "lock/retry.h"
 
@@ -38,7 +37,7 @@ class ForcedRelease {
   ForcedRelease(const Settings& settings, lock::Lock& lock, const Log& log)
       : settings_(settings), lock_(lock), log_(log) {}
 
-  int play() {
+  ExitCode play() {
     const lock::Forced found = insist([this](Deadline deadline) { return lock_.look(loop_, deadline); });
     if (const auto* foreign = std::get_if<lock::ForeignKey>(&found))
       return settings_.fence ? say_not_held("another program holds it") : delete_foreign(*foreign);
@@ -53,10 +52,10 @@ class ForcedRelease {
  private:
   std::string name() const { return printable(lock_.name().text()); }
 
-  int say_not_held(std::string_view why) const {
+  ExitCode say_not_held(std::string_view why) const {
     const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
     log_.notice(fmt::format("{} is not held{}: {}; nothing changed", lock_.name().text(), which, why));
-    return static_cast<int>(ExitCode::negative);
+    return ExitCode::negative;
   }
 
   static std::string describe_others(const std::vector<Target>& found) {
@@ -68,11 +67,11 @@ class ForcedRelease {
     return others.empty() ? "it is free" : others;
   }
 
-  int delete_foreign(const lock::ForeignKey& foreign) {
+  ExitCode delete_foreign(const lock::ForeignKey& foreign) {
     insist([this](Deadline deadline) { return lock_.delete_foreign(loop_, deadline); });
     print(fmt::format(
         "{}: deleted another program's key ({} \"{}\")\n", name(), printable(foreign.type), printable(foreign.value)));
-    return 0;
+    return ExitCode::ok;
   }
 
   void choose(const std::vector<Target>& found) {
@@ -125,7 +124,7 @@ class ForcedRelease {
     print(fmt::format("{}: evicted {}{}\n", name(), printable(lock::describe(target.owner)), warning));
   }
 
-  int wait_for_rest() {
+  ExitCode wait_for_rest() {
     const Deadline give_up = settings_.wait ? begun_ + *settings_.wait : never;
     while (!pending_.empty()) {
       const auto now = BootClock::now();
@@ -137,7 +136,7 @@ class ForcedRelease {
       loop_.wait_out(again);
       report(force());
     }
-    return 0;
+    return ExitCode::ok;
   }
 
   void say_waiting() {
@@ -151,7 +150,7 @@ class ForcedRelease {
     }
   }
 
-  int give_in() const {
+  ExitCode give_in() const {
     for (const Target& target : pending_) {
       log_.notice(fmt::format(
           "{} has not given up {} yet; its lease is no longer renewed and ends in {}; --now breaks it at once",
@@ -159,7 +158,7 @@ class ForcedRelease {
           lock_.name().text(),
           format_duration(target.lease)));
     }
-    return static_cast<int>(ExitCode::conflict);
+    return ExitCode::conflict;
   }
 
   const Settings& settings_;
@@ -174,7 +173,7 @@ class ForcedRelease {
 
 }  // namespace
 
-int force_release(const Settings& settings, lock::Lock& lock, const Log& log) {
+ExitCode force_release(const Settings& settings, lock::Lock& lock, const Log& log) {
   return ForcedRelease{settings, lock, log}.play();
 }
 

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "cli/suggest.h"
-#include "redis/address.h"
 #include "redis/masking.h"
 
 namespace rlock::cli {

@@ -9,8 +9,8 @@
 #include "lock/lock.h"
 #include "lock/request.h"
 #include "lock/script_call.h"
+#include "observe/facts.h"
 #include "observe/history.h"
-#include "observe/inspect.h"
 #include "redis/exchange.h"
 #include "redis/refusal.h"
 
