@@ -10,8 +10,8 @@
 #include "base/escape.h"
 #include "base/loop.h"
 #include "cli/session.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 namespace {

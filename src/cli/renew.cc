@@ -5,8 +5,8 @@
 #include "cli/failure.h"
 #include "cli/not_held.h"
 #include "cli/session.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "lock/conflict.h"
+#include "lock/wording.h"
 
 namespace rlock::lock {
 namespace {

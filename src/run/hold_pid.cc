@@ -12,8 +12,8 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::run {
 namespace {

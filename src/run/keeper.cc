@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
 #include "run/wording.h"
