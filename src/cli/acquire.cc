@@ -62,7 +62,6 @@ void throw_on_signal(Signals& signals, bool& interrupted) {
 struct Acquisition {
   lock::LockName name;
   lock::Claim claim;
-  lock::Owner owner;
   lock::LeaseTerms lease;
 };
 
@@ -73,7 +72,6 @@ Acquisition make_acquisition(const Settings& settings) {
   const Milliseconds ttl = settings.ttl;
   return {.name = choose_lock(settings, false),
           .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
-          .owner = owner,
           .lease = {.ttl = ttl}};
 }
 
@@ -140,15 +138,13 @@ std::unique_ptr<HoldPid> start_background(const Settings& settings,
       {.ttl = acquisition.claim.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
   const run::HoldPlan plan{.name = acquisition.name,
                            .claim = acquisition.claim,
-                           .owner = acquisition.owner,
                            .lease = acquisition.lease,
                            .max_lease = settings.max_lease,
                            .timeout = settings.timeout,
                            .signal = settings.first_signal};
   run::Process process = run::Process::open(*settings.hold_pid);
   run::Background background{plan, process, servers};
-  acquisition.owner.pid = background.pid();
-  acquisition.claim.owner = acquisition.owner.encode();
+  acquisition.claim.owner.pid = background.pid();
   return std::make_unique<HoldPid>(HoldPid{std::move(process), std::move(background)});
 }
 

@@ -91,8 +91,7 @@ PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Ser
       process_(&process),
       signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT}),
       lock_(servers, plan_.name, plan_.max_lease) {
-  plan_.owner.pid = ::getpid();
-  plan_.claim.owner = plan_.owner.encode();
+  plan_.claim.owner.pid = ::getpid();
   loop_.watch(process.fd(), [this] {
     process_has_ended_ = true;
     loop_.unwatch(process_->fd());

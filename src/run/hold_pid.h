@@ -18,7 +18,6 @@ namespace rlock::run {
 struct HoldPlan {
   lock::LockName name;
   lock::Claim claim;  // its owner lacks the keeper's pid; its token and level may change until the lock is granted
-  lock::Owner owner;
   lock::LeaseTerms lease;
   Milliseconds max_lease{};
   Milliseconds timeout{};
