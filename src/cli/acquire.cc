@@ -13,7 +13,8 @@
 #include "cli/script_name.h"
 #include "cli/session.h"
 #include "observe/inspect.h"
-#include "run/hold_pid.h"
+#include "run/background.h"
+#include "run/pid_keeper.h"
 #include "run/process.h"
 
 namespace rlock::cli {
@@ -143,7 +144,7 @@ std::unique_ptr<HoldPid> start_background(const Settings& settings,
                            .timeout = settings.timeout,
                            .signal = settings.first_signal};
   run::Process process = run::Process::open(*settings.hold_pid);
-  run::Background background{plan, process, servers};
+  run::Background background = run::Background::start(plan, process, servers);
   acquisition.claim.owner.pid = background.pid();
   return std::make_unique<HoldPid>(HoldPid{std::move(process), std::move(background)});
 }
