@@ -102,11 +102,7 @@ bool await_acknowledgement(const Fd& line, Deadline deadline) {
 }  // namespace
 
 Background Background::start(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
-    throw os_error("socketpair", errno);
-  const Fd theirs{ends[0]};
-  Fd ours{ends[1]};
+  auto [ours, theirs] = make_socket_pair();
   const pid_t pid = ::fork();
   if (pid < 0)
     throw os_error("cannot start the background process", errno);
