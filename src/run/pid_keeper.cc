@@ -83,7 +83,7 @@ void PidKeeper::wait_until(Deadline deadline) {
 
 void PidKeeper::release() {
   try {
-    (void)lock::persist(loop_, lock_, plan_.timeout, BootClock::now() + plan_.timeout, [this](Deadline deadline) {
+    (void)lock::persist(loop_, lock_, plan_.timeout, [this](Deadline deadline) {
       return lock_.release(loop_, plan_.claim, {}, deadline);
     });
   } catch (const Error&) {
