@@ -1,8 +1,10 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "base/error.h"
@@ -13,6 +15,13 @@ void Fd::reset() {
   if (number_ >= 0)
     ::close(number_);
   number_ = -1;
+}
+
+std::pair<Fd, Fd> make_socket_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
+    throw os_error("socketpair", errno);
+  return {Fd{ends[0]}, Fd{ends[1]}};
 }
 
 void ensure_standard_descriptors() {

@@ -84,7 +84,7 @@ lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Mil
           .ttl = ttl,
           .min_hold = settings.min_hold,
           .replicas = choose_replicas(settings),
-          .owner = owner.encode(),
+          .owner = owner,
           .kept = kept,
           .latest = settings.latest,
           .replace = settings.replace,

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/escape.h"
 #include "base/loop.h"
 #include "cli/screen.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 namespace {
@@ -19,7 +20,7 @@ using lock::Target;
 
 constexpr Milliseconds shortest_look{30};
 constexpr Milliseconds longest_look{70};
-constexpr Milliseconds patience{1000};  // how long to wait before saying for whom
+constexpr Milliseconds quiet_wait{1000};  // how long to wait before saying for whom
 
 bool holds_on(const Target& target) {
   return target.state == Target::State::held || target.state == Target::State::marked;
@@ -27,32 +28,32 @@ bool holds_on(const Target& target) {
 
 /// One forced release of one lock.
 class ForcedRelease {
-  /// Repeats a call that fails, for as long as one answer may take.
-  template <typename Call>
-  auto insist(Call call) {
-    return lock::persist(loop_, lock_, settings_.timeout, BootClock::now() + settings_.timeout, call);
-  }
-
  public:
   ForcedRelease(const Settings& settings, lock::Lock& lock, const Log& log)
       : settings_(settings), lock_(lock), log_(log) {}
 
-  ExitCode play() {
+  ExitCode run() {
     const lock::Forced found = insist([this](Deadline deadline) { return lock_.look(loop_, deadline); });
     if (const auto* foreign = std::get_if<lock::ForeignKey>(&found))
-      return settings_.fence ? say_not_held("another program holds it") : delete_foreign(*foreign);
-    choose(std::get<std::vector<Target>>(found));
+      return settings_.fence ? report_not_held("another program holds it") : delete_foreign(*foreign);
+    select(std::get<std::vector<Target>>(found));
     if (pending_.empty())
-      return say_not_held(describe_others(std::get<std::vector<Target>>(found)));
+      return report_not_held(describe_others(std::get<std::vector<Target>>(found)));
     begun_ = BootClock::now();
-    report(force());
+    note_progress(force());
     return wait_for_rest();
   }
 
  private:
+  /// Repeats a call that fails, for as long as one answer may take.
+  template <typename Call>
+  std::invoke_result_t<Call, Deadline> insist(Call call) {
+    return lock::persist(loop_, lock_, settings_.timeout, call);
+  }
+
   std::string name() const { return printable(lock_.name().text()); }
 
-  ExitCode say_not_held(std::string_view why) const {
+  ExitCode report_not_held(std::string_view why) const {
     const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
     log_.notice(fmt::format("{} is not held{}: {}; nothing changed", lock_.name().text(), which, why));
     return ExitCode::negative;
@@ -74,7 +75,7 @@ class ForcedRelease {
     return ExitCode::ok;
   }
 
-  void choose(const std::vector<Target>& found) {
+  void select(const std::vector<Target>& found) {
     for (const Target& target : found) {
       if (!settings_.fence || target.fence == *settings_.fence)
         pending_.push_back(target);
@@ -90,7 +91,7 @@ class ForcedRelease {
   }
 
   /// Prints the holders that are gone, and keeps the others for the next round.
-  void report(const std::vector<Target>& now) {
+  void note_progress(const std::vector<Target>& now) {
     std::vector<Target> rest;
     for (Target& target : pending_) {
       const auto same = [&target](const Target& other) { return other.fence == target.fence; };
@@ -128,19 +129,19 @@ class ForcedRelease {
     const Deadline give_up = settings_.wait ? begun_ + *settings_.wait : never;
     while (!pending_.empty()) {
       const auto now = BootClock::now();
-      if (now >= begun_ + patience)
-        say_waiting();
+      if (now >= begun_ + quiet_wait)
+        report_waiting();
       if (now >= give_up)
-        return give_in();
+        return report_timeout();
       const auto again = std::min(give_up, now + lock::jitter(shortest_look, longest_look));
       loop_.wait_out(again);
-      report(force());
+      note_progress(force());
     }
     return ExitCode::ok;
   }
 
-  void say_waiting() {
-    if (std::exchange(said_, true))
+  void report_waiting() {
+    if (std::exchange(waiting_is_reported_, true))
       return;
     for (const Target& target : pending_) {
       log_.notice(fmt::format("waiting for {} to give up {}, lease {} left",
@@ -150,7 +151,7 @@ class ForcedRelease {
     }
   }
 
-  ExitCode give_in() const {
+  ExitCode report_timeout() const {
     for (const Target& target : pending_) {
       log_.notice(fmt::format(
           "{} has not given up {} yet; its lease is no longer renewed and ends in {}; --now breaks it at once",
@@ -168,13 +169,13 @@ class ForcedRelease {
   lock::Owner self_ = lock::describe_self({}, {}, {});
   std::vector<Target> pending_;
   BootClock::time_point begun_{};
-  bool said_ = false;
+  bool waiting_is_reported_ = false;
 };
 
 }  // namespace
 
 ExitCode force_release(const Settings& settings, lock::Lock& lock, const Log& log) {
-  return ForcedRelease{settings, lock, log}.play();
+  return ForcedRelease{settings, lock, log}.run();
 }
 
 }  // namespace rlock::cli

@@ -72,7 +72,7 @@ std::string help(const SubcommandEntry& subcommand) {
   return fmt::format("{}\nExample:\n{}{}\n{}",
                      text,
                      subcommand.example,
-                     variables(verb),
+                     variables(subcommand),
                      "D is a duration: 30, 1.5s, 250ms, 10m, 1h30m, 7d. rlock(1) explains the rest.\n");
 }
 

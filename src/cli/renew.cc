@@ -6,9 +6,9 @@
 #include "cli/failure.h"
 #include "cli/not_held.h"
 #include "cli/servers.h"
-#include "lock/conflict.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 

@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "lock/conflict.h"
 #include "lock/permissions.h"
 #include "lock/quorum.h"
 #include "lock/request.h"
 #include "lock/retry.h"
 #include "lock/scripts.h"
+#include "lock/wording.h"
 #include "redis/exchange.h"
 #include "redis/refusal.h"
 

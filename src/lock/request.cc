@@ -58,7 +58,7 @@ Request acquire_request(const LockName& name, const Claim& claim, const Place& p
                                        std::string{text(place.how)},
                                        place.ticket,
                                        text(place.waited),
-                                       claim.owner,
+                                       claim.owner.encode(),
                                        text(max_lease)}};
   add_options(claim, arguments.values);
   return script_request(scripts::acquire, arguments);

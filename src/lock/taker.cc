@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "lock/conflict.h"
+#include "lock/wording.h"
 
 namespace rlock::lock {
 namespace {
@@ -274,9 +274,7 @@ void Taker::withdraw() noexcept {
   try {
     Loop quiet;  // it has no handlers: we may be here because one of the caller's has thrown
     const Milliseconds limit = std::min(patience_.timeout, longest_withdrawal);
-    persist(quiet, *lock_, limit, BootClock::now() + limit, [&](Deadline deadline) {
-      lock_->cancel(quiet, claim_, deadline);
-    });
+    persist(quiet, *lock_, limit, [&](Deadline deadline) { lock_->cancel(quiet, claim_, deadline); });
   } catch (const std::exception& error) {
     log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));
   }

@@ -119,7 +119,7 @@ class Examiner {
   void add(Finding finding) { findings_.push_back(std::move(finding)); }
 
   redis::Reply ask(const redis::Command& command) {
-    return lock::persist(loop_, server_, how_.timeout, BootClock::now() + how_.timeout, [&](Deadline deadline) {
+    return lock::persist(loop_, server_, how_.timeout, [&](Deadline deadline) {
       auto replies = redis::call(loop_, server_, {command}, deadline);
       redis::check_reply(server_.address(), replies[0]);
       return std::move(replies[0]);

@@ -93,7 +93,7 @@ class Rehearsal {
             .level = lock::Level::random(),
             .capacity = lock::exclusive,
             .ttl = Milliseconds{10'000},
-            .owner = lock::describe_self({}, "rlock check", {}).encode()};
+            .owner = lock::describe_self({}, "rlock check", {})};
   }
 
   Loop& loop_;

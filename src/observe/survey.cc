@@ -41,9 +41,7 @@ void visit(Loop& loop, redis::Server& server, const Scope& scope, const Inquiry&
 void visit_patiently(
     Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   try {
-    lock::persist(loop, server, timeout, BootClock::now() + timeout, [&](Deadline) {
-      visit(loop, server, scope, inquiry, timeout);
-    });
+    lock::persist(loop, server, timeout, [&](Deadline) { visit(loop, server, scope, inquiry, timeout); });
   } catch (const Error& error) {
     throw lock::explain(error, scope.prefix);
   }

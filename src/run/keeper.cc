@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 #include "run/environment.h"
 #include "run/scheduling.h"
 #include "run/wording.h"
@@ -268,9 +268,8 @@ void Keeper::release() {
   const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
   const Milliseconds timeout = plan_.patience.timeout;
   try {
-    const auto outcome = lock::persist(loop_, lock_, timeout, BootClock::now() + timeout, [&](Deadline d) {
-      return lock_.release(loop_, plan_.claim, end, d);
-    });
+    const auto outcome =
+        lock::persist(loop_, lock_, timeout, [&](Deadline d) { return lock_.release(loop_, plan_.claim, end, d); });
     if (outcome == lock::Release::kept && plan_.inherited != plan_.claim.token)
       log_->notice(fmt::format("{}: a run inside this one still holds it, until that run ends or its lease runs out",
                                plan_.name.text()));

@@ -1,4 +1,4 @@
-#include "lock/conflict.h"
+#include "lock/wording.h"
 
 #include <fmt/format.h>
 
