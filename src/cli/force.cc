@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,7 @@ class ForcedRelease {
  private:
   /// Repeats a call that fails, for as long as one answer may take.
   template <typename Call>
-  auto insist(Call call) {
+  std::invoke_result_t<Call, Deadline> insist(Call call) {
     return lock::persist(loop_, lock_, settings_.timeout, call);
   }
 

@@ -84,8 +84,8 @@ Answer read_done(Fields& fields) {
 }  // namespace
 
 Eviction read_eviction(Fields& fields) {
-  std::string kind = fields.text();
-  return {.kind = std::move(kind), .by = decode_word(fields.text())};
+  const auto kind = fields.text() == "replaced" ? Eviction::Kind::replaced : Eviction::Kind::forced;
+  return {.kind = kind, .by = decode_word(fields.text())};
 }
 
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/overloaded.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -162,26 +163,27 @@ void Taker::note_failure(const Error& error) {
 
 /// The end of the attempt, if this answer ends it.
 std::optional<Taken> Taker::examine(const Answer& answer) {
-  if (const auto* granted = std::get_if<Granted>(&answer))
-    return examine_grant(*granted);
-  if (const auto* full = std::get_if<Full>(&answer))
-    return Conflict{.kind = Conflict::Kind::full, .message = describe(*full)};
-  if (const auto* superseded = std::get_if<Superseded>(&answer))
-    return Conflict{.kind = Conflict::Kind::superseded, .message = "superseded by " + describe(superseded->by)};
-  if (const auto* done = std::get_if<Done>(&answer))
-    return Conflict{.kind = Conflict::Kind::done, .message = describe(*done, claim_.once)};
-  if (const auto* upgrade = std::get_if<Upgrade>(&answer))
-    refuse(lock_->name(), claim_.capacity, *upgrade);
-  if (const auto* other = std::get_if<OtherOnce>(&answer))
-    refuse(lock_->name(), *other);
-  if (const auto* busy = std::get_if<Busy>(&answer)) {
-    note_obstacle(*busy);
-  } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
-    note_obstacle(*foreign);
-  } else {  // the level has ended
-    start_over();
-  }
-  return std::nullopt;
+  using Kind = Conflict::Kind;
+  std::optional<Taken> end;
+  const auto end_by = [&end](Kind kind, std::string message) {
+    end = Conflict{.kind = kind, .message = std::move(message)};
+  };
+  const Overloaded react{
+      [&](const Granted& granted) { end = examine_grant(granted); },
+      [&](const Full& full) { end_by(Kind::full, describe(full)); },
+      [&](const Superseded& newer) { end_by(Kind::superseded, "superseded by " + describe(newer.by)); },
+      [&](const Done& done) { end_by(Kind::done, describe(done, claim_.once)); },
+      [&](const Upgrade& upgrade) { refuse(lock_->name(), claim_.capacity, upgrade); },
+      [&](const OtherOnce& other) { refuse(lock_->name(), other); },
+      [&](const Busy& busy) { note_obstacle(busy); },
+      [&](const Foreign& foreign) { note_obstacle(foreign); },
+      // The level has ended.
+      [&](const Cancelled&) { start_over(); },
+      [&](const Evicted&) { start_over(); },
+      [&](const Lost&) { start_over(); },
+  };
+  std::visit(react, answer);
+  return end;
 }
 
 std::optional<Granted> Taker::examine_grant(const Granted& granted) {
