@@ -138,10 +138,10 @@ bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Dea
       const Fields* fields = vote_of(answers_[i]);
       settled_[i] = fields != nullptr && settled(*fields);
     }
-    const std::uint64_t used = largest_used_fence(answers_);
-    if (passed || used == 0 || BootClock::now() >= deadline)
+    const Fence used = largest_used_fence(answers_);
+    if (passed || used == Fence{} || BootClock::now() >= deadline)
       return passed;
-    fence = {used + 1};
+    fence = {used.value + 1};
     const Deadline again = BootClock::now() + jitter({}, settle_pause);  // so that both do not choose the same again
     loop.wait_out(again);
   }
@@ -248,7 +248,7 @@ Forced Lock::look(Loop& loop, Deadline deadline) { return force(loop, {"evict", 
 std::vector<Target> Lock::force(
     Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline) {
   std::vector<std::string> arguments{how == Force::now ? "now" : "evict", percent_encode(describe(by))};
-  for (const Fence fence : fences) arguments.push_back(std::to_string(fence.value));
+  for (const Fence fence : fences) arguments.push_back(fence.text());
   Forced forced = force(loop, std::move(arguments), deadline);
   auto* targets = std::get_if<std::vector<Target>>(&forced);
   return targets != nullptr ? std::move(*targets) : std::vector<Target>{};

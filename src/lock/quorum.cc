@@ -47,7 +47,7 @@ Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point s
     if (fields == nullptr || !is_grant(*fields))
       continue;
     const auto grant = std::get<Granted>(read_answer(*fields, sent, ttl));
-    held.fence.value = std::max(held.fence.value, grant.fence.value);
+    held.fence = std::max(held.fence, grant.fence);
     held.slot = std::max(held.slot, grant.slot);
     if (grant.unconfirmed)
       held.unconfirmed = held.unconfirmed ? std::min(*held.unconfirmed, *grant.unconfirmed) : grant.unconfirmed;
@@ -78,14 +78,14 @@ std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::ti
   return std::nullopt;
 }
 
-std::uint64_t largest_used_fence(std::span<const Answered> answers) {
-  std::uint64_t largest = 0;
+Fence largest_used_fence(std::span<const Answered> answers) {
+  Fence largest;
   for (const Answered& answer : answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "used")
       continue;
     const auto used = try_to_read(*vote, [](Fields& fields) { return fields.number(); });
-    largest = std::max(largest, static_cast<std::uint64_t>(std::max(0LL, used.value_or(0))));
+    largest = std::max(largest, Fence{used.value_or(0)});
   }
   return largest;
 }

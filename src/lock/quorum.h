@@ -29,7 +29,7 @@ Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point 
 std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.
-std::uint64_t largest_used_fence(std::span<const Answered> answers);
+Fence largest_used_fence(std::span<const Answered> answers);
 
 /// Sums up a renewal that a majority has refused: a single server that knows why is enough.
 Renewal sum_up_losses(std::span<const Answered> answers);

@@ -65,12 +65,9 @@ Request acquire_request(const LockName& name, const Claim& claim, const Place& p
 }
 
 Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new) {
-  return script_request(scripts::settle,
-                        {.keys = name.keys(),
-                         .values = {claim.token.text(),
-                                    std::to_string(fence.value),
-                                    claim.waiter ? claim.waiter->text() : std::string{},
-                                    is_new ? "1" : "0"}});
+  const std::string waiter = claim.waiter ? claim.waiter->text() : "";
+  return script_request(
+      scripts::settle, {.keys = name.keys(), .values = {claim.token.text(), fence.text(), waiter, is_new ? "1" : "0"}});
 }
 
 /// Sent with the script's text: the process may be gone before it could hear that a server does not know the script.

@@ -80,11 +80,11 @@ void test_nonsense() {
   std::vector<Answered> answers{says({"granted", "x"}), grant, grant, says({"young"})};
   lock::fail_unreadable(answers, now, ttl);
   expect(std::holds_alternative<Error>(answers[0]), "an answer that makes no sense is a failure of its server");
-  expect_same(lock::sum_up_grants(answers, now, ttl).fence.value, std::uint64_t{42}, "and spoils no grant");
+  expect_same(lock::sum_up_grants(answers, now, ttl).fence.value, 42, "and spoils no grant");
   expect(failure_of(count({says({"young"}), yes, no})).find("unexpected answer") != std::string::npos,
          "a server that is too young, and does not say how young, has failed");
   expect(!lock::missing_at(says({"extended"})), "one that does not say what it lacks gets nothing back");
-  expect_same(lock::largest_used_fence(std::vector{says({"used"}), says({"used", "7"})}), std::uint64_t{7}, "used");
+  expect_same(lock::largest_used_fence(std::vector{says({"used"}), says({"used", "7"})}).value, 7, "used");
   const auto losses = lock::sum_up_losses(std::vector{says({"evicted"}), says({"evicted", "forced", "root"})});
   expect(std::holds_alternative<lock::Evicted>(losses), "the reason of a loss is the first that can be read");
   expect(std::holds_alternative<lock::Lost>(lock::sum_up_losses(std::vector{says({"evicted"})})),
