@@ -27,8 +27,8 @@ auto try_to_read(Fields fields, Read read) -> std::optional<decltype(read(fields
 
 }  // namespace
 
-void fail_unreadable(std::span<Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
-  for (Answered& answer : answers) {
+void fail_unreadable(std::span<CallResult> answers, BootClock::time_point sent, Milliseconds ttl) {
+  for (CallResult& answer : answers) {
     const Fields* fields = vote_of(answer);
     if (fields == nullptr)
       continue;
@@ -40,9 +40,9 @@ void fail_unreadable(std::span<Answered> answers, BootClock::time_point sent, Mi
   }
 }
 
-Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+Granted sum_up_grants(std::span<const CallResult> answers, BootClock::time_point sent, Milliseconds ttl) {
   Granted held{.fence = {}, .slot = 0, .sent = sent};
-  for (const Answered& answer : answers) {
+  for (const CallResult& answer : answers) {
     const Fields* fields = vote_of(answer);
     if (fields == nullptr || !is_grant(*fields))
       continue;
@@ -55,9 +55,9 @@ Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point s
   return held;
 }
 
-Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+Answer sum_up_refusals(std::span<const CallResult> answers, BootClock::time_point sent, Milliseconds ttl) {
   std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
-  for (const Answered& answer : answers) {
+  for (const CallResult& answer : answers) {
     const Fields* fields = vote_of(answer);
     if (fields == nullptr || is_grant(*fields))
       continue;
@@ -69,8 +69,8 @@ Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point 
   return most->front();
 }
 
-std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
-  for (const Answered& answer : answers) {
+std::optional<Answer> find_done(std::span<const CallResult> answers, BootClock::time_point sent, Milliseconds ttl) {
+  for (const CallResult& answer : answers) {
     const Fields* fields = vote_of(answer);
     if (fields != nullptr && fields->outcome() == "done")
       return read_answer(*fields, sent, ttl);
@@ -78,9 +78,9 @@ std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::ti
   return std::nullopt;
 }
 
-Fence largest_used_fence(std::span<const Answered> answers) {
+Fence largest_used_fence(std::span<const CallResult> answers) {
   Fence largest;
-  for (const Answered& answer : answers) {
+  for (const CallResult& answer : answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "used")
       continue;
@@ -90,8 +90,8 @@ Fence largest_used_fence(std::span<const Answered> answers) {
   return largest;
 }
 
-Renewal sum_up_losses(std::span<const Answered> answers) {
-  for (const Answered& answer : answers) {
+Renewal sum_up_losses(std::span<const CallResult> answers) {
+  for (const CallResult& answer : answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "evicted")
       continue;
@@ -101,29 +101,29 @@ Renewal sum_up_losses(std::span<const Answered> answers) {
   return Lost{};
 }
 
-std::optional<Place::How> missing_at(const Answered& answer) {
+std::optional<Question::How> missing_at(const CallResult& answer) {
   const Fields* vote = vote_of(answer);
   if (vote == nullptr || vote->outcome() == "evicted")
     return std::nullopt;
   if (vote->outcome() == "lost")
-    return Place::How::restore;
+    return Question::How::restore;
   const auto known = try_to_read(*vote, [](Fields& fields) {
     (void)fields.number();  // the lease
     return fields.number();
   });
-  return known == 0 ? std::optional{Place::How::reenter} : std::nullopt;
+  return known == 0 ? std::optional{Question::How::reenter} : std::nullopt;
 }
 
-bool all_refused(std::span<const Answered> answers) {
-  return std::all_of(answers.begin(), answers.end(), [](const Answered& answer) {
+bool all_refused(std::span<const CallResult> answers) {
+  return std::all_of(answers.begin(), answers.end(), [](const CallResult& answer) {
     const auto* fields = std::get_if<Fields>(&answer);
     return fields != nullptr && !is_grant(*fields);
   });
 }
 
-void check_distinct(std::span<const Answered> answers) {
+void check_distinct(std::span<const CallResult> answers) {
   std::vector<const Fields*> known;
-  for (const Answered& answer : answers) {
+  for (const CallResult& answer : answers) {
     const auto* fields = std::get_if<Fields>(&answer);
     if (fields == nullptr || fields->last().empty())
       continue;

@@ -50,7 +50,7 @@ std::optional<Taken> Taker::reenter(const Token& token) {
   const Token own = std::exchange(claim_.token, token);
   is_nested_ = true;
   for (;;) {
-    const Answer answer = ask(Place::How::reenter);
+    const Answer answer = ask(Question::How::reenter);
     if (std::holds_alternative<Lost>(answer) || std::holds_alternative<Evicted>(answer))
       break;
     if (auto taken = examine(answer))
@@ -66,7 +66,7 @@ Taken Taker::compete() {
   for (;;) {
     if (const auto granted = accept_hand_over())
       return secure(*granted);
-    if (const auto taken = examine(ask(waits ? Place::How::queue : Place::How::once))) {
+    if (const auto taken = examine(ask(waits ? Question::How::queue : Question::How::once))) {
       const auto* granted = std::get_if<Granted>(&*taken);
       return granted != nullptr ? secure(*granted) : *taken;
     }
@@ -84,7 +84,7 @@ Taken Taker::compete() {
 /// Makes sure of a grant: that enough replicas have it, and that its lease has the full length.
 Taken Taker::secure(const Granted& granted) {
   if (claim_.replicas) {
-    if (const auto conflict = replicate(granted))
+    if (const auto conflict = check_replicas(granted))
       return *conflict;
   }
   if (!granted.unconfirmed || patience_.renews)
@@ -110,7 +110,7 @@ Taken Taker::confirm(const Granted& granted) {
 }
 
 /// A grant that too few replicas have would be lost with the master, so it is given back.
-std::optional<Conflict> Taker::replicate(const Granted& granted) {
+std::optional<Conflict> Taker::check_replicas(const Granted& granted) {
   const auto [wanted, limit] = *claim_.replicas;
   const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
   if (have >= wanted && is_in_time(granted))
@@ -122,7 +122,7 @@ std::optional<Conflict> Taker::replicate(const Granted& granted) {
 }
 
 /// Puts one question, and repeats it through failures while there is time.
-Answer Taker::ask(Place::How how) {
+Answer Taker::ask(Question::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
     try {
@@ -131,8 +131,8 @@ Answer Taker::ask(Place::How how) {
       listen(how);
       asked_as_poller_ = claim_.polls || !lock_->can_queue();
       throttle_.note_question();
-      const Place place{.how = how, .ticket = ticket_, .waited = waited()};
-      auto answer = lock_->acquire(*loop_, claim_, place, deadline);
+      const Question question{.how = how, .ticket = ticket_, .waited = waited()};
+      auto answer = lock_->acquire(*loop_, claim_, question, deadline);
       note_refusal_to_listen();
       return answer;
     } catch (const Error& error) {
@@ -143,8 +143,8 @@ Answer Taker::ask(Place::How how) {
 }
 
 /// Waiters listen, and so do holders that can be told to give up the lock.
-void Taker::listen(Place::How how) {
-  if (lock_->can_queue() && !claim_.polls && (how == Place::How::queue || claim_.kept))
+void Taker::listen(Question::How how) {
+  if (lock_->can_queue() && !claim_.polls && (how == Question::How::queue || claim_.kept))
     lock_->listen(claim_.level);
 }
 
