@@ -107,18 +107,18 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Question&
   const auto granted = outcome_is("granted");
   (void)ask(loop, acquire_request(name_, claim, question, max_lease_), deadline, granted);
   check_distinct(answers_);
-  fail_unreadable(answers_, sent, claim.ttl);
+  const std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted};
-  std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
+  std::optional<Answer> refusal = find_done(votes);
   if (!refusal && ballot.passed()) {
-    Granted held = sum_up_grants(answers_, sent, claim.ttl);
+    Granted held = sum_up_grants(votes, sent);
     const bool is_new = question.how != Question::How::reenter;  // else an enclosing run uses this fence already
     if (held.fence.value > 0 && settle(loop, claim, held.fence, is_new, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && question.how != Question::How::reenter))) {
-    refusal = sum_up_refusals(answers_, sent, claim.ttl);
+    refusal = sum_up_refusals(votes);
   }
   if (!is_granted_nowhere) {
     const auto cancelled = outcome_is("cancelled");

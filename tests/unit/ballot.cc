@@ -78,9 +78,9 @@ void test_nonsense() {
   constexpr Milliseconds ttl{30'000};
   const CallResult grant = says({"granted", "42", "0", "30000"});
   std::vector<CallResult> answers{says({"granted", "x"}), grant, grant, says({"young"})};
-  lock::fail_unreadable(answers, now, ttl);
+  const std::vector<lock::Answer> votes = lock::read_votes(answers, now, ttl);
   expect(std::holds_alternative<Error>(answers[0]), "an answer that makes no sense is a failure of its server");
-  expect_same(lock::sum_up_grants(answers, now, ttl).fence.value, 42, "and spoils no grant");
+  expect_same(lock::sum_up_grants(votes, now).fence.value, 42, "and spoils no grant");
   expect(failure_of(count({says({"young"}), yes, no})).find("unexpected answer") != std::string::npos,
          "a server that is too young, and does not say how young, has failed");
   expect(!lock::missing_at(says({"extended"})), "one that does not say what it lacks gets nothing back");
