@@ -43,7 +43,7 @@ Result Keeper::run() {
   release();
   command_.reap_guard();
   if (result_.verdict.die_of != 0 && !command_.evidence().typed)
-    Terminal::interrupt_ourselves(result_.verdict.die_of);
+    terminal::interrupt_ourselves(result_.verdict.die_of);
   result_.message = complaints_.last();
   return result_;
 }
