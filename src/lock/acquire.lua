@@ -5,7 +5,8 @@
 --       then any of hold=MS kept=1 poll=1 latest=1 replace=1 once=ID per=MS max-waiting=N
 --       waiter=ID (in a quorum, where each question has a token of its own: identifies the waiter)
 --       how   once: take it or learn who holds it; queue: take it or join the queue; reenter: only if the token holds;
---             restore: past any queue and for the whole lease, on a server that has lost what most others still have
+--             restore: past any queue and for the whole lease, on a server that has lost what most others still have;
+--             waited_ms is the age of the acquisition then
 -- ->    granted fence slot lease_ms          (a new grant lasts 5 s at most, until its first renewal;
 --                                             fence 0: re-entry before the quorum's fence has been settled here)
 --       lost                                 (reenter: this token does not hold)
@@ -19,7 +20,8 @@
 --       superseded owner                     (latest, replace: by a newer waiter)
 --       cancelled                            (this level was cancelled or released before)
 --       young uptime_ms                      (up for less than max_lease: the server may have forgotten a lock)
---       In a quorum each answer ends with the server's run_id.
+--       In a quorum `granted` is followed by how many ms ago the last run was granted that ended with 0 (-1: none is
+--       known), and each answer ends with the server's run_id.
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local how, ticket, waited, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
 local max_lease = tonumber(ARGV[9])
@@ -212,8 +214,9 @@ end
 
 local function take(queued)
   if queued then leave_queue(me) end
-  if newest_only then supersede() end
-  local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired')
+  if newest_only and how ~= 'restore' then supersede() end
+  local since = how == 'restore' and born or now
+  local r = grant(token, cap, lease, level, tail, has_waited and 'waited' or 'acquired', since)
   write_meta() -- first, for the reason given above
   if queued then serve_next() end
   commit()
@@ -247,10 +250,19 @@ local function describe_server()
   return info:match('run_id:(%x+)') or '', seconds * 1000
 end
 
+-- Our lease has run out, and what is left of it only cools. Whoever asks again has not used the lock yet, or is to have
+-- it back, so there is nothing to cool from.
+local function forget_cooling()
+  remove(token)
+  count_seats(capacity)
+  strike(token)
+end
+
 local function answer()
   if past then return past == 's' and superseded() or {'cancelled'} end
   if is_live(mine) then return reenter(mine) end
   if how == 'reenter' then return {'lost'} end
+  if mine and has_level(mine, level) then forget_cooling() end
   if how == 'restore' and fits(cap) then return take(false) end
   local success = success_for(tail)
   if success then return done(success) end
@@ -261,5 +273,9 @@ end
 if not in_quorum then return answer() end
 local run_id, uptime = describe_server()
 local reply = uptime < max_lease and {'young', num(uptime)} or answer()
+if reply[1] == 'granted' then
+  local success = tonumber((meta.success or ''):match('^%d+'))
+  reply[#reply + 1] = success and num(math.max(0, now - success)) or '-1'
+end
 reply[#reply + 1] = run_id
 return reply

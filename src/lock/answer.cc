@@ -79,6 +79,8 @@ Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl
   const Milliseconds lease = read_ms(fields);
   if (lease < ttl)
     granted.unconfirmed = lease;
+  if (const long long ago = fields.at_end() ? -1 : fields.number(); ago >= 0)
+    granted.last_success = Milliseconds{std::min(ago, longest_time)};
   return granted;
 }
 

@@ -38,8 +38,9 @@ struct Eviction {
 struct Granted {
   Fence fence;
   int slot = 0;
-  BootClock::time_point sent;                 // before the first byte of the request left; the lease counts from here
-  std::optional<Milliseconds> unconfirmed{};  // the length of the lease until its first renewal, if that is shorter
+  BootClock::time_point sent;                  // before the first byte of the request left; the lease counts from here
+  std::optional<Milliseconds> unconfirmed{};   // the length of the lease until its first renewal, if that is shorter
+  std::optional<Milliseconds> last_success{};  // how long ago the last run was granted that ended with 0; in a quorum
 };
 struct Busy {
   Milliseconds sleep;  // how long to sleep at most before asking again
@@ -50,6 +51,7 @@ struct Busy {
   Capacity in_force;
   long long place = 0;  // in the queue, from 1; 0 if we are not in it
   long long waiting = 0;
+  bool tied = false;  // in a quorum: takers have split the servers among them, and nobody holds the lock
 };
 struct Foreign {
   Milliseconds sleep;

@@ -26,6 +26,7 @@ struct Claim {
   std::optional<Replicas> replicas{};
   Owner owner;
   std::optional<Token> waiter{};  // in a quorum, where each question has a token of its own: identifies the waiter
+  bool nested = false;            // the token is an enclosing run's, which took the lock on terms of its own
   bool kept = false;              // renewed by a keeper that listens, and gives up the lock when it is told to
   bool polls = false;             // may not listen while it waits
   bool latest = false;            // --latest
@@ -45,7 +46,7 @@ struct Question {
   };
   How how = How::once;
   std::string ticket;      // of its place in the queue, if it has one already
-  Milliseconds waited{0};  // since it first asked
+  Milliseconds waited{0};  // since it first asked; to restore: since it was granted
 };
 
 }  // namespace rlock::lock

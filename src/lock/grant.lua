@@ -12,13 +12,16 @@ local function lengthen_memory(tail)
   if longest > math.max(LIFE, meta_number('memory')) then note('memory', num(longest)) end
 end
 
--- Makes a new acquisition, which lasts for `lease` unless it is renewed. Returns its record.
-local function grant(token, cap, lease, level, tail, counter)
+-- Makes a new acquisition, which lasts for `lease` unless it is renewed. Returns its record. `since` is when it began,
+-- for one that this server has forgotten.
+local function grant(token, cap, lease, level, tail, counter, since)
+  since = since or now
   strike(token) -- if it is listed, the token held the lock before and has lost it without knowing
   bury_dead()
   local hold = tonumber(extra(tail, 'hold'))
-  local r = {expires = now + lease, cools = hold and now + hold or 0, acquired = num(now), levels = level, tail = tail,
-             fence = num(math.max(meta_number('floor') + 1, now_us)), slot = cap > 1 and lowest_free_slot() or 0}
+  local r = {expires = now + lease, cools = hold and since + hold or 0, acquired = num(since), levels = level,
+             tail = tail, fence = num(math.max(meta_number('floor') + 1, now_us)),
+             slot = cap > 1 and lowest_free_slot() or 0}
   holders[token], touched[token] = r, true
   take_seat(cap, until_when(r))
   note('floor', r.fence)

@@ -118,7 +118,7 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Question&
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && question.how != Question::How::reenter))) {
-    refusal = sum_up_refusals(votes);
+    refusal = sum_up_refusals(votes, servers_.size() / 2 + 1);
   }
   if (!is_granted_nowhere) {
     const auto cancelled = outcome_is("cancelled");
@@ -148,14 +148,14 @@ bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Dea
   }
 }
 
-Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
+Renewal Lock::renew(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline) {
   const Renewal renewal = renew(loop, claim.token, claim.level.text(), claim.ttl, deadline);
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
   if (claim.replicas)
     check_replicas(loop, *claim.replicas, deadline);
   if (servers_.size() > 1)
-    bring_back(loop, claim, fence, deadline);
+    bring_back(loop, claim, granted, deadline);
   return renewal;
 }
 
@@ -187,18 +187,22 @@ Renewal Lock::renew(Loop& loop, const Token& token, const std::string& level, Mi
 
 /// Gives the lock back to servers that have lost it, or this level of it (they restarted, or were cut off for long),
 /// and the fence to those that answered too late to learn it. That is safe only right after a majority has extended the
-/// lease, since nobody else can hold the lock then.
-void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline) {
+/// lease, since nobody else can hold the lock then. A nested run leaves it to the enclosing one to give the lock back,
+/// in its own mode.
+void Lock::bring_back(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline) {
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     const auto missing = missing_at(answers_[i]);
     if (!vote_of(answers_[i]) || (!missing && settled_[i]))
       continue;
     settled_[i] = false;
-    if (missing &&
-        outcome_at(loop, i, acquire_request(name_, claim, {.how = *missing, .ticket = {}}, max_lease_), deadline) !=
-            "granted")
+    if (missing == Question::How::restore && claim.nested)
       continue;
-    settled_[i] = outcome_at(loop, i, settle_request(name_, claim, fence, false), deadline) == "settled";
+    if (missing) {
+      const Question question{.how = *missing, .ticket = {}, .waited = time_since(granted.sent)};
+      if (outcome_at(loop, i, acquire_request(name_, claim, question, max_lease_), deadline) != "granted")
+        continue;
+    }
+    settled_[i] = outcome_at(loop, i, settle_request(name_, claim, granted.fence, false), deadline) == "settled";
   }
 }
 
@@ -260,21 +264,11 @@ std::optional<ForeignKey> Lock::delete_foreign(Loop& loop, Deadline deadline) {
   return foreign != nullptr ? std::optional{*foreign} : std::nullopt;
 }
 
-/// Returns every acquisition that any server knows of, each once.
 Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline deadline) {
   const Request request = script_request(scripts::force, {.keys = name_.keys(), .values = std::move(arguments)});
   (void)decide(ask(
       loop, request, deadline, [](const Fields&) { return true; }, Pace::patient));
-  std::vector<Target> targets;
-  for (CallResult& answer : answers_) {
-    auto* fields = std::get_if<Fields>(&answer);
-    if (fields == nullptr)
-      continue;
-    if (fields->outcome() == "foreign")
-      return ForeignKey{.type = fields->text(), .value = fields->text()};
-    while (!fields->at_end()) add_target(targets, read_target(fields->text()));
-  }
-  return targets;
+  return sum_up_targets(answers_);
 }
 
 long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline) {

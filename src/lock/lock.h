@@ -34,13 +34,6 @@ struct End {
 /// `cooling`: released, but taken until the minimum hold is over. `kept`: other levels of the token still hold it.
 enum class Release { released, cooling, kept, lost };
 
-struct ForeignKey {
-  std::string type, value;
-};
-
-/// What a forced release found; no targets if the lock is free.
-using Forced = std::variant<std::vector<Target>, ForeignKey>;
-
 /// How to force: `evict` marks holders that have a keeper, which then gives up the lock, and removes the others; `now`
 /// removes all.
 enum class Force { evict, now };
@@ -81,7 +74,7 @@ class Lock {
 
   Answer acquire(Loop& loop, const Claim& claim, const Question& question, Deadline deadline);
   /// Throws also if fewer replicas than the claim wants have the renewal.
-  [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
+  [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline);
   /// Extends the lease for a script, which knows no more than the token; servers that have lost it are not brought
   /// back.
   [[nodiscard]] Renewal renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline);
@@ -119,7 +112,7 @@ class Lock {
   bool decide(const Ballot& ballot) const;
   Answer acquire_by_majority(Loop& loop, const Claim& claim, const Question& question, Deadline deadline);
   bool settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
-  void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
+  void bring_back(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline);
   void check_replicas(Loop& loop, const Replicas& replicas, Deadline deadline);
   std::string outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
   Renewal renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline);

@@ -102,10 +102,12 @@ local function bound(token, r)
   if r.expires < expires or r.cools < cools then touched[token] = true end
 end
 
+-- The field 'rlock' as a number; nil if the key is another program's.
+local function to_capacity(field) return type(field) == 'string' and #field < 7 and tonumber(field:match('^%d+$')) end
+
 -- Fills holders, capacity and seats. Returns false if the key belongs to another program, which then has the one seat.
 local function load_lock()
-  local cap = redis.pcall('HGET', LOCK, 'rlock')
-  cap = type(cap) == 'string' and #cap < 7 and tonumber(cap:match('^%d+$'))
+  local cap = to_capacity(redis.pcall('HGET', LOCK, 'rlock'))
   if not cap then
     if call('TYPE', LOCK).ok == 'none' then return true end
     take_seat(nil, now + FOREIGN) -- nobody asks for the capacity nil, so nobody gets in

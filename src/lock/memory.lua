@@ -31,13 +31,15 @@ local function meta_number(name) return tonumber(meta[name] or 0) or 0 end
 
 local function count(name) note(name, num(meta_number(name) + 1)) end
 
+local function keep_memory() call('PEXPIRE', META, num(math.max(LIFE, meta_number('memory')))) end
+
 -- The lifetime of META starts anew with each grant.
 local function write_meta()
   local fields = {}
   for name, value in pairs(news) do fields[#fields + 1], fields[#fields + 2] = name, value end
   if #fields == 0 then return end
   local added = call('HSET', META, unpack(fields))
-  if added > 0 or news.floor then call('PEXPIRE', META, num(math.max(LIFE, meta_number('memory')))) end
+  if added > 0 or news.floor then keep_memory() end
   news = {}
 end
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,23 @@ auto try_to_read(Fields fields, Read read) -> std::optional<decltype(read(fields
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+/// How often the same owner is named, at most.
+template <typename Refusal, typename Name>
+std::size_t most_named(std::span<const Answer> votes, Name name) {
+  std::map<std::string, std::size_t> counts;
+  std::size_t most = 0;
+  for (const Answer& vote : votes) {
+    if (const auto* refusal = std::get_if<Refusal>(&vote))
+      most = std::max(most, ++counts[name(*refusal).encode()]);
+  }
+  return most;
+}
+
+bool is_granted_somewhere(std::span<const Answer> votes) {
+  return std::any_of(
+      votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Granted>(vote); });
 }
 
 }  // namespace
@@ -54,7 +72,7 @@ Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent)
   return held;
 }
 
-Answer sum_up_refusals(std::span<const Answer> votes) {
+Answer sum_up_refusals(std::span<const Answer> votes, std::size_t majority) {
   std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
   for (const Answer& vote : votes) {
     if (!std::holds_alternative<Granted>(vote))
@@ -62,13 +80,31 @@ Answer sum_up_refusals(std::span<const Answer> votes) {
   }
   const auto most = std::max_element(
       by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  return most->front();
+  Answer refusal = most->front();
+  if (auto* busy = std::get_if<Busy>(&refusal)) {
+    const auto holder = [](const Busy& other) { return other.holder; };
+    busy->tied = is_granted_somewhere(votes) && most_named<Busy>(votes, holder) < majority;
+  }
+  const auto newer = [](const Superseded& other) { return other.by; };
+  if (std::holds_alternative<Superseded>(refusal) && most_named<Superseded>(votes, newer) < majority)
+    return Cancelled{};
+  return refusal;
 }
 
 std::optional<Answer> find_done(std::span<const Answer> votes) {
-  const auto done =
-      std::find_if(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Done>(vote); });
-  return done != votes.end() ? std::optional{*done} : std::nullopt;
+  const Done* newest = nullptr;
+  for (const Answer& vote : votes) {
+    const auto* done = std::get_if<Done>(&vote);
+    if (done != nullptr && (newest == nullptr || done->granted_ago < newest->granted_ago))
+      newest = done;
+  }
+  const auto knows_later = [&](const Answer& vote) {
+    const auto* granted = std::get_if<Granted>(&vote);
+    return granted != nullptr && granted->last_success && *granted->last_success < newest->granted_ago;
+  };
+  if (newest == nullptr || std::any_of(votes.begin(), votes.end(), knows_later))
+    return std::nullopt;
+  return *newest;
 }
 
 Fence largest_used_fence(std::span<const CallResult> answers) {

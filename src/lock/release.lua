@@ -17,7 +17,7 @@ end
 local function report_loss()
   local run = strike(token)
   if not run then return end
-  call('PEXPIRE', META, LIFE) -- a server that is out of memory allows this, and every write after it
+  keep_memory() -- a server that is out of memory allows this, and every write after it
   how = how == '' and 'lost' or how
   add_entry(run, now, how)
   note_last(run, now, how)
@@ -33,13 +33,23 @@ local function note_success(run, id)
   note('success', table.concat(lines, '\n'))
 end
 
-local function end_run(r)
+-- An acquisition ends as the level that made it has ended, whichever level is the last to leave. That level is the
+-- first of the record; once it has left, 'end' says how.
+local function how_it_ended(r, levels)
+  local status_then, how_then = (extra(r.tail, 'end') or ''):match('^(.-)/(.*)$')
+  if status_then then return status_then, how_then end
+  if all or levels:match('^[^,]*') == level then return status, how end
+  return '-', 'died'
+end
+
+local function end_run(r, levels)
   strike(token)
   local run = run_of(r, num(capacity))
-  local word = how ~= '' and how or status ~= '-' and status or eviction_end(r) or 'released'
+  local code, cause = how_it_ended(r, levels)
+  local word = cause ~= '' and cause or code ~= '-' and code or eviction_end(r) or 'released'
   if is_settled(r) then add_entry(run, now, word) end
-  note_last(run, now, how:match('^signal:') and status ~= '-' and status or word)
-  if word == 'lost' then count('lost') end
+  note_last(run, now, cause:match('^signal:') and code ~= '-' and code or word)
+  if word == 'lost' or word == 'died' then count('lost') end
   if word == '0' then note_success(run, extra(r.tail, 'once') or '') end
   if all then mark_released(token, r.expires) end
   if r.cools > now then r.expires = now else remove(token) end
@@ -63,13 +73,15 @@ if request ~= '' then remember(request, 'r') end
 touched[token] = true
 local lease_end = r.expires
 if left ~= '' then
+  local is_first = before:match('^[^,]*') == level
+  if is_first and not extra(r.tail, 'end') then r.tail = with_extra(r.tail, 'end', status .. '/' .. how) end
   r.levels = left
   r.expires = last_end(r)
   count_seats(capacity)
   if not is_live(r) then left = '' end -- those inside were killed
 end
 if left == '' then
-  end_run(r)
+  end_run(r, before)
 else
   reply = {'kept', num(count_levels(left))}
 end

@@ -5,12 +5,33 @@
 -- ARGV  token ttl_ms level('' if only the token is known)
 -- ->    extended lease_ms known(1: the record has that level, else 0) | evicted kind by | lost
 local token, ttl, level = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-load_lock()
-local r = holders[token]
+
+-- Only this holder's record is read and written: a lock may have thousands of holders, each of which renews.
+local function load_record()
+  local fields = redis.pcall('HMGET', LOCK, 'rlock', token)
+  local text = to_capacity(fields[1]) and fields[2]
+  if not text then return nil end
+  local r = parse_record(text)
+  bound(token, r)
+  return r
+end
+
+-- The expiry is written first, even if it stays, for the reason given at write_lock.
+local function write_record(r)
+  call('PEXPIRE', LOCK, num(math.max(call('PTTL', LOCK), until_when(r) - now)))
+  call('HSET', LOCK, token, format_record(r))
+end
+
+local r = load_record()
+local is_clock_set_back = r and touched[token] -- then every record is to be bounded, and the lock's expiry
+if is_clock_set_back then
+  load_lock()
+  r = holders[token]
+end
 if not is_live(r) then return {'lost'} end
 local kind, by = eviction_of(r)
 if kind then return {'evicted', kind, by} end
 extend(token, r, ttl, ttl)
 note_end(r, level, now + ttl)
-write_lock()
+if is_clock_set_back then write_lock() else write_record(r) end
 return {'extended', num(r.expires - now), (level == '' or has_level(r, level)) and '1' or '0'}

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/overloaded.h"
+#include "lock/confirm.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -15,6 +16,13 @@ namespace {
 constexpr Milliseconds shortest_poll{50};
 constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
+
+// Takers that ask the servers of a quorum at the same moment may split them, so that none gets a majority. Each asks
+// again after a pause at random, the first of which then has them all. That ends somewhere, since a server may have
+// forgotten a holder whom the others name.
+constexpr int most_ties = 6;
+constexpr Milliseconds shortest_tie_break{5};
+constexpr Milliseconds longest_tie_break{30};
 
 }  // namespace
 
@@ -48,7 +56,7 @@ Taken Taker::take(const std::optional<Token>& inherited) {
 /// would go on renewing what it had lost.
 std::optional<Taken> Taker::reenter(const Token& token) {
   const Token own = std::exchange(claim_.token, token);
-  is_nested_ = true;
+  claim_.nested = true;
   for (;;) {
     const Answer answer = ask(Question::How::reenter);
     if (std::holds_alternative<Lost>(answer) || std::holds_alternative<Evicted>(answer))
@@ -56,7 +64,7 @@ std::optional<Taken> Taker::reenter(const Token& token) {
     if (auto taken = examine(answer))
       return taken;
   }
-  is_nested_ = false;
+  claim_.nested = false;
   claim_.token = own;
   return std::nullopt;
 }
@@ -70,6 +78,8 @@ Taken Taker::compete() {
       const auto* granted = std::get_if<Granted>(&*taken);
       return granted != nullptr ? secure(*granted) : *taken;
     }
+    if (break_tie())
+      continue;
     if (BootClock::now() >= give_up_) {
       if (waits)
         withdraw();
@@ -81,44 +91,23 @@ Taken Taker::compete() {
   }
 }
 
-/// Makes sure of a grant: that enough replicas have it, and that its lease has the full length.
+/// After a tie: pauses until it is time to ask again.
+bool Taker::break_tie() {
+  if (!std::exchange(tied_, false) || ties_ == most_ties)
+    return false;
+  ++ties_;
+  loop_->wait_out(BootClock::now() + jitter(shortest_tie_break, longest_tie_break));
+  return true;
+}
+
+/// Makes sure of a grant, unless that is the keeper's business.
 Taken Taker::secure(const Granted& granted) {
-  if (claim_.replicas) {
-    if (const auto conflict = check_replicas(granted))
-      return *conflict;
-  }
-  if (!granted.unconfirmed || patience_.renews)
+  if (!claim_.replicas && (!granted.unconfirmed || patience_.renews))
     return granted;
-  auto confirmed = confirm(granted);
+  auto confirmed = confirm(*loop_, *lock_, claim_, terms_, patience_.timeout, granted);
   if (std::holds_alternative<Conflict>(confirmed))
     withdraw();
   return confirmed;
-}
-
-/// Extends a short grant to the full lease.
-Taken Taker::confirm(const Granted& granted) {
-  const Deadline until = Lease{terms_, granted.sent, granted.unconfirmed}.end();
-  return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) -> Taken {
-    const auto sent = BootClock::now();
-    const Renewal renewal = lock_->renew(*loop_, claim_, granted.fence, deadline);
-    if (std::holds_alternative<Extended>(renewal))
-      return Granted{.fence = granted.fence, .slot = granted.slot, .sent = sent};
-    const auto* evicted = std::get_if<Evicted>(&renewal);
-    const std::string how = evicted != nullptr ? describe(evicted->eviction) : "lost";
-    return Conflict{.message = how + " right after it was granted"};
-  });
-}
-
-/// A grant that too few replicas have would be lost with the master, so it is given back.
-std::optional<Conflict> Taker::check_replicas(const Granted& granted) {
-  const auto [wanted, limit] = *claim_.replicas;
-  const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
-  if (have >= wanted && is_in_time(granted))
-    return std::nullopt;
-  withdraw();
-  if (have >= wanted)
-    return Conflict{.message = "the replicas had it too late to be used: the lease is too short for them"};
-  return Conflict{.message = fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
 }
 
 /// Puts one question, and repeats it through failures while there is time.
@@ -170,7 +159,10 @@ std::optional<Taken> Taker::examine(const Answer& answer) {
   };
   const Overloaded react{
       [&](const Granted& granted) { end = examine_grant(granted); },
-      [&](const Full& full) { end_by(Kind::full, describe(full)); },
+      [&](const Full& full) {
+        if (!note_tie())
+          end_by(Kind::full, describe(full));
+      },
       [&](const Superseded& newer) { end_by(Kind::superseded, "superseded by " + describe(newer.by)); },
       [&](const Done& done) { end_by(Kind::done, describe(done, claim_.once)); },
       [&](const Upgrade& upgrade) { refuse(lock_->name(), claim_.capacity, upgrade); },
@@ -205,6 +197,7 @@ void Taker::note_obstacle(const Busy& busy) {
   told_sleep_ = busy.sleep;
   place_ = busy.place;
   obstacle_ = describe(busy, claim_.capacity);
+  tied_ = busy.tied && BootClock::now() >= give_up_;  // whoever waits asks again anyway
   if (lock_->listens())
     return;
   if (!asked_as_poller_)
@@ -218,6 +211,16 @@ void Taker::note_obstacle(const Foreign& foreign) {
   asked_ = foreign.asked;
   told_sleep_ = std::max(foreign.sleep, jitter(shortest_poll, longest_poll));
   obstacle_ = describe(foreign);
+}
+
+/// In a quorum waiters that come at the same time may each be counted as one too many, at different servers. None of
+/// them may keep a place where it was not, and the first that asks again has room.
+bool Taker::note_tie() {
+  if (lock_->can_queue())
+    return false;
+  withdraw();
+  tied_ = ties_ < most_ties;
+  return tied_;
 }
 
 bool Taker::is_in_time(const Granted& granted) const {
@@ -247,7 +250,7 @@ void Taker::start_over() {
 /// With a fresh token and level, which no cancel in flight can hit.
 void Taker::claim_anew() {
   claim_.level = Level::random();
-  if (!is_nested_)
+  if (!claim_.nested)
     claim_.token = Token::random();
 }
 

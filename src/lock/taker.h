@@ -3,29 +3,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "lock/conflict.h"
 #include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
 #include "lock/wait_notice.h"
 
 namespace rlock::lock {
-
-/// Why the lock could not be had, or is not needed, as the part of a message after the lock's name.
-struct Conflict {
-  enum class Kind {
-    held,        // or the wait ran out
-    full,        // the queue has as many waiters as --max-waiting allows
-    superseded,  // by a newer waiter (--latest, --replace)
-    done,        // the work has been done already (--once, --once-per)
-  };
-  Kind kind = Kind::held;
-  std::string message;
-};
-using Taken = std::variant<Granted, Conflict>;
 
 struct Patience {
   Milliseconds timeout{2000};        // for one answer
@@ -58,9 +45,9 @@ class Taker {
  private:
   std::optional<Taken> reenter(const Token& token);
   Taken compete();
+  bool break_tie();
+  bool note_tie();
   Taken secure(const Granted& granted);
-  Taken confirm(const Granted& granted);
-  std::optional<Conflict> check_replicas(const Granted& granted);
   std::optional<Taken> examine(const Answer& answer);
   std::optional<Granted> examine_grant(const Granted& granted);
   void note_obstacle(const Busy& busy);
@@ -85,7 +72,6 @@ class Taker {
   Lock* lock_;
   Claim claim_;
   LeaseTerms terms_;
-  bool is_nested_ = false;  // the token is that of an enclosing run
   Patience patience_;
   BootClock::time_point start_ = BootClock::now();
   Deadline give_up_;
@@ -97,6 +83,8 @@ class Taker {
   Asked asked_;  // the last question that was answered with Busy or Foreign
   std::optional<Granted> handed_over_;
   Milliseconds told_sleep_{0};  // by the last answer
+  bool tied_ = false;           // by the last answer
+  int ties_ = 0;                // so far
   Throttle throttle_;
   std::string obstacle_;  // who held the lock at the last answer
 };

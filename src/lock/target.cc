@@ -1,6 +1,7 @@
 #include "lock/target.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,15 @@ Target::State read_state(std::string_view word) {
   return word == "removed" ? Target::State::removed : Target::State::held;
 }
 
+void add_target(std::vector<Target>& targets, Target target) {
+  const auto same = [&target](const Target& other) { return other.fence == target.fence; };
+  const auto known = std::find_if(targets.begin(), targets.end(), same);
+  if (known == targets.end())
+    targets.push_back(std::move(target));
+  else if (known->state == Target::State::removed)
+    *known = std::move(target);
+}
+
 }  // namespace
 
 Target read_target(const std::string& line) {
@@ -34,13 +44,22 @@ Target read_target(const std::string& line) {
   return target;
 }
 
-void add_target(std::vector<Target>& targets, Target target) {
-  const auto same = [&target](const Target& other) { return other.fence == target.fence; };
-  const auto known = std::find_if(targets.begin(), targets.end(), same);
-  if (known == targets.end())
-    targets.push_back(std::move(target));
-  else if (known->state == Target::State::removed)
-    *known = std::move(target);
+Forced sum_up_targets(std::span<CallResult> answers) {
+  std::vector<Target> targets;
+  std::optional<ForeignKey> foreign;
+  for (CallResult& answer : answers) {
+    auto* fields = std::get_if<Fields>(&answer);
+    if (fields == nullptr)
+      continue;
+    if (fields->outcome() == "foreign") {
+      foreign = ForeignKey{.type = fields->text(), .value = fields->text()};
+    } else {
+      while (!fields->at_end()) add_target(targets, read_target(fields->text()));
+    }
+  }
+  if (foreign && targets.empty())
+    return *foreign;
+  return targets;
 }
 
 }  // namespace rlock::lock

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/duration.h"
 #include "lock/answer.h"
 #include "lock/owner.h"
+#include "lock/script_call.h"
 
 namespace rlock::lock {
 
@@ -22,7 +25,15 @@ struct Target {
 /// Reads "fence state lease_ms kept owner", an answer of force.lua. A number that is missing or malformed reads as 0.
 Target read_target(const std::string& line);
 
-/// Adds what one server of a quorum says to what others have said: a target counts as removed once all have removed it.
-void add_target(std::vector<Target>& targets, Target target);
+/// A key that another program made where the lock would be.
+struct ForeignKey {
+  std::string type, value;
+};
+/// What a forced release found; no targets if the lock is free.
+using Forced = std::variant<std::vector<Target>, ForeignKey>;
+
+/// Sums up the servers' answers to force.lua: every acquisition that any of them knows of, each once. It counts as
+/// removed once all have removed it. Another program's key matters only if no server knows of an acquisition.
+Forced sum_up_targets(std::span<CallResult> answers);
 
 }  // namespace rlock::lock

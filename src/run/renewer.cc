@@ -19,7 +19,7 @@ Renewer::Renewer(Loop& loop,
       log_(&log),
       lock_(&lock),
       claim_(&claim),
-      fence_(grant.fence),
+      grant_(grant),
       lease_(terms, grant.sent, grant.unconfirmed),
       next_(lease_.renew_at()) {
   lock_->listen(claim_->level);
@@ -57,7 +57,7 @@ bool Renewer::attempt(Deadline give_up) {
 
 void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
   const Deadline deadline = std::min(give_up, sent + lease_.terms().attempt);
-  const lock::Renewal renewal = lock_->renew(*loop_, *claim_, fence_, deadline);
+  const lock::Renewal renewal = lock_->renew(*loop_, *claim_, grant_, deadline);
   if (std::holds_alternative<lock::Extended>(renewal)) {
     credit(sent);
   } else if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {

@@ -56,7 +56,7 @@ class Renewer {
   const Log* log_;
   lock::Lock* lock_;
   const lock::Claim* claim_;
-  lock::Fence fence_;
+  lock::Granted grant_;
   lock::Lease lease_;
   lock::Backoff backoff_;
   lock::Backoff reconnect_backoff_;  // between connections that break again and again

@@ -390,6 +390,131 @@ at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
 
 waits_at() { [[ $(cli_at "$1" ZCARD '{rlock:job}:queue') == "$2" ]]; } # PORT COUNT
 
+@test "a run inside in another mode does not open the lock at servers that have forgotten it" {
+  local port
+  starts_to_vote 4
+  start holder rlock run --key job --ttl 4s -- sh -c 'rlock run --key job --shared --ttl 4s --renew-every 100ms -- \
+    sh -c "touch \$0; exec sleep 600" "$0"' "$T/inside"
+  HOLDER=$PID
+  wait_until "$PATIENCE" test -e "$T/inside"
+  for port in "${QUORUM_PORTS[@]:0:3}"; do
+    cli_at "$port" DEL rlock:job >/dev/null
+    wait_until "$PATIENCE" has_levels "$port" 2
+    same "$(cli_at "$port" HGET rlock:job rlock)" 1
+  done
+  try run --key job --shared --ttl 4s -n -- true
+  exits 75
+  if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
+}
+
+@test "a lock that was given back to a server is as old there as it is" {
+  local port=${QUORUM_PORTS[0]}
+  hold_briefly held
+  wait_until "$PATIENCE" is_older_than 2000
+  cli_at "$port" DEL rlock:held >/dev/null
+  wait_until "$PATIENCE" fence_is "$port" "$FENCE"
+  local apart=$(($(acquired_at "${QUORUM_PORTS[1]}") - $(acquired_at "$port")))
+  ((apart < 1000 && apart > -1000)) || fail "$apart ms apart"
+}
+
+acquired_at() { cli_at "$1" HVALS rlock:held | awk 'NF > 4 {print $5}'; } # PORT
+
+is_older_than() { (($(date +%s%3N) - $(acquired_at "${QUORUM_PORTS[1]}") > $1)); } # MS
+
+@test "--latest: a holder that gets the lock back at a server is not the newest there" {
+  local port old
+  start old rlock run --key job --latest --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  old=$PID
+  wait_until "$PATIENCE" test -s "$T/old.out"
+  start new rlock run --key job --latest --ttl 1s -- echo new
+  wait_until "$PATIENCE" a_majority_knows 1
+  for port in "${QUORUM_PORTS[@]:0:3}"; do
+    cli_at "$port" DEL rlock:job >/dev/null
+    wait_until "$PATIENCE" fence_at_is "$port" "$(<"$T/old.out")"
+  done
+  kill -TERM "$old"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/new.out")" new
+}
+
+@test "another program's key at one server is not in the way of --force" {
+  cli_at "${QUORUM_PORTS[0]}" SET rlock:job theirs >/dev/null
+  start holder rlock run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  HOLDER=$PID
+  wait_until "$PATIENCE" test -s "$T/holder.out"
+  try release job --force --fence "$(<"$T/holder.out")"
+  exits 0
+  contains "$OUT" 'job: evicted '
+  finish "$HOLDER"
+  exits 76
+  try release job --force
+  exits 0
+  same "$OUT" 'job: deleted another program'\''s key (string "theirs")'
+}
+
+# ---- what a success says
+
+success_at() { cli_at "$1" HGET '{rlock:job}:meta' success; } # PORT
+
+@test "--once: a success that a single server remembers counts, unless another knows of a later one" {
+  local port id one=${QUORUM_PORTS[4]} before
+  for id in v42 v43; do
+    before=$(success_at "$one")
+    try run --key job --ttl 1s --once "$id" -- echo ran
+    same "$OUT" ran
+    wait_until "$PATIENCE" knows_success "$id"
+  done
+  cli_at "$one" HSET '{rlock:job}:meta' success "$before" >/dev/null # as if it had missed v43
+  try run --key job --ttl 1s --once v42 -- echo rolled back
+  same "$OUT" 'rolled back'
+  try run --key job --ttl 1s --once v44 -- echo ran
+  wait_until "$PATIENCE" knows_success v44
+  for port in "${QUORUM_PORTS[@]:0:4}"; do cli_at "$port" HSET '{rlock:job}:meta' success "$before" >/dev/null; done
+  try run --key job --ttl 1s --once v44 -- echo again
+  exits 0
+  same "$OUT" ''
+}
+
+knows_success() { # ID: every server
+  local port
+  for port in "${QUORUM_PORTS[@]}"; do [[ $(success_at "$port") == *" $1"* ]] || return 1; done
+}
+
+# ---- takers that come at the same moment
+
+# few_servers: as few as can be split among three takers
+few_servers() {
+  local urls
+  read -ra urls <<<"$RLOCK_REDIS"
+  export RLOCK_REDIS=${urls[*]:0:3}
+}
+
+@test "of several that come at the same moment with -n one gets the free lock" {
+  local round
+  few_servers
+  for round in {1..30}; do
+    sh -c 'for i in 1 2 3 4 5 6 7 8; do rlock run -q -n -E 0 --ttl 1s -k "$1" -- sh -c "echo >>$0" & done; wait' \
+      "$T/ran$round" "job$round" 3>&-
+    test -s "$T/ran$round" || fail "nobody ran in round $round"
+  done
+}
+
+@test "of several that come at the same moment with --max-waiting 1 one waits" {
+  local round
+  few_servers
+  for round in {1..20}; do
+    hold_briefly "job$round"
+    start waiters sh -c 'for i in 1 2 3 4 5 6; do
+      { rlock run -q --max-waiting 1 --ttl 1s -k "$1" -- true; echo $? >>"$0"; } &
+    done; wait' "$T/left$round" "job$round"
+    wait_until "$PATIENCE" at_least_lines_of 5 "$T/left$round"
+    kill -TERM "$HOLDER"
+    finish "$PID"
+    same "$(sort "$T/left$round" | xargs)" '0 75 75 75 75 75'
+  done
+}
+
 # ---- rounds that fail
 
 # taken_elsewhere: another program has the key on a majority
@@ -489,7 +614,8 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 @test "status shows a lock as held that only a minority has lost" {
   local port
   starts_to_vote 4
-  hold job --ttl 4s
+  start holder rlock run --key job --ttl 4s -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  wait_until "$PATIENCE" test -s "$T/holder.out" # then a majority has agreed on the fence
   for port in "${QUORUM_PORTS[@]:0:2}"; do cli_at "$port" DEL rlock:job >/dev/null; done
   try status job --json
   query '.[0].state == "held" and (.[0].holders | length) == 1'

@@ -161,3 +161,32 @@ setup() { start_scripts; }
   call release a '*' - ''
   outcome cooling
 }
+
+@test "acquire: a taker whose grant ran out before it knew of it does not wait until that has cooled" {
+  SHIFT=-6 acquire a hold=60000
+  HOW=queue acquire b
+  outcome busy
+  call cancel b level-b
+  HOW=queue TICKET=1 acquire a hold=60000
+  outcome granted
+  call log 10
+  same "${#REPLY[@]}" 2 # no run has died
+}
+
+@test "renew: it takes no longer if there are thousands of holders" {
+  local one many
+  CAPACITY=0 hold a
+  one=$(time_of_renewals)
+  crowd $((BEGAN + 60000))
+  many=$(time_of_renewals)
+  ((many < 5 * one)) || fail "$one us became $many us"
+}
+
+# What Redis spent on 20 renewals, in us.
+time_of_renewals() {
+  local i
+  cli CONFIG RESETSTAT >/dev/null
+  for i in {1..20}; do call renew a 30000 level-a; done
+  cli INFO commandstats | sed -nE 's/^cmdstat_eval:.*usec=([0-9]+),.*/\1/p'
+}
+

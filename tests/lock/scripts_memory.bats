@@ -188,14 +188,6 @@ setup() { start_scripts; }
   matches "$(fact last)" '^last [0-9]+ [0-9]+ 0 0 '
 }
 
-# crowd UNTIL_MS: as many readers as make more words than Lua passes as arguments, with the fences 1 to 9000
-crowd() {
-  cli EVAL "for i = 1, 9000 do
-    redis.call('HSET', KEYS[1], 't' .. i, ARGV[1] .. ' 0 ' .. i .. ' 0 ' .. ARGV[2] .. ' l' .. i .. ARGV[3])
-  end" 1 "$LOCK" "$1" "$BEGAN" " $(owner t) ttl=30000 kept=1"
-  cli HSET "$LOCK" rlock 0
-}
-
 @test "clock: after it was set back by an hour every record of a crowd is written anew" {
   crowd $((BEGAN + 3600000))
   CAPACITY=0 acquire b
@@ -205,6 +197,17 @@ crowd() {
   call force now me $(seq 9000)
   same "${#REPLY[@]}" 9002
   same "$(cli HLEN "$LOCK")" 2
+}
+
+@test "memory: it is kept for as long as --once needs it, even after a run that was lost" {
+  local i
+  for i in a b c; do
+    hold $i once=v42
+    cli DEL "$LOCK"
+    call release $i level-$i - ''
+    replies lost
+    nearly 34560000000 "$(cli PTTL "$META")"
+  done
 }
 
 @test "clock: after it was set back by an hour a minimum hold lasts no longer than asked for" {

@@ -81,6 +81,39 @@ hold_again() { # the same two levels, on a server that knows nothing
   matches "$(cli HGET "$META" released)" '^b:[0-9]+ a:[0-9]+$'
 }
 
+# How a run ended that has a run inside, which leaves after it.
+@test "release: an acquisition ends as the level that made it, not as the last to leave" {
+  local outer status how
+  for outer in '1 -' '0 timeout' '9 signal:9'; do
+    read -r status how <<<"$outer"
+    hold "${how}a" once=v42
+    LEVEL=inner-$how HOW=reenter acquire "${how}a"
+    call release "${how}a" "level-${how}a" "$status" "${how#-}"
+    outcome kept
+    call release "${how}a" "inner-$how" 0 ''
+    replies released
+  done
+  hold b once=v43
+  LEVEL=inner HOW=reenter acquire b
+  call release b level-b 0 ''
+  call release b inner 1 ''
+  same "$(ends)" '1 timeout signal:9 0'
+  call status
+  same "$(fact success | awk '{print $NF}')" v43
+}
+
+@test "release: an acquisition whose level was killed has died, whatever those inside have done since" {
+  hold a once=v42
+  LEVEL=inner HOW=reenter acquire a
+  call renew a 30000 level-a # for the last time
+  SHIFT=20 call renew a 30000 inner
+  SHIFT=31 call release a inner 0 ''
+  replies released
+  same "$(ends)" died
+  call status
+  same "$(fact lost)$(fact success)" 'lost 1'
+}
+
 @test "release: before the minimum hold is over the lock cools, and all that ask then wait" {
   hold a hold=20000
   call release a level-a 0 ''

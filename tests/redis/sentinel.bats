@@ -171,6 +171,19 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
   contains "$(<"$T/taker.err")" 'job not acquired: the replicas had it too late to be used'
 }
 
+@test "--replicas: they have the time that they were given, since the lease is whole before they are asked" {
+  start_sentinel
+  kill -STOP "$REPLICA_PID"
+  start taker rlock run --key job --replicas 1:20s --ttl 10m -- true
+  REDIS_SOCK=$PRIMARY_SOCK wait_held job
+  wait_until "$PATIENCE" lasts_for_minutes
+  kill -CONT "$REPLICA_PID"
+  finish "$PID"
+  exits 0
+}
+
+lasts_for_minutes() { (($(cli_at "$PRIMARY" PTTL rlock:job) > 300000)); }
+
 @test "a replica that is named directly is refused, and its locks are not taken for free" {
   start_redis --repl-diskless-sync-delay 0
   local primary=$REDIS_PORT

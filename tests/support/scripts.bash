@@ -186,3 +186,11 @@ order() { cli ZRANGE "$QUEUE" 0 -1 | xargs; }
 history() { cli LRANGE "$HISTORY" 0 -1; }
 
 ends() { history | cut -d ' ' -f 6 | xargs; } # how the acquisitions of the history ended, oldest first
+
+# crowd UNTIL_MS: as many readers as make more words than Lua passes as arguments, with the fences 1 to 9000
+crowd() {
+  cli EVAL "for i = 1, 9000 do
+    redis.call('HSET', KEYS[1], 't' .. i, ARGV[1] .. ' 0 ' .. i .. ' 0 ' .. ARGV[2] .. ' l' .. i .. ARGV[3])
+  end" 1 "$LOCK" "$1" "$BEGAN" " $(owner t) ttl=30000 kept=1"
+  cli HSET "$LOCK" rlock 0
+}

@@ -91,10 +91,33 @@ void test_nonsense() {
          "a loss without a reason is a loss");
 }
 
+void test_refusals() {
+  const auto now = BootClock::now();
+  constexpr Milliseconds ttl{30'000};
+  const auto sum_up = [&](std::vector<CallResult> answers) {
+    return lock::sum_up_refusals(lock::read_votes(answers, now, ttl), 2);
+  };
+  const auto by = [](const std::string& who) { return says({"superseded", who + " host user 17 command note"}); };
+  const auto busy = [](const std::string& who) {
+    return says({"busy", "9", "", "1", "2", "0", who + " host user 17 command note", "1000", "1", "0", "0"});
+  };
+  const CallResult grant = says({"granted", "42", "0", "30000"});
+  const auto is_tied = [&](std::vector<CallResult> answers) {
+    return std::get<lock::Busy>(sum_up(std::move(answers))).tied;
+  };
+  expect(std::holds_alternative<lock::Superseded>(sum_up({by("a"), by("a"), by("b")})), "a newer waiter of a majority");
+  expect(std::holds_alternative<lock::Cancelled>(sum_up({by("a"), by("b"), by("c")})),
+         "each waiter is newer somewhere");
+  expect(is_tied({grant, busy("a"), busy("b")}), "three takers that have a server each are tied");
+  expect(!is_tied({grant, busy("a"), busy("a")}), "a holder that one server has forgotten holds");
+  expect(!is_tied({busy("c"), busy("a"), busy("b")}), "whoever was granted nothing leaves it to the others");
+}
+
 }  // namespace
 
 void test_ballots() {
   test_nonsense();
+  test_refusals();
   test_one();
   test_majorities();
   test_no_vote();
