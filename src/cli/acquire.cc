@@ -50,12 +50,13 @@ std::string format_grant(const Settings& settings,
 }
 
 /// The first signal ends the wait; the taker leaves the queue as the exception passes.
-void throw_on_signal(Signals& signals, bool& interrupted) {
+void throw_on_signal(Signals& signals, bool& interrupted, const lock::LockName& name) {
   const auto signal = signals.next();
   if (!signal || interrupted)
     return;
   interrupted = true;
-  throw Error{killed_by(signal->number), fmt::format("interrupted by {}", signal_name(signal->number))};
+  throw Error{killed_by(signal->number),
+              fmt::format("interrupted by {} before {} was acquired", signal_name(signal->number), name.text())};
 }
 
 /// What to acquire: the lock, who takes it, and for how long.
@@ -199,7 +200,7 @@ int take_and_print(const Settings& settings) {
   Loop loop;
   Signals signals{{SIGTERM, SIGINT, SIGHUP, SIGQUIT}};
   bool interrupted = false;
-  loop.watch(signals.fd(), [&] { throw_on_signal(signals, interrupted); });
+  loop.watch(signals.fd(), [&] { throw_on_signal(signals, interrupted, acquisition.name); });
   if (hold_pid) {
     loop.watch(hold_pid->process.fd(), [&loop, fd = hold_pid->process.fd()] {
       loop.unwatch(fd);  // this must not interrupt the taker while it leaves the queue

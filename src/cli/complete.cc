@@ -60,7 +60,7 @@ std::string lock_names(const Words& words) {
 std::string values(const Option& option, const Words& words) {
   std::string out;
   const auto add_all = [&](const auto& candidates) {
-    for (const std::string_view word : candidates) out += line_of(word, option.help);
+    for (const std::string_view word : candidates) out += line_of(word, meaning(option, words.verb));
   };
   add_all(option.choices());
   if (option.value == "K")
@@ -82,7 +82,7 @@ std::string option_names(const Words& words) {
     const bool fits = words.verb == nullptr ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
                                             : option.belongs_to(words.verb->subcommand);
     if (fits || (words.verb == nullptr && option.name == "version"))
-      out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
+      out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), meaning(option, words.verb));
   }
   return out;
 }

@@ -66,6 +66,20 @@ constexpr std::array<Verb, 7> verbs{{
      "NO_COLOR turns colours off."},
 }};
 
+/// Meanings that differ from what the table of options says.
+struct Meaning {
+  Subcommand subcommand;
+  std::string_view option;
+  std::string_view help;
+};
+
+constexpr std::array<Meaning, 4> own_meanings{{
+    {Subcommand::acquire, "signal", "With --hold-pid: the signal to PID when the lease is lost [TERM]"},
+    {Subcommand::renew, "ttl", "How long the lease lasts from now; never shortens it [30s]"},
+    {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
+    {Subcommand::check, "json", "Print JSON on one line"},
+}};
+
 /// Wraps `text` at the width of the screen. The first line begins at column `at`, the others at `column`.
 std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
   std::string out;
@@ -89,11 +103,11 @@ std::string names(const Option& option) {
   return fmt::format("{}--{}{}{}", letter, option.name, option.is_flag() ? "" : " ", option.value);
 }
 
-std::string describe(const Option& option) {
+std::string describe(const Option& option, const Verb& verb) {
   std::string out = fmt::format("  {:<{}}", names(option), help_column - 2);
   if (out.size() > help_column || out.back() != ' ')
     out += "\n" + std::string(help_column, ' ');
-  return out + wrap(option.help, help_column, help_column);
+  return out + wrap(meaning(option, &verb), help_column, help_column);
 }
 
 std::string variables(const Verb& verb) {
@@ -116,6 +130,13 @@ const Verb* find_verb(std::string_view word) {
   return found == verbs.end() ? nullptr : &*found;
 }
 
+std::string_view meaning(const Option& option, const Verb* verb) {
+  const auto own = std::find_if(own_meanings.begin(), own_meanings.end(), [&](const Meaning& m) {
+    return verb != nullptr && m.subcommand == verb->subcommand && m.option == option.name;
+  });
+  return own == own_meanings.end() ? option.help : own->help;
+}
+
 std::string suggest_verb(std::string_view word) {
   std::vector<std::string_view> known{"help"};
   for (const Verb& verb : verbs) known.push_back(verb.name);
@@ -135,7 +156,7 @@ std::string help(const Verb& verb) {
   std::string text = fmt::format("Usage: rlock {}\n{}.\n\nOptions:\n", verb.synopsis, verb.purpose);
   for (const Option& option : all_options()) {
     if (option.belongs_to(verb.subcommand))
-      text += describe(option);
+      text += describe(option, verb);
   }
   return fmt::format("{}\nExample:\n{}{}\n{}",
                      text,

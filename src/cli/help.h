@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/options.h"
 #include "cli/settings.h"
 
 namespace rlock::cli {
@@ -19,6 +20,9 @@ struct Verb {
 };
 
 std::span<const Verb> all_verbs();
+
+/// What the option means for the subcommand, or in general for nullptr, as --help and the completions say it.
+std::string_view meaning(const Option& option, const Verb* verb);
 
 /// Returns nullptr for a word that is not a subcommand.
 const Verb* find_verb(std::string_view word);

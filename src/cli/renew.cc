@@ -28,7 +28,7 @@ int renew(const Settings& settings) {
   if (std::holds_alternative<lock::Extended>(renewal))
     return 0;
   if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
-    log.notice(fmt::format("{} is not renewed: it is {}", name.text(), lock::describe(evicted->eviction)));
+    log.notice(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
     return static_cast<int>(ExitCode::negative);
   }
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);

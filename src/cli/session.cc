@@ -138,11 +138,11 @@ std::vector<redis::Server> choose_servers(const Settings& settings, const Log& l
 
 lock::LockName choose_lock(const Settings& settings, bool or_environment) {
   if (!settings.keys.empty())
-    return {settings.prefix, settings.keys.front()};
+    return {settings.prefix, settings.keys.front(), settings.key_origin};
   const auto key = or_environment ? from_environment("RLOCK_KEY") : std::nullopt;
   if (!key)
     throw Error{ExitCode::usage, or_environment ? "no --key, and no RLOCK_KEY" : "no --key"};
-  return {settings.prefix, *key};
+  return {settings.prefix, *key, "RLOCK_KEY"};
 }
 
 lock::Token choose_token(const Settings& settings) {
@@ -205,7 +205,7 @@ observe::Scope choose_scope(const Settings& settings) {
     if (observe::is_pattern(word)) {
       scope.patterns.push_back(word);
     } else {
-      scope.names.emplace_back(settings.prefix, word);
+      scope.names.emplace_back(settings.prefix, word, settings.key_origin);
     }
   }
   return scope;

@@ -23,11 +23,14 @@ struct Value {
 
   /// Throws Error{fault} that names the origin. The readers below throw it for a value that makes no sense.
   [[noreturn]] void refuse(std::string_view why) const;
+  /// Refuses an empty value.
+  void refuse_if_empty() const;
   /// Refuses a value that is not one of these words.
   [[noreturn]] void refuse_word(std::span<const std::string_view> words) const;
-  Milliseconds duration() const;
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
   long long number(long long low, long long high) const;
+  /// Accepts the name of a signal in any case, with or without "SIG", and a number.
+  int signal() const;
   /// Accepts "yes" and "no".
   bool flag() const;
   /// Accepts any bytes, up to a limit.

@@ -80,7 +80,7 @@ bool await_taken(const Fd& line, Deadline deadline) {
 
 std::string describe_loss(const Renewer& renewer) {
   if (renewer.state() == Renewer::State::evicted)
-    return "the lock is " + lock::describe(renewer.eviction());
+    return lock::describe(renewer.eviction());
   return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time" : "the lock is lost";
 }
 
