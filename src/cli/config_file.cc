@@ -178,7 +178,7 @@ std::vector<Layer> parse_config(std::string_view text, const std::string& file, 
 FileLayers read_config_files(const std::optional<Value>& chosen, Subcommand subcommand) {
   FileLayers files;
   if (chosen) {
-    chosen->refuse_if_empty();
+    chosen->check_file();
     read_file(chosen->text, chosen->origin + ' ', subcommand, files);
     return files;
   }

@@ -17,7 +17,7 @@ struct FileLayers {
 };
 
 /// Reads `chosen`, or, without one, /etc/rlock.conf and then $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist.
-/// Throws Error{config} that names the file, and the line; Error{usage} where the name of `chosen` is empty.
+/// Throws Error{config} that names the file, and the line.
 FileLayers read_config_files(const std::optional<Value>& chosen, Subcommand subcommand);
 
 /// Parses one file: lines of `option = value`, and comment lines that start with `#`. Returns two layers: the lines

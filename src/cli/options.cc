@@ -260,7 +260,7 @@ std::vector<std::string_view> Option::choices() const {
 
 Value Option::resolve(Value given) const {
   if (is_file()) {
-    given.refuse_if_empty();
+    given.check_file();
     given.text = make_absolute(given.text);
   }
   const auto words = choices();

@@ -192,8 +192,8 @@ void check_quorum_times(const Settings& settings, Milliseconds ttl) {
     throw Error{ExitCode::usage,
                 fmt::format("{} {} is longer than --max-lease {}, which several --redis need",
                             option,
-                            format_duration(duration),
-                            format_duration(settings.max_lease))};
+                            format_limit(duration),
+                            format_limit(settings.max_lease))};
   };
   check("--ttl", ttl);
   check("--min-hold", settings.min_hold);

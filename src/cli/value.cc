@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/number.h"
@@ -24,7 +25,8 @@ bool has_form_of_duration(std::string text) {
   return parse_duration(text).has_value();
 }
 
-/// As a user would write it: "7d" where format_duration() says "7d00h".
+}  // namespace
+
 std::string format_limit(Milliseconds limit) {
   constexpr std::array<std::pair<std::string_view, long long>, 4> units{
       {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}}};
@@ -36,16 +38,14 @@ std::string format_limit(Milliseconds limit) {
   return fmt::format("{}ms", ms);
 }
 
-}  // namespace
-
 /// Masks passwords, since a rejected value may be a URL in the wrong place.
 void Value::refuse(std::string_view why) const {
   throw Error{fault, fmt::format("{}: {}", origin, redis::mask_password(why))};
 }
 
-void Value::refuse_if_empty() const {
+void Value::check_file() const {
   if (text.empty())
-    throw Error{fault, fmt::format("{} is empty", origin)};
+    throw Error{ExitCode::config, fmt::format("{} is empty", origin)};
 }
 
 void Value::refuse_word(std::span<const std::string_view> words) const {

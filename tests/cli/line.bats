@@ -134,9 +134,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
 @test "an option that is empty where it names a file is refused by name" {
   local option
   for option in config password-file cacert cert tls-key; do
-    refuses 64 "--$option is empty" acquire a "--$option="
+    refuses 78 "--$option is empty" acquire a "--$option="
   done
-  refuses 64 '--report is empty' run -k a --report '' -- true
+  refuses 78 '--report is empty' run -k a --report '' -- true
   RLOCK_PASSWORD_FILE='' try acquire a # an empty variable is as one that is not set
   exits 0
 }

@@ -183,6 +183,9 @@ only_one_left() { # PID...
 
 @test "--max-waiting: a waiter that is one too many leaves at once" {
   hold job
+  try run --key job --max-waiting 0 -- touch "$T/ran"
+  exits 75
+  same "$ERR" 'rlock: job not acquired: nobody may wait (--max-waiting 0)'
   line_up first
   line_up second
   try run --key job --max-waiting 2 -- touch "$T/ran"
@@ -190,9 +193,6 @@ only_one_left() { # PID...
   contains "$ERR" 'job not acquired: 2 are waiting already'
   ((TOOK < 3000)) || fail "took $TOOK ms"
   [[ ! -e $T/ran ]]
-  try run --key job --max-waiting 0 -- touch "$T/ran"
-  exits 75
-  same "$ERR" 'rlock: job not acquired: nobody may wait (--max-waiting 0)'
 }
 
 @test "fifty wait: of --latest and --replace only the newest stays, in the first one's place; the others keep theirs" {
