@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages for building and testing rlock, as far as they are missing.
-#   tests/install-deps.sh [build|server|test|lint|fuzz|fresh|installed]...     default: build server test
+#   tests/install-deps.sh [build|server|test|lint|tidy|fuzz|fresh|installed]...     default: build server test
 #   tests/install-deps.sh --list GROUP...                  prints the packages of these groups, installed or not
 # Prints nothing and returns at once if everything is there.
 set -euo pipefail
@@ -47,6 +47,7 @@ lint    shellcheck      shellcheck
 lint    shfmt           shfmt
 lint    lua-check       luacheck
 lint    mandoc          mandoc
+tidy    clang-tidy      clang-tidy
 fuzz    clang           clang++
 fresh   debootstrap     debootstrap
 fresh   git             git

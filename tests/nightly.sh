@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that take too long for every change. A step that fails does not stop the others; the failures are listed last.
-#   tests/nightly.sh [STEP...]   of sanitizers, shared, arm64, fuzz, mutants, controls, torture, upgrade; or all
+#   tests/nightly.sh [STEP...]   of tidy, sanitizers, shared, arm64, fuzz, mutants, controls, torture, upgrade; or all
 #
 #   FUZZ_SECONDS=n      for each target (300)
 #   TORTURE_SECONDS=n   for each topology (1800)
@@ -17,6 +17,20 @@ earlier=e2743df # rlock 0.1.0
 
 # shellcheck source=tests/support/steps.bash
 source "$here/support/steps.bash"
+
+# What .clang-tidy asks for. Each file is read with all headers of its libraries, which takes half an hour of processor
+# time for all of them.
+tidy() {
+  prepare_tidy || { red+=("tidy cannot be prepared") && return; }
+  step tidy tidy_all
+}
+
+prepare_tidy() {
+  bash "$here/install-deps.sh" build tidy &&
+    cmake -S "$root" -B "$dir/tidy" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+}
+
+tidy_all() { find "$root/src" -name '*.cc' -print0 | xargs -0 -P "$(nproc)" -n 4 clang-tidy -p "$dir/tidy" --quiet; }
 
 sanitizers() {
   RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
@@ -92,10 +106,10 @@ mutants() { step mutants python3 "$here/mutants/plant.py" "$dir/mutants"; }
 
 controls() { step controls bash "$here/torture/controls.sh"; }
 
-(($#)) || set -- sanitizers shared arm64 fuzz mutants controls torture upgrade
+(($#)) || set -- tidy sanitizers shared arm64 fuzz mutants controls torture upgrade
 for name; do
   case $name in
-    sanitizers | shared | arm64 | fuzz | mutants | controls | torture | upgrade) "$name" ;;
+    tidy | sanitizers | shared | arm64 | fuzz | mutants | controls | torture | upgrade) "$name" ;;
     *)
       echo "nightly.sh: there is no such step: $name" >&2
       exit 64

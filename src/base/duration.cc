@@ -82,7 +82,6 @@ std::optional<Milliseconds> parse_duration(std::string_view text) {
 }
 
 std::string format_duration(Milliseconds duration) {
-  using namespace std::chrono;
   const auto ms = std::max<long long>(0, duration.count());
   if (ms < 1000)
     return fmt::format("{}ms", ms);

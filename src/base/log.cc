@@ -43,7 +43,8 @@ std::string time_of_day() {
 void write_line(std::string_view message, std::string_view text = {}) {
   if (!is_writable())
     return;
-  const std::string line = "rlock: " + cut(printable(message), longest_line - 16) + "\n" + std::string{text};
+  constexpr std::size_t frame = 16;  // at most what is put around a message
+  const std::string line = "rlock: " + cut(printable(message), longest_line - frame) + "\n" + std::string{text};
   // There is nobody left to tell when stderr itself fails.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -1,19 +1,25 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <memory>
+#include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/loop.h"
+#include "base/signals.h"
 #include "base/timestamp.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/enclosing.h"
 #include "cli/failure.h"
+#include "cli/screen.h"
 #include "cli/script_name.h"
-#include "cli/session.h"
-#include "observe/inspect.h"
-#include "run/hold_pid.h"
+#include "cli/servers.h"
+#include "observe/facts.h"
+#include "run/background.h"
+#include "run/pid_keeper.h"
 #include "run/process.h"
 
 namespace rlock::cli {
@@ -49,79 +55,24 @@ std::string format_grant(const Settings& settings,
          "\n";
 }
 
-/// The first signal ends the wait; the taker leaves the queue as the exception passes.
-void throw_on_signal(Signals& signals, bool& interrupted, const lock::LockName& name) {
-  const auto signal = signals.next();
-  if (!signal || interrupted)
-    return;
-  interrupted = true;
-  throw Error{killed_by(signal->number),
-              fmt::format("interrupted by {} before {} was acquired", signal_name(signal->number), name.text())};
+/// Makes `eval "$(rlock acquire ...)" || exit` exit with our status, since eval ignores the status of a substitution.
+void print_failure(const Settings& settings, int status) {
+  if (settings.output == Output::shell)
+    print(fmt::format("(exit {})\n", status));
 }
 
-/// What to acquire: the lock, who takes it, and for how long.
-struct Acquisition {
-  lock::LockName name;
-  lock::Claim claim;
-  lock::Owner owner;
-  lock::LeaseTerms lease;
-};
-
-Acquisition make_acquisition(const Settings& settings) {
+/// The owner. Its command is the script that called us or, with --hold-pid, the one that the lock is held for.
+lock::Owner describe_caller(const Settings& settings) {
   const pid_t caller = settings.hold_pid.value_or(::getppid());
   lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
   owner.stays = settings.hold_pid.has_value();
-  const Milliseconds ttl = settings.ttl;
-  return {.name = choose_lock(settings, false),
-          .claim = choose_claim(settings, owner, ttl, settings.hold_pid.has_value()),
-          .owner = owner,
-          .lease = {.ttl = ttl}};
+  return owner;
 }
 
-/// Whether the holders admit nobody who wants the lock in that mode. The first server that answers tells; false if none
-/// does.
-bool is_closed_to(lock::Capacity wanted,
-                  Loop& loop,
-                  std::vector<redis::Server>& servers,
-                  const lock::LockName& name,
-                  Deadline until) {
-  if (wanted == lock::exclusive)
-    return true;
-  for (redis::Server& server : servers) {
-    try {
-      const observe::LockFacts facts = observe::inspect(loop, server, name, until);
-      if (!facts.holders.empty())
-        return facts.capacity != wanted;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::unavailable)  // such as a signal
-        throw;
-    }
-  }
-  return false;
-}
-
-/// Refuses a lock that an enclosing run holds: we would wait for that run to end, and it waits for us.
-void refuse_to_wait_for_ourselves(Loop& loop,
-                                  lock::Lock& lock,
-                                  const Settings& settings,
-                                  const Acquisition& acquisition,
-                                  std::vector<redis::Server>& servers) {
-  const auto token = inherited_token(held_around(settings, join_urls(servers)), acquisition.name.text());
-  const bool waits = choose_patience(settings).wait != Milliseconds{0};
-  if (!token || !waits)
-    return;
-  const Deadline until = BootClock::now() + settings.timeout;
-  // Renewing by 1 ms extends nothing, and tells whether the token still holds.
-  const auto renewal = lock::persist(loop, lock, settings.timeout, until, [&](Deadline deadline) {
-    return lock.renew(loop, *token, Milliseconds{1}, deadline);
-  });
-  const bool is_held = std::holds_alternative<lock::Extended>(renewal);
-  if (is_held && is_closed_to(acquisition.claim.capacity, loop, servers, acquisition.name, until)) {
-    throw Error{ExitCode::usage,
-                fmt::format("{} is held by the run around this command, so acquire would wait for itself: the command "
-                            "has the lock already",
-                            acquisition.name.text())};
-  }
+lock::LeaseTerms choose_lease(const Settings& settings) {
+  if (!settings.hold_pid)
+    return {.ttl = settings.ttl};
+  return lock::plan_lease({.ttl = settings.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
 }
 
 /// With --hold-pid: the process that the lock is held for, and the background process that will renew it.
@@ -130,104 +81,164 @@ struct HoldPid {
   run::Background background;
 };
 
-/// Starts the background process, before any descriptor is opened that it could inherit. It becomes the owner that
-/// others see, since it is the process to kill.
-std::unique_ptr<HoldPid> start_background(const Settings& settings,
-                                          Acquisition& acquisition,
-                                          std::span<redis::Server> servers) {
-  if (!settings.hold_pid)
-    return nullptr;
-  acquisition.lease = lock::plan_lease(
-      {.ttl = acquisition.claim.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
-  const run::HoldPlan plan{.name = acquisition.name,
-                           .claim = acquisition.claim,
-                           .owner = acquisition.owner,
-                           .lease = acquisition.lease,
-                           .max_lease = settings.max_lease,
-                           .timeout = settings.timeout,
-                           .signal = settings.first_signal};
-  run::Process process = run::Process::open(*settings.hold_pid);
-  run::Background background{plan, process, servers};
-  acquisition.owner.pid = background.pid();
-  acquisition.claim.owner = acquisition.owner.encode();
-  return std::make_unique<HoldPid>(HoldPid{std::move(process), std::move(background)});
-}
-
-/// Gives back what could not be delivered. A failure is only told, so that it does not hide why we give it back.
-void give_back(const Settings& settings, const Acquisition& acquisition, const Log& log, lock::Lock& lock) {
-  Loop quiet;  // a signal must not interrupt this
-  try {
-    lock.cancel(quiet, acquisition.claim, BootClock::now() + settings.timeout);
-  } catch (const Error& error) {
-    log.notice(fmt::format(
-        "could not release {} ({}); its lease will run out by itself", acquisition.name.text(), error.what()));
+/// One acquisition, from the settings to the printed token.
+class Acquirer {
+ public:
+  /// Starts the background process; connects to nothing yet.
+  explicit Acquirer(const Settings& settings)
+      : settings_(settings),
+        log_(settings.verbosity),
+        name_(choose_lock(settings)),
+        claim_(choose_claim(settings, describe_caller(settings), settings.ttl, settings.hold_pid.has_value())),
+        servers_(choose_voters()),
+        lease_(choose_lease(settings)),
+        hold_pid_(start_background()),
+        lock_(servers_, name_, settings.max_lease),
+        signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    loop_.watch(signals_.fd(), [this] { on_signal(); });
+    if (!hold_pid_)
+      return;
+    claim_.owner.pid = hold_pid_->background.pid();  // others see it as the owner, since it is the process to kill
+    loop_.watch(hold_pid_->process.fd(), [this] { on_end_of_process(); });
   }
-}
+  Acquirer(const Acquirer&) = delete;
+  Acquirer& operator=(const Acquirer&) = delete;
 
-/// Prints the token, then leaves the lock to the background process. If either fails the lock is released, since nobody
-/// could use it.
-void deliver(const Settings& settings,
-             const Acquisition& acquisition,
-             const lock::Granted& grant,
-             Milliseconds waited,
-             const HoldPid* hold_pid,
-             const Log& log,
-             lock::Lock& lock) {
-  try {
-    print(format_grant(settings, acquisition.name, acquisition.claim, grant, waited));
-    if (hold_pid != nullptr)
-      hold_pid->background.entrust(acquisition.claim, grant);
-  } catch (const Error&) {
-    give_back(settings, acquisition, log, lock);
-    throw;
+  ExitCode run() {
+    refuse_to_wait_for_ourselves();
+    const auto start = BootClock::now();
+    lock::Taker taker{loop_, log_, lock_, claim_, lease_, choose_patience(settings_)};
+    const auto taken = taker.take();
+    claim_ = taker.claim();
+    if (const auto* conflict = std::get_if<lock::Conflict>(&taken))
+      return report(*conflict);
+    deliver(std::get<lock::Granted>(taken), time_since(start));
+    return ExitCode::ok;
   }
-}
 
-/// Makes `eval "$(rlock acquire ...)" || exit` exit with our status, since eval ignores the status of a substitution.
-void print_failure(const Settings& settings, int status) {
-  if (settings.output == Output::shell)
-    print(fmt::format("(exit {})\n", status));
-}
+ private:
+  std::vector<redis::Server> choose_voters() const {
+    auto servers = choose_servers(settings_, log_);
+    check_quorum_times(settings_, claim_.ttl);
+    return servers;
+  }
 
-/// Returns the exit status.
-int take_and_print(const Settings& settings) {
-  const Log log{settings.verbosity};
-  Acquisition acquisition = make_acquisition(settings);
-  auto servers = choose_servers(settings, log);
-  check_quorum_times(settings, acquisition.claim.ttl);
-  const auto hold_pid = start_background(settings, acquisition, servers);
-  lock::Lock lock{servers, acquisition.name, settings.max_lease};
-  Loop loop;
-  Signals signals{{SIGTERM, SIGINT, SIGHUP, SIGQUIT}};
-  bool interrupted = false;
-  loop.watch(signals.fd(), [&] { throw_on_signal(signals, interrupted, acquisition.name); });
-  if (hold_pid) {
-    loop.watch(hold_pid->process.fd(), [&loop, fd = hold_pid->process.fd()] {
-      loop.unwatch(fd);  // this must not interrupt the taker while it leaves the queue
-      throw Error{ExitCode::usage, "the process that the lock is for has ended"};
+  std::optional<HoldPid> start_background() {
+    if (!settings_.hold_pid)
+      return std::nullopt;
+    const run::HoldPlan plan{.name = name_,
+                             .claim = claim_,
+                             .lease = lease_,
+                             .max_lease = settings_.max_lease,
+                             .timeout = settings_.timeout,
+                             .signal = settings_.first_signal};
+    run::Process process = run::Process::open(*settings_.hold_pid);
+    run::Background background = run::Background::start(plan, process, servers_);
+    return HoldPid{.process = std::move(process), .background = std::move(background)};
+  }
+
+  /// The first signal ends the wait; the taker leaves the queue as the exception passes.
+  void on_signal() {
+    const auto signal = signals_.next();
+    if (!signal || interrupted_)
+      return;
+    interrupted_ = true;
+    throw Error{killed_by(signal->number),
+                fmt::format("interrupted by {} before {} was acquired", signal_name(signal->number), name_.text())};
+  }
+
+  void on_end_of_process() {
+    loop_.unwatch(hold_pid_->process.fd());  // this must not interrupt the taker while it leaves the queue
+    throw Error{ExitCode::usage, "the process that the lock is for has ended"};
+  }
+
+  /// Refuses a lock that an enclosing run holds: we would wait for that run to end, and it waits for us.
+  void refuse_to_wait_for_ourselves() {
+    const auto token = inherited_token(held_around(settings_, join_urls(servers_)), name_.text());
+    const bool waits = choose_patience(settings_).wait != Milliseconds{0};
+    if (!token || !waits)
+      return;
+    const Deadline until = BootClock::now() + settings_.timeout;
+    // Renewing by 1 ms extends nothing, and tells whether the token still holds.
+    const auto renewal = lock::persist(loop_, lock_, settings_.timeout, until, [&](Deadline deadline) {
+      return lock_.renew(loop_, *token, Milliseconds{1}, deadline);
     });
+    if (std::holds_alternative<lock::Extended>(renewal) && is_closed_to_us(until)) {
+      throw Error{ExitCode::usage,
+                  fmt::format("{} is held by the run around this command, so acquire would wait for itself: the "
+                              "command has the lock already",
+                              name_.text())};
+    }
   }
 
-  refuse_to_wait_for_ourselves(loop, lock, settings, acquisition, servers);
-  const auto start = BootClock::now();
-  lock::Taker taker{loop, log, lock, acquisition.claim, acquisition.lease, choose_patience(settings)};
-  const auto taken = taker.take();
-  acquisition.claim = taker.claim();
-  if (const auto* conflict = std::get_if<lock::Conflict>(&taken)) {
-    log.notice(fmt::format("{} not acquired: {}", acquisition.name.text(), conflict->message));
-    print_failure(settings, static_cast<int>(settings.conflict));
-    return static_cast<int>(settings.conflict);
+  /// Whether the holders admit nobody who wants the lock in our mode. The first server that answers tells; false if
+  /// none does.
+  bool is_closed_to_us(Deadline until) {
+    if (claim_.capacity == lock::exclusive)
+      return true;
+    for (redis::Server& server : servers_) {
+      try {
+        const observe::LockFacts facts = observe::inspect(loop_, server, name_, until);
+        if (!facts.holders.empty())
+          return facts.capacity != claim_.capacity;
+      } catch (const Error& error) {
+        if (error.code() != ExitCode::unavailable)  // such as a signal
+          throw;
+      }
+    }
+    return false;
   }
-  const auto waited = time_since(start);
-  deliver(settings, acquisition, std::get<lock::Granted>(taken), waited, hold_pid.get(), log, lock);
-  return 0;
-}
+
+  ExitCode report(const lock::Conflict& conflict) const {
+    log_.notice(fmt::format("{} not acquired: {}", name_.text(), conflict.message));
+    print_failure(settings_, static_cast<int>(settings_.conflict));
+    return settings_.conflict;
+  }
+
+  /// Prints the token, then leaves the lock to the background process. If either fails the lock is released, since
+  /// nobody could use it.
+  void deliver(const lock::Granted& grant, Milliseconds waited) {
+    try {
+      print(format_grant(settings_, name_, claim_, grant, waited));
+      if (hold_pid_)
+        hold_pid_->background.entrust(claim_, grant);
+    } catch (const Error&) {
+      give_back();
+      throw;
+    }
+  }
+
+  /// A failure is only told, so that it does not hide why we give the lock back.
+  void give_back() {
+    Loop quiet;  // a signal must not interrupt this
+    try {
+      lock_.cancel(quiet, claim_, BootClock::now() + settings_.timeout);
+    } catch (const Error& error) {
+      log_.notice(
+          fmt::format("could not release {} ({}); its lease will run out by itself", name_.text(), error.what()));
+    }
+  }
+
+  // The order matters. The background process must inherit no descriptor and no blocked signal of ours, so everything
+  // that it is told stands before it, and whatever connects or blocks signals after it.
+  const Settings& settings_;
+  const Log log_;
+  const lock::LockName name_;
+  lock::Claim claim_;
+  std::vector<redis::Server> servers_;
+  const lock::LeaseTerms lease_;
+  const std::optional<HoldPid> hold_pid_;
+  lock::Lock lock_;
+  Loop loop_;
+  Signals signals_;
+  bool interrupted_ = false;
+};
 
 }  // namespace
 
-int acquire(const Settings& settings) {
+ExitCode acquire(const Settings& settings) {
   try {
-    return explaining(settings, "nothing was acquired", [&] { return take_and_print(settings); });
+    return explaining(settings, "nothing was acquired", [&] { return Acquirer{settings}.run(); });
   } catch (const Error& error) {
     print_failure(settings, static_cast<int>(error.code()));
     throw;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -20,10 +19,10 @@ namespace {
 [[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
 
 /// The options of the subcommand, or all options where there is none.
-std::vector<std::string_view> option_names(const Verb* verb) {
+std::vector<std::string_view> option_names(const SubcommandEntry* subcommand) {
   std::vector<std::string_view> names;
   for (const Option& option : all_options()) {
-    if (verb == nullptr || option.belongs_to(verb->subcommand))
+    if (subcommand == nullptr || option.belongs_to(subcommand->id))
       names.push_back(option.name);
   }
   return names;
@@ -36,21 +35,21 @@ std::string name_of(const std::string& word) {
   return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
 }
 
-std::string describe_unknown(const std::string& word, const Verb* verb) {
+std::string describe_unknown(const std::string& word, const SubcommandEntry* subcommand) {
   const std::string name = name_of(word);
   return fmt::format("unknown option '{}{}'{}",
                      is_long(word) ? "--" : "-",
                      redis::mask_password(name),
-                     is_long(word) ? did_you_mean(name, option_names(verb), "--") : "");
+                     is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "");
 }
 
-[[noreturn]] void refuse_unknown(const std::string& word, const Verb& verb) {
+[[noreturn]] void refuse_unknown(const std::string& word, const SubcommandEntry& subcommand) {
   const std::string name = name_of(word);
   if (name == "password" || name == "pass")
     refuse(fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name));
-  if (name == "c" && verb.subcommand == Subcommand::run)
+  if (name == "c" && subcommand.id == Subcommand::run)
     refuse("run has no -c; write `-- sh -c '...'` after the options");
-  refuse(describe_unknown(word, &verb));
+  refuse(describe_unknown(word, &subcommand));
 }
 
 /// Refuses `-ttl 5`, which reads as `-t tl` and a word.
@@ -67,7 +66,7 @@ void refuse_single_dash(const Words& words) {
 /// Checks for a command without `--` first, since the unknown options may be the command's own.
 void check_words(const Words& words) {
   refuse_single_dash(words);
-  if (words.verb->subcommand == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
+  if (words.subcommand->id == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
     const std::string word = redis::mask_password(words.plain.front());
     const bool has_key = words.find("key") != nullptr;
     if (!words.command.empty() && has_key)
@@ -77,10 +76,10 @@ void check_words(const Words& words) {
     refuse(fmt::format("unexpected '{}': write `--` before the command{}", word, has_key ? "" : ", and --key K"));
   }
   if (!words.unknown.empty())
-    refuse_unknown(words.unknown.front(), *words.verb);
+    refuse_unknown(words.unknown.front(), *words.subcommand);
   for (const Given& given : words.options) {
-    if (!given.option->belongs_to(words.verb->subcommand))
-      refuse(fmt::format("--{} is not an option of {}", given.option->name, words.verb->name));
+    if (!given.option->belongs_to(words.subcommand->id))
+      refuse(fmt::format("--{} is not an option of {}", given.option->name, words.subcommand->name));
   }
   if (words.incomplete != nullptr)
     refuse(fmt::format("--{} needs a value", words.incomplete->name));
@@ -93,13 +92,13 @@ void take_positional_keys(const Words& words, Settings& settings) {
   const auto refuse_key = [&](const std::string& word, std::string_view why) {
     refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
   };
-  if (words.verb->subcommand == Subcommand::check)
+  if (words.subcommand->id == Subcommand::check)
     refuse_key(words.plain[0], "check looks at servers, not at locks");
-  const bool acquires = words.verb->subcommand == Subcommand::acquire;
+  const bool acquires = words.subcommand->id == Subcommand::acquire;
   const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
     refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
-  const bool several = words.verb->subcommand == Subcommand::status || words.verb->subcommand == Subcommand::log;
+  const bool several = words.subcommand->id == Subcommand::status || words.subcommand->id == Subcommand::log;
   if (words.plain.size() > 1 && !several)
     refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
   settings.keys = words.plain;
@@ -108,8 +107,8 @@ void take_positional_keys(const Words& words, Settings& settings) {
 
 /// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.
 std::optional<std::string> find_help(const Words& words) {
-  const bool asked = words.verb == nullptr && !words.plain.empty() && words.plain.front() == "help";
-  const Verb* about = asked && words.plain.size() > 1 ? find_verb(words.plain[1]) : words.verb;
+  const bool asked = words.subcommand == nullptr && !words.plain.empty() && words.plain.front() == "help";
+  const SubcommandEntry* about = asked && words.plain.size() > 1 ? find_subcommand(words.plain[1]) : words.subcommand;
   const bool about_all = asked && (words.plain.size() == 1 || words.plain[1] == "help");
   if (words.find("help") != nullptr || about_all || (asked && about != nullptr))
     return about == nullptr ? usage() : help(*about);
@@ -124,7 +123,7 @@ std::string describe_fault(const Words& words) {
   if (plain != words.plain.end() && *plain == "help")
     ++plain;
   if (plain != words.plain.end())
-    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_verb(*plain));
+    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_subcommand(*plain));
   if (!words.unknown.empty())
     return describe_unknown(words.unknown.front(), nullptr);
   if (!words.command.empty())
@@ -144,7 +143,7 @@ std::optional<Value> chosen_config(const Words& words) {
 }  // namespace
 
 Settings read_settings(const Words& words) {
-  const Subcommand subcommand = words.verb->subcommand;
+  const Subcommand subcommand = words.subcommand->id;
   auto files = read_config_files(chosen_config(words), subcommand);
   std::vector<Layer> layers = std::move(files.layers);
   layers.push_back(read_environment(subcommand));
@@ -170,16 +169,16 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   invocation.text = find_help(words);
   if (invocation.text)
     return invocation;
-  if (words.verb == nullptr) {
+  if (words.subcommand == nullptr) {
     invocation.fault = describe_fault(words);
     invocation.text = usage();
     return invocation;
   }
   check_words(words);
-  invocation.subcommand = words.verb->subcommand;
+  invocation.subcommand = words.subcommand->id;
   invocation.settings = read_settings(words);
   invocation.command = words.command;
-  if (words.verb->subcommand == Subcommand::run && words.command.empty())
+  if (words.subcommand->id == Subcommand::run && words.command.empty())
     refuse("no command; write `rlock run --key K -- COMMAND`");
   return invocation;
 }

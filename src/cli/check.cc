@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "cli/colour.h"
 #include "cli/commands.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "observe/fitness.h"
 
 namespace rlock::cli {
@@ -76,16 +77,19 @@ std::string format_line(const Finding& f, bool coloured) {
                      printable(f.text));
 }
 
+std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade grade) {
+  std::ptrdiff_t count = 0;
+  for (const Examined& one : all) {
+    const auto& findings = one.fitness.findings;
+    count += std::count_if(findings.begin(), findings.end(), [grade](const Finding& f) { return f.grade == grade; });
+  }
+  return count;
+}
+
 /// The last line, which says whether to trust the servers.
 Finding sum_up(const std::vector<Examined>& all) {
-  std::size_t warnings = 0;
-  std::size_t failures = 0;
-  for (const Examined& one : all) {
-    for (const Finding& f : one.fitness.findings) {
-      warnings += f.grade == Finding::Grade::warn ? 1 : 0;
-      failures += f.grade == Finding::Grade::fail ? 1 : 0;
-    }
-  }
+  const auto warnings = count_findings(all, Finding::Grade::warn);
+  const auto failures = count_findings(all, Finding::Grade::fail);
   const std::string counts = fmt::format("{} FAIL, {} warn", failures, warnings);
   if (failures > 0)
     return {Finding::Grade::fail, "verdict", "do not trust it with locks: " + counts};
@@ -117,13 +121,13 @@ Json format_finding(const Finding& f) {
   return JsonObject{}.add("result", grade_name(f.grade)).add("topic", f.topic).add("text", f.text).json();
 }
 
-std::string format_all_json(const std::vector<Examined>& all, int status) {
+std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
   const auto server = [](const Examined& one) {
     return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, format_finding)).json();
   };
   const auto text = [](const std::string& line) { return Json{json_string(line)}; };
   return JsonObject{}
-             .add("exit_status", status)
+             .add("exit_status", static_cast<int>(code))
              .add("servers", json_array(all, server))
              .add("acl", json_array(acl_lines(all), text))
              .text() +
@@ -134,18 +138,14 @@ std::string format_all_json(const std::vector<Examined>& all, int status) {
 ExitCode judge(const std::vector<Examined>& all) {
   const auto failed = [](const Examined& one) { return one.failure.has_value(); };
   const auto failures = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), failed));
-  ExitCode code = ExitCode::ok;
-  for (const Examined& one : all) {
-    for (const Finding& f : one.fitness.findings) code = f.grade == Finding::Grade::fail ? ExitCode::negative : code;
-  }
-  if (failures * 2 < all.size())
-    return code;
-  return std::find_if(all.begin(), all.end(), failed)->failure->code();
+  if (failures * 2 >= all.size())
+    return std::find_if(all.begin(), all.end(), failed)->failure->code();
+  return count_findings(all, Finding::Grade::fail) > 0 ? ExitCode::negative : ExitCode::ok;
 }
 
 }  // namespace
 
-int check(const Settings& settings) {
+ExitCode check(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log);
   const observe::ExamineOptions how{
@@ -153,13 +153,13 @@ int check(const Settings& settings) {
   Loop loop;
   std::vector<Examined> all;
   for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));
-  const int status = static_cast<int>(judge(all));
-  print(settings.json ? format_all_json(all, status) : format_lines(all, Screen::now().colour));
+  const ExitCode code = judge(all);
+  print(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));
   for (const Examined& one : all) {
     if (one.failure)
       log.error(one.failure->what());
   }
-  return status;
+  return code;
 }
 
 }  // namespace rlock::cli

@@ -10,8 +10,10 @@
 #include "base/boot_timer.h"
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/loop.h"
 #include "cli/args.h"
-#include "cli/session.h"
+#include "cli/help.h"
+#include "cli/servers.h"
 #include "cli/words.h"
 #include "observe/survey.h"
 
@@ -60,7 +62,7 @@ std::string lock_names(const Words& words) {
 std::string values(const Option& option, const Words& words) {
   std::string out;
   const auto add_all = [&](const auto& candidates) {
-    for (const std::string_view word : candidates) out += line_of(word, meaning(option, words.verb));
+    for (const std::string_view word : candidates) out += line_of(word, meaning(option, words.subcommand));
   };
   add_all(option.choices());
   if (option.value == "K")
@@ -76,20 +78,28 @@ std::string values(const Option& option, const Words& words) {
   return out;
 }
 
+/// Before the subcommand only the options that every one of them takes are offered, and --version.
+bool is_offered(const Option& option, const SubcommandEntry* subcommand) {
+  if (subcommand != nullptr)
+    return option.belongs_to(subcommand->id);
+  const auto all = all_subcommands();
+  const auto takes_it = [&option](const SubcommandEntry& entry) { return option.belongs_to(entry.id); };
+  return option.name == "version" || std::all_of(all.begin(), all.end(), takes_it);
+}
+
 std::string option_names(const Words& words) {
   std::string out;
   for (const Option& option : all_options()) {
-    const bool fits = words.verb == nullptr ? option.belongs_to(Subcommand::check) && option.belongs_to(Subcommand::run)
-                                            : option.belongs_to(words.verb->subcommand);
-    if (fits || (words.verb == nullptr && option.name == "version"))
-      out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), meaning(option, words.verb));
+    if (is_offered(option, words.subcommand))
+      out +=
+          line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), meaning(option, words.subcommand));
   }
   return out;
 }
 
-std::string verb_names() {
+std::string subcommand_names() {
   std::string out;
-  for (const Verb& verb : all_verbs()) out += line_of(verb.name, verb.purpose);
+  for (const SubcommandEntry& entry : all_subcommands()) out += line_of(entry.name, entry.purpose);
   return out + line_of("help", "Explain a subcommand");
 }
 
@@ -102,12 +112,12 @@ std::string candidates(const Words& before, std::string_view current) {
   }
   if (current.starts_with('-'))
     return option_names(before);
-  const bool asks_for_help = before.verb == nullptr && !before.plain.empty() && before.plain.front() == "help";
-  if (before.verb == nullptr)
-    return before.plain.empty() || asks_for_help ? verb_names() : "";
-  if (before.verb->subcommand == Subcommand::run)
+  const bool asks_for_help = before.subcommand == nullptr && !before.plain.empty() && before.plain.front() == "help";
+  if (before.subcommand == nullptr)
+    return before.plain.empty() || asks_for_help ? subcommand_names() : "";
+  if (before.subcommand->id == Subcommand::run)
     return line_of("--", "The command follows");
-  return before.verb->subcommand == Subcommand::check ? "" : lock_names(before);
+  return before.subcommand->id == Subcommand::check ? "" : lock_names(before);
 }
 
 }  // namespace

@@ -44,11 +44,12 @@ bool is_denied(const Given& given) { return given.option->is_flag() && given.val
 
 /// `--slots 1` contradicts only --shared, since it means --exclusive.
 bool contradict(const Given& a, const Given& b) {
+  const auto is_shared = [](const Given& given) { return given.option->name == "shared"; };
   const auto is_one_slot = [](const Given& given) {
     return given.option->name == "slots" && given.values.back().text == "1";
   };
-  const bool same = a.option->name != "shared" && b.option->name != "shared" && (is_one_slot(a) || is_one_slot(b));
-  return are_rivals(*a.option, *b.option) && !is_denied(a) && !is_denied(b) && !same;
+  const bool both_exclusive = (is_one_slot(a) || is_one_slot(b)) && !is_shared(a) && !is_shared(b);
+  return are_rivals(*a.option, *b.option) && !is_denied(a) && !is_denied(b) && !both_exclusive;
 }
 
 bool overrides(const Given& stronger, const Given& weaker) {

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/word.h"
-#include "cli/help.h"
+#include "cli/subcommand.h"
 #include "cli/suggest.h"
 #include "redis/masking.h"
 
@@ -22,9 +22,8 @@ namespace {
 
 constexpr std::size_t longest_file = 64UL * 1024;
 
-/// Masks passwords, since a rejected value may be a URL in the wrong place.
 [[noreturn]] void refuse(const std::string& place, std::string_view why) {
-  throw Error{ExitCode::config, fmt::format("{}: {}", place, redis::mask_password(why))};
+  Value{.text = {}, .origin = place, .fault = ExitCode::config}.refuse(why);
 }
 
 std::vector<std::string_view> option_names() {
@@ -68,10 +67,10 @@ class Parser {
 
   void begin_section(std::string_view text) {
     const std::string_view name = text.ends_with(']') ? trim(text.substr(1, text.size() - 2)) : "";
-    section_ = find_verb(name);
+    section_ = find_subcommand(name);
     if (section_ == nullptr)
       refuse(place(),
-             fmt::format("unknown section '{}'; write [run], or another subcommand{}", text, suggest_verb(name)));
+             fmt::format("unknown section '{}'; write [run], or another subcommand{}", text, suggest_subcommand(name)));
   }
 
   void take_option(std::string_view text) {
@@ -82,7 +81,7 @@ class Parser {
     const Option* option = find_option(name);
     if (option == nullptr || option->set == nullptr)
       refuse(place(), fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names())));
-    if (section_ != nullptr && !option->belongs_to(section_->subcommand))
+    if (section_ != nullptr && !option->belongs_to(section_->id))
       refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,
                {.text = std::string{trim(text.substr(equals + 1))},
@@ -94,7 +93,7 @@ class Parser {
     Settings scratch;
     option.set(scratch, option.resolve(value));
     check_repetition(option);
-    if (!option.belongs_to(reader_) || (section_ != nullptr && section_->subcommand != reader_))
+    if (!option.belongs_to(reader_) || (section_ != nullptr && section_->id != reader_))
       return;
     Layer& layer = layers_[section_ == nullptr ? 0 : 1];
     const auto same = std::find_if(layer.begin(), layer.end(), [&](const Given& g) { return g.option == &option; });
@@ -113,8 +112,8 @@ class Parser {
   const std::string& file_;
   Subcommand reader_;
   int number_ = 0;
-  const Verb* section_ = nullptr;  // nullptr above the first section
-  std::vector<std::pair<const Verb*, const Option*>> seen_;
+  const SubcommandEntry* section_ = nullptr;  // nullptr above the first section
+  std::vector<std::pair<const SubcommandEntry*, const Option*>> seen_;
   std::vector<Layer> layers_{2};
 };
 

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/escape.h"
 #include "base/loop.h"
-#include "cli/session.h"
-#include "lock/conflict.h"
+#include "cli/screen.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 namespace {
@@ -20,7 +20,7 @@ using lock::Target;
 
 constexpr Milliseconds shortest_look{30};
 constexpr Milliseconds longest_look{70};
-constexpr Milliseconds patience{1000};  // how long to wait before saying for whom
+constexpr Milliseconds quiet_wait{1000};  // how long to wait before saying for whom
 
 bool holds_on(const Target& target) {
   return target.state == Target::State::held || target.state == Target::State::marked;
@@ -28,35 +28,35 @@ bool holds_on(const Target& target) {
 
 /// One forced release of one lock.
 class ForcedRelease {
-  /// Repeats a call that fails, for as long as one answer may take.
-  template <typename Call>
-  auto insist(Call call) {
-    return lock::persist(loop_, lock_, settings_.timeout, BootClock::now() + settings_.timeout, call);
-  }
-
  public:
   ForcedRelease(const Settings& settings, lock::Lock& lock, const Log& log)
       : settings_(settings), lock_(lock), log_(log) {}
 
-  int play() {
+  ExitCode run() {
     const lock::Forced found = insist([this](Deadline deadline) { return lock_.look(loop_, deadline); });
     if (const auto* foreign = std::get_if<lock::ForeignKey>(&found))
-      return settings_.fence ? say_not_held("another program holds it") : delete_foreign(*foreign);
-    choose(std::get<std::vector<Target>>(found));
+      return settings_.fence ? report_not_held("another program holds it") : delete_foreign(*foreign);
+    select(std::get<std::vector<Target>>(found));
     if (pending_.empty())
-      return say_not_held(describe_others(std::get<std::vector<Target>>(found)));
+      return report_not_held(describe_others(std::get<std::vector<Target>>(found)));
     begun_ = BootClock::now();
-    report(force());
+    note_progress(force());
     return wait_for_rest();
   }
 
  private:
+  /// Repeats a call that fails, for as long as one answer may take.
+  template <typename Call>
+  std::invoke_result_t<Call, Deadline> insist(Call call) {
+    return lock::persist(loop_, lock_, settings_.timeout, call);
+  }
+
   std::string name() const { return printable(lock_.name().text()); }
 
-  int say_not_held(std::string_view why) const {
+  ExitCode report_not_held(std::string_view why) const {
     const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
     log_.notice(fmt::format("{} is not held{}: {}; nothing changed", lock_.name().text(), which, why));
-    return static_cast<int>(ExitCode::negative);
+    return ExitCode::negative;
   }
 
   static std::string describe_others(const std::vector<Target>& found) {
@@ -68,14 +68,14 @@ class ForcedRelease {
     return others.empty() ? "it is free" : others;
   }
 
-  int delete_foreign(const lock::ForeignKey& foreign) {
+  ExitCode delete_foreign(const lock::ForeignKey& foreign) {
     insist([this](Deadline deadline) { return lock_.delete_foreign(loop_, deadline); });
     print(fmt::format(
         "{}: deleted another program's key ({} \"{}\")\n", name(), printable(foreign.type), printable(foreign.value)));
-    return 0;
+    return ExitCode::ok;
   }
 
-  void choose(const std::vector<Target>& found) {
+  void select(const std::vector<Target>& found) {
     for (const Target& target : found) {
       if (!settings_.fence || target.fence == *settings_.fence)
         pending_.push_back(target);
@@ -91,7 +91,7 @@ class ForcedRelease {
   }
 
   /// Prints the holders that are gone, and keeps the others for the next round.
-  void report(const std::vector<Target>& now) {
+  void note_progress(const std::vector<Target>& now) {
     std::vector<Target> rest;
     for (Target& target : pending_) {
       const auto same = [&target](const Target& other) { return other.fence == target.fence; };
@@ -125,23 +125,23 @@ class ForcedRelease {
     print(fmt::format("{}: evicted {}{}\n", name(), printable(lock::describe(target.owner)), warning));
   }
 
-  int wait_for_rest() {
+  ExitCode wait_for_rest() {
     const Deadline give_up = settings_.wait ? begun_ + *settings_.wait : never;
     while (!pending_.empty()) {
       const auto now = BootClock::now();
-      if (now >= begun_ + patience)
-        say_waiting();
+      if (now >= begun_ + quiet_wait)
+        report_waiting();
       if (now >= give_up)
-        return give_in();
+        return report_timeout();
       const auto again = std::min(give_up, now + lock::jitter(shortest_look, longest_look));
       loop_.wait_out(again);
-      report(force());
+      note_progress(force());
     }
-    return 0;
+    return ExitCode::ok;
   }
 
-  void say_waiting() {
-    if (std::exchange(said_, true))
+  void report_waiting() {
+    if (std::exchange(waiting_is_reported_, true))
       return;
     for (const Target& target : pending_) {
       log_.notice(fmt::format("waiting for {} to give up {}, lease {} left",
@@ -151,7 +151,7 @@ class ForcedRelease {
     }
   }
 
-  int give_in() const {
+  ExitCode report_timeout() const {
     for (const Target& target : pending_) {
       log_.notice(fmt::format(
           "{} has not given up {} yet; its lease is no longer renewed and ends in {}; --now breaks it at once",
@@ -159,7 +159,7 @@ class ForcedRelease {
           lock_.name().text(),
           format_duration(target.lease)));
     }
-    return static_cast<int>(ExitCode::conflict);
+    return ExitCode::conflict;
   }
 
   const Settings& settings_;
@@ -169,13 +169,13 @@ class ForcedRelease {
   lock::Owner self_ = lock::describe_self({}, {}, {});
   std::vector<Target> pending_;
   BootClock::time_point begun_{};
-  bool said_ = false;
+  bool waiting_is_reported_ = false;
 };
 
 }  // namespace
 
-int force_release(const Settings& settings, lock::Lock& lock, const Log& log) {
-  return ForcedRelease{settings, lock, log}.play();
+ExitCode force_release(const Settings& settings, lock::Lock& lock, const Log& log) {
+  return ForcedRelease{settings, lock, log}.run();
 }
 
 }  // namespace rlock::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "cli/settings.h"
 #include "lock/lock.h"
@@ -7,7 +8,7 @@
 namespace rlock::cli {
 
 /// `release --force`: makes the holders give the lock up and waits until they have; with --now it takes the lock away
-/// at once. Returns the exit status.
-int force_release(const Settings& settings, lock::Lock& lock, const Log& log);
+/// at once.
+ExitCode force_release(const Settings& settings, lock::Lock& lock, const Log& log);
 
 }  // namespace rlock::cli

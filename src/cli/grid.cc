@@ -22,7 +22,11 @@ class Grid {
     for (const Column& column : columns) headings_.push_back({std::string{column.heading}, colour::bold});
     measure(headings_);
     for (Row& row : rows_) measure(row);
-    screen_.columns == 0 ? let_long_texts_stick_out() : fit();
+    if (screen_.columns == 0) {
+      let_long_texts_stick_out();
+    } else {
+      fit();
+    }
   }
 
   std::string text() const {

@@ -1,13 +1,14 @@
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
+#include "base/loop.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/json.h"
+#include "cli/scope.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "cli/table.h"
 #include "cli/timeline.h"
 #include "observe/survey.h"
@@ -109,8 +110,7 @@ std::string format_timeline(const std::vector<History>& histories,
   return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), style);
 }
 
-/// Returns the exit status.
-int read_and_print(const Settings& settings) {
+ExitCode read_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
@@ -119,16 +119,16 @@ int read_and_print(const Settings& settings) {
   auto histories = observe::survey_histories(loop, servers, scope, choose_count(settings), settings.timeout);
   if (settings.timeline) {
     print(format_timeline(histories, observe::survey(loop, servers, scope, settings.timeout), settings));
-    return 0;
+    return ExitCode::ok;
   }
   const auto runs = merge_by_time(std::move(histories), settings);
   print(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
-  return 0;
+  return ExitCode::ok;
 }
 
 }  // namespace
 
-int log(const Settings& settings) {
+ExitCode log(const Settings& settings) {
   return explaining(settings, "it is not known who held it", [&] { return read_and_print(settings); });
 }
 

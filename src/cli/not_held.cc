@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "lock/conflict.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 namespace {
@@ -27,7 +27,7 @@ std::string describe_instead(Loop& loop, lock::Lock& lock, const lock::Token& to
 
 }  // namespace
 
-int say_not_held(
+ExitCode say_not_held(
     Loop& loop, lock::Lock& lock, const lock::Token& token, Milliseconds timeout, Deadline give_up, const Log& log) {
   std::string message = fmt::format("{} is not held by this token any more", lock.name().text());
   try {
@@ -38,7 +38,7 @@ int say_not_held(
     // Only the explanation failed.
   }
   log.notice(message);
-  return static_cast<int>(ExitCode::negative);
+  return ExitCode::negative;
 }
 
 }  // namespace rlock::cli

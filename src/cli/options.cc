@@ -29,12 +29,16 @@ constexpr long long second = 1000;
 constexpr long long day = 24 * 3600 * second;
 constexpr long long shortest_ttl = 500;
 constexpr long long longest_ttl = 7 * day;
-constexpr long long years = 3650 * day;
+constexpr long long longest_duration = 3650 * day;
 
-/// The setting at the end of a path of members, such as &Settings::tls, &TlsOptions::ca.
-template <auto... path>
+/// The setting at the end of a path of one or two members, such as &Settings::tls, &TlsOptions::ca.
+template <auto member>
 auto& at(Settings& settings) {
-  return (settings.*....*path);
+  return settings.*member;
+}
+template <auto member, auto part>
+auto& at(Settings& settings) {
+  return settings.*member.*part;
 }
 
 template <auto... path>
@@ -120,7 +124,7 @@ void set_signal(Settings& s, const Value& v) { s.first_signal = v.signal(); }
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
 
-void set_fence(Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, largest_whole))}; }
+void set_fence(Settings& s, const Value& v) { s.fence = {v.number(1, largest_whole)}; }
 
 using S = Settings;
 using Tls = redis::TlsOptions;
@@ -136,7 +140,7 @@ constexpr Option options[] = {
   {'n', "nonblock",             "",                  takers, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                 "D",                 takers | release, "",
-   "Give up after D [wait for ever]", duration<0, years, &S::wait>},
+   "Give up after D [wait for ever]", duration<0, longest_duration, &S::wait>},
   {'E', "conflict-exit-code",   "N",                 takers, "",
    "Exit status when the lock was not acquired [75]", set_conflict},
   {'x', "exclusive",            "",                  takers, "",
@@ -174,7 +178,7 @@ constexpr Option options[] = {
    "What to do with processes that the command leaves behind [leave]",
    choice<&S::at_end, AtEnd::leave, AtEnd::wait, AtEnd::kill>},
   {0,   "max-runtime",          "D",                 run, "",
-   "Stop the command D after its start; exit 124", duration<1, years, &S::max_runtime>},
+   "Stop the command D after its start; exit 124", duration<1, longest_duration, &S::max_runtime>},
   {0,   "once",                 "ID",                run, "",
    "Do nothing if the last run that ended with 0 had this ID", set_once},
   {0,   "once-per",             "D",                 run, "",
@@ -203,7 +207,7 @@ constexpr Option options[] = {
   {'n', "lines",                "N",                 history, "",
    "Show the newest N runs of each lock [20, or all with --since]", number<0, 100'000, &S::lines>},
   {0,   "since",                "D",                 history, "",
-   "Show the runs that ended less than D ago", duration<1, years, &S::since>},
+   "Show the runs that ended less than D ago", duration<1, longest_duration, &S::since>},
   {0,   "timeline",             "",                  history, "",
    "Draw the runs, one lane for each lock [--since 24h]", flag<&S::timeline>},
 

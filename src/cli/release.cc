@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/loop.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/force.h"
 #include "cli/not_held.h"
-#include "cli/session.h"
+#include "cli/servers.h"
+#include "lock/lock.h"
 #include "lock/retry.h"
 #include "observe/listing.h"
 
@@ -23,11 +26,10 @@ void check_options(const Settings& settings) {
   }
 }
 
-/// Returns the exit status.
-int give_up_or_force(const Settings& settings) {
+ExitCode give_up_or_force(const Settings& settings) {
   const Log log{settings.verbosity};
   check_options(settings);
-  const lock::LockName name = choose_lock(settings, true);
+  const lock::LockName name = choose_held_lock(settings);
   auto servers = choose_servers(settings, log, observe::listing_limits);  // --force lists all holders
   lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
@@ -40,13 +42,13 @@ int give_up_or_force(const Settings& settings) {
     return lock.release_all(loop, token, request, deadline);
   });
   if (outcome != lock::Release::lost)
-    return 0;
+    return ExitCode::ok;
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);
 }
 
 }  // namespace
 
-int release(const Settings& settings) {
+ExitCode release(const Settings& settings) {
   return explaining(settings, "nothing was released", [&] { return give_up_or_force(settings); });
 }
 

@@ -1,18 +1,20 @@
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "base/loop.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/not_held.h"
-#include "cli/session.h"
-#include "lock/conflict.h"
+#include "cli/servers.h"
+#include "lock/lock.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 
-int renew(const Settings& settings) {
+ExitCode renew(const Settings& settings) {
   const Log log{settings.verbosity};
-  const lock::LockName name = choose_lock(settings, true);
+  const lock::LockName name = choose_held_lock(settings);
   const lock::Token token = choose_token(settings);
   const Milliseconds ttl = settings.ttl;
   auto servers = choose_servers(settings, log);
@@ -26,10 +28,10 @@ int renew(const Settings& settings) {
     });
   });
   if (std::holds_alternative<lock::Extended>(renewal))
-    return 0;
+    return ExitCode::ok;
   if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
     log.notice(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
-    return static_cast<int>(ExitCode::negative);
+    return ExitCode::negative;
   }
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);
 }

@@ -8,11 +8,12 @@
 #include <string_view>
 
 #include "base/signals.h"
+#include "cli/claim.h"
 #include "cli/commands.h"
 #include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "redis/masking.h"
 #include "run/child.h"
 #include "run/keeper.h"
@@ -62,7 +63,7 @@ run::Plan make_plan(const Settings& settings, std::vector<std::string> command, 
                                                    .renew_every = settings.renew_every,
                                                    .kill_after = settings.kill_after,
                                                    .timeout = settings.timeout});
-  lock::LockName name = choose_lock(settings, false);
+  lock::LockName name = choose_lock(settings);
   lock::Patience patience = choose_patience(settings);
   patience.renews = true;
   const std::string held = held_around(settings, urls);
@@ -126,14 +127,14 @@ run::Result hold_run_report(const Settings& settings, std::vector<std::string> c
 
 }  // namespace
 
-int run(const Settings& settings, std::vector<std::string> command) {
+ExitCode run(const Settings& settings, std::vector<std::string> command) {
   Signals::keep_failed_writes_quiet();
   const Log log{settings.verbosity};
   const run::Result result = settings.report ? hold_run_report(settings, std::move(command), log)
                                              : hold_and_run(settings, std::move(command), log);
   if (result.verdict.die_of != 0)
     die_of(result.verdict.die_of);
-  return result.verdict.exit_status;
+  return ExitCode{result.verdict.exit_status};
 }
 
 }  // namespace rlock::cli

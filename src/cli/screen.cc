@@ -3,8 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <string_view>
-
+#include "base/fd.h"
 #include "cli/config.h"
 
 namespace rlock::cli {
@@ -20,5 +19,7 @@ Screen Screen::now() {
           .rows = size.ws_row,
           .colour = !dumb && !from_environment("NO_COLOR")};
 }
+
+void print(std::string_view text) { write_all(STDOUT_FILENO, text, "cannot write to stdout"); }
 
 }  // namespace rlock::cli

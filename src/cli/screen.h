@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace rlock::cli {
 
@@ -14,5 +15,8 @@ struct Screen {
   /// Not cached, since a window may be resized.
   static Screen now();
 };
+
+/// Writes the whole text to stdout. Throws Error{os}.
+void print(std::string_view text);
 
 }  // namespace rlock::cli

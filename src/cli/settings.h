@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "base/exit_code.h"
 #include "base/log.h"
-#include "lock/taker.h"
+#include "cli/subcommand.h"
+#include "lock/claim.h"
 #include "lock/token.h"
 #include "redis/address.h"
-#include "run/plan.h"
+#include "run/command.h"
 
 namespace rlock::cli {
-
-enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, log = 32, check = 64 };
 
 enum class Output { token, shell, json };
 

@@ -1,20 +1,20 @@
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/loop.h"
 #include "base/word.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/prometheus.h"
+#include "cli/scope.h"
 #include "cli/screen.h"
-#include "cli/session.h"
+#include "cli/servers.h"
 #include "cli/table.h"
 #include "observe/survey.h"
 
@@ -84,8 +84,9 @@ std::string redraw(std::string_view text) {
 
 /// Runs until a signal ends us. If the server fails later on, the failure is shown, since the server may come back.
 [[noreturn]] void watch(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
+  constexpr std::chrono::seconds period{1};
   std::string text;
-  for (Deadline next = BootClock::now();; next += std::chrono::seconds{1}) {
+  for (Deadline due = BootClock::now();;) {
     const Screen screen = Screen::now();
     try {
       text = format(look(loop, servers, settings), settings, screen);
@@ -97,8 +98,8 @@ std::string redraw(std::string_view text) {
     if (!settings.json)
       text.insert(0, watch_header(servers));
     print(screen.is_terminal && !settings.json ? redraw(cut_to_rows(text, screen.rows)) : text);
-    next = std::max(next, BootClock::now() - std::chrono::seconds{1});
-    loop.wait_out(next + std::chrono::seconds{1});
+    due = std::max(due + period, BootClock::now());  // a look that took too long does not make the later ones hurry
+    loop.wait_out(due);
   }
 }
 
@@ -109,8 +110,7 @@ bool is_any_free(const Locks& locks) {
          });
 }
 
-/// Returns the exit status.
-int look_and_print(const Settings& settings) {
+ExitCode look_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
@@ -118,12 +118,12 @@ int look_and_print(const Settings& settings) {
     watch(loop, servers, settings);
   const Locks locks = look(loop, servers, settings);
   print(format(locks, settings, Screen::now()));
-  return static_cast<int>(!settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok);
+  return !settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok;
 }
 
 }  // namespace
 
-int status(const Settings& settings) {
+ExitCode status(const Settings& settings) {
   return explaining(settings, "it is not known who holds it", [&] { return look_and_print(settings); });
 }
 

@@ -82,13 +82,24 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
 
 /// The row of a lock that no rlock holds.
 Row bare_row(const LockFacts& lock) {
-  Row row{{lock.name}, state_of(lock.state), {}, {}, {}, {}, {}, {std::to_string(lock.waiting)}, last_of(lock), {}, {}};
+  std::string holder;
+  std::string lease;
   if (lock.foreign) {
     const auto& key = *lock.foreign;
-    row[2].text = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
-    row[6].text = key.expires_in ? format_duration(*key.expires_in) : "never";
+    holder = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
+    lease = key.expires_in ? format_duration(*key.expires_in) : "never";
   }
-  return row;
+  return {{lock.name},
+          state_of(lock.state),
+          {holder},
+          {},
+          {},
+          {},
+          {lease},
+          {std::to_string(lock.waiting)},
+          last_of(lock),
+          {},
+          {}};
 }
 
 Row server_row(const observe::ServerFacts& server) {

@@ -1,7 +1,6 @@
 #include "cli/timeline.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>

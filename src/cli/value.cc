@@ -10,7 +10,6 @@
 #include "base/number.h"
 #include "base/signals.h"
 #include "cli/suggest.h"
-#include "redis/address.h"
 #include "redis/masking.h"
 
 namespace rlock::cli {

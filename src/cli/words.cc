@@ -128,14 +128,14 @@ Words read_words(int argc, const char* const* argv) {
   const auto dashes = std::find(all.begin(), all.end(), "--");
   const Line line(all.begin(), dashes);
   Words words = Reading{line, std::nullopt}.words();
-  const Verb* verb = words.plain.empty() ? nullptr : find_verb(words.plain.front());
-  if (verb != nullptr && reads_otherwise(line, verb->subcommand))
-    words = Reading{line, verb->subcommand}.words();
-  if (verb != nullptr && !words.plain.empty())
+  const SubcommandEntry* subcommand = words.plain.empty() ? nullptr : find_subcommand(words.plain.front());
+  if (subcommand != nullptr && reads_otherwise(line, subcommand->id))
+    words = Reading{line, subcommand->id}.words();
+  if (subcommand != nullptr && !words.plain.empty())
     words.plain.erase(words.plain.begin());
-  words.verb = verb;
+  words.subcommand = subcommand;
   if (dashes != all.end()) {
-    const bool is_command = verb == nullptr || verb->subcommand == Subcommand::run;
+    const bool is_command = subcommand == nullptr || subcommand->id == Subcommand::run;
     auto& rest = is_command ? words.command : words.plain;
     rest.insert(rest.end(), std::next(dashes), all.end());
   }

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "cli/config.h"
-#include "cli/help.h"
+#include "cli/subcommand.h"
 
 namespace rlock::cli {
 
 /// The words of the command line, sorted by kind.
 struct Words {
-  const Verb* verb = nullptr;
+  const SubcommandEntry* subcommand = nullptr;
   std::vector<std::string> plain;      // neither options nor values: keys, and an unknown subcommand
   Layer options;                       // all known options, including those of other subcommands
   std::vector<std::string> unknown;    // unknown options

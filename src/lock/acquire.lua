@@ -134,9 +134,7 @@ local function replace_holders()
     local since = tonumber(extra(r.tail, 'born') or nil)
     local may = is_live(r) and extra(r.tail, 'replace') and not extra(r.tail, 'evict')
     if may and since and since < born then
-      r.tail = with_extra(r.tail, 'evict', 'replaced,' .. by)
-      touched[its_token] = true
-      count('forced')
+      evict_holder(its_token, r, 'replaced', by)
       tell_levels(r.levels, 'evicted')
     end
   end

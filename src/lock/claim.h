@@ -5,6 +5,7 @@
 
 #include "base/duration.h"
 #include "lock/answer.h"
+#include "lock/owner.h"
 #include "lock/token.h"
 
 namespace rlock::lock {
@@ -23,7 +24,7 @@ struct Claim {
   Milliseconds ttl;
   Milliseconds min_hold{0};
   std::optional<Replicas> replicas{};
-  std::string owner;              // Owner::encode()
+  Owner owner;
   std::optional<Token> waiter{};  // in a quorum, where each question has a token of its own: identifies the waiter
   bool kept = false;              // renewed by a keeper that listens, and gives up the lock when it is told to
   bool polls = false;             // may not listen while it waits
@@ -35,7 +36,7 @@ struct Claim {
 };
 
 /// How to ask: once, queue, re-enter or restore; and where the asker stands, if it has asked before.
-struct Place {
+struct Question {
   enum class How {
     once,     // take it, or learn who holds it
     queue,    // take it, or join the queue

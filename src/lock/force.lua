@@ -37,14 +37,13 @@ local function state_of(r)
 end
 
 local function mark(token, r)
-  r.tail, touched[token] = with_extra(r.tail, 'evict', 'forced,' .. by), true
-  count('forced')
+  evict_holder(token, r, 'forced', by)
   tell_levels(r.levels, 'evicted')
   return 'marked'
 end
 
 local function take_away(token, r)
-  if not extra(r.tail, 'evict') then count('forced') end
+  if is_live(r) and not extra(r.tail, 'evict') then count('forced') end
   if strike(token) then -- the end of a cooling one has been recorded already
     local run = run_of(r, num(capacity))
     if is_settled(r) then add_entry(run, now, 'evicted,' .. by) end

@@ -1,11 +1,12 @@
 -- Part of the verbs by which acquisitions begin and end: the acquisitions in progress, and those that have ended.
---   running   in META, newest first, lines of "token fence acquired born mode lasts owner"; lasts: the end of a lease
---             that nobody renews, else 0. An acquisition that is listed but no longer holds has ended unreported.
+--   running   in META, newest first, lines of "token fence acquired born mode lasts owner extras"; lasts: the end of a
+--             lease that nobody renews, else 0; extras: evict=KIND,BY as in the record, which may be gone before it is
+--             known how the run ended. An acquisition that is listed but no longer holds has ended unreported.
 --   HISTORY   list of "fence acquired ended waited mode end owner", newest last, the owner's words shortened
 local ENTRIES = 100
 local TRIM_EVERY = 4           -- the list is cut only when it has this many more
 local ENTRY_SIZE = 180         -- bytes at most
-local END_SIZE = 40            -- of them, for how it ended
+local END_SIZE = 64            -- of them, for how it ended
 local RUNNING = 16             -- lines at most
 
 local entries = {}             -- to be written
@@ -28,10 +29,17 @@ local function cut_owner(owner, size)
   return table.concat({holder, host, user, pid, cut(command, room - #text), text}, ' ')
 end
 
+-- Shortens "evicted,BY". Of BY, 'holder pid N "command"', the PID is kept to the last.
+local function cut_end(how)
+  if #how <= END_SIZE then return how end
+  local by, pid = how:match('^(.-)(%%20pid%%20%d+)')
+  if not pid then return cut(how, END_SIZE) end
+  return cut(by, END_SIZE - #pid) .. pid
+end
+
 local function format_entry(run, ended, how)
   local waited = math.max(0, run.acquired - run.born)
-  local head = string.format('%s %s %.0f %.0f %s %s ', run.fence, run.acquired, ended, waited, run.mode,
-    cut(how, END_SIZE))
+  local head = string.format('%s %s %.0f %.0f %s %s ', run.fence, run.acquired, ended, waited, run.mode, cut_end(how))
   return head .. cut_owner(run.owner, ENTRY_SIZE - #head)
 end
 
@@ -41,10 +49,10 @@ local function run_of(r, mode)
 end
 
 local function parse_line(line)
-  local token, fence, acquired, born, mode, lasts, owner =
+  local token, fence, acquired, born, mode, lasts, tail =
     line:match('^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
   return token and {token = token, fence = fence, acquired = acquired, born = tonumber(born), mode = mode,
-                    lasts = tonumber(lasts), owner = owner}
+                    lasts = tonumber(lasts), owner = owner_of(tail), tail = tail}
 end
 
 -- In a quorum the servers know an acquisition by the fence on which they have agreed. A server that was not told that
@@ -54,10 +62,24 @@ local function is_settled(r) return not extra(r.tail, 'quorum') or extra(r.tail,
 local function start_line(token, r, mode)
   local run = run_of(r, mode)
   local lasts = extra(r.tail, 'kept') and 0 or r.acquired + (tonumber(extra(r.tail, 'ttl')) or 0)
-  local lines = {string.format('%s %s %s %.0f %s %.0f %s',
-    token, r.fence, r.acquired, run.born, mode, lasts, run.owner)}
+  local line = string.format('%s %s %s %.0f %s %.0f %s', token, r.fence, r.acquired, run.born, mode, lasts, run.owner)
+  local evict = extra(r.tail, 'evict')
+  local lines = {evict and with_extra(line, 'evict', evict) or line}
+  for other in (meta.running or ''):gmatch('[^\n]+') do
+    if #lines < RUNNING then lines[#lines + 1] = other end
+  end
+  note('running', table.concat(lines, '\n'))
+end
+
+-- Makes a holder give up the lock: its keeper is not renewed any more, and is to be told. KIND is forced or replaced.
+local function evict_holder(token, r, kind, by)
+  local word = kind .. ',' .. by
+  r.tail, touched[token] = with_extra(r.tail, 'evict', word), true
+  count('forced')
+  local lines = {}
   for line in (meta.running or ''):gmatch('[^\n]+') do
-    if #lines < RUNNING then lines[#lines + 1] = line end
+    local is_its_line = line:sub(1, #token + 1) == token .. ' '
+    lines[#lines + 1] = is_its_line and with_extra(line, 'evict', word) or line
   end
   note('running', table.concat(lines, '\n'))
 end
@@ -95,7 +117,7 @@ local function dead_runs()
     local r = run and (holders[run.token] or expired[run.token])
     if run and not is_live(r) then
       run.ended = r and r.expires or run.lasts > 0 and math.min(now, run.lasts) or now
-      run.how = r and eviction_end(r) or was_released(run.token) and 'released' or 'died'
+      run.how = eviction_end(r or run) or was_released(run.token) and 'released' or 'died'
       dead[#dead + 1] = run
     end
   end

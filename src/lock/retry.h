@@ -67,4 +67,10 @@ auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_u
   }
 }
 
+/// The same for as long as one answer may take.
+template <typename Peer, typename Attempt>
+auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Attempt attempt) {
+  return persist(loop, peer, timeout, BootClock::now() + timeout, attempt);
+}
+
 }  // namespace rlock::lock

@@ -22,8 +22,8 @@ struct Ending {
   int number = 0;    // exit status or signal
   std::string by{};  // who evicted or replaced the holder: "root@db1 pid 8784"
 
-  /// Reads the form in which Redis keeps it: "0".."255", "-" for no status, "signal:9", "evicted,ENC", "died" ...
-  /// Accepts any text.
+  /// Reads the form in which Redis keeps it: "0".."255", "-" for no status, "signal:9", or a word such as "died", which
+  /// may be followed by who did it, percent-encoded: "evicted,WHO". Accepts any text.
   static Ending read(std::string_view text);
 
   /// For people: "0", "SIGKILL", "released", "evicted", "died".

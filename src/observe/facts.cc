@@ -13,7 +13,7 @@ bool is_kept(const lock::Owner& owner, std::string_view extras) {
   return extras.empty() ? !owner.command.empty() : find_extra(extras, "kept").has_value();
 }
 
-/// "forced,ENC" or "replaced,ENC".
+/// Who told the holder to give the lock up, which Redis keeps as "forced,WHO" or "replaced,WHO".
 std::optional<Ending> read_eviction(std::string_view extras) {
   const auto mark = find_extra(extras, "evict");
   if (!mark)
@@ -28,7 +28,7 @@ void read_holder(WordReader words, LockFacts& facts) {
   HolderFacts holder;
   const WallTime expires = words.time();
   const WallTime cools = words.time();
-  holder.fence = {static_cast<std::uint64_t>(words.number_or_zero())};
+  holder.fence = {words.number_or_zero()};
   holder.slot = words.count();
   holder.acquired_at = words.time();
   holder.levels = words.count();
@@ -146,6 +146,10 @@ std::string_view state_name(State state) {
   return "";
 }
 
+lock::Request status_request(const lock::LockName& name) {
+  return lock::script_request(lock::scripts::status, {.keys = name.keys(), .values = {}});
+}
+
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   LockFacts facts;
   facts.name = name.text();
@@ -156,8 +160,8 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
     return a.fence.value < b.fence.value;
   });
-  if (facts.state == State::foreign)
-    (void)foreign(facts);
+  if (facts.state == State::foreign && !facts.foreign)
+    facts.foreign.emplace();
   return facts;
 }
 
@@ -165,6 +169,10 @@ LockFacts unreadable(const lock::LockName& name, std::string_view words) {
   LockFacts facts{.name = name.text(), .state = State::foreign};
   facts.foreign = ForeignFacts{.type = "unreadable", .value = std::string{words}, .expires_in = {}};
   return facts;
+}
+
+LockFacts inspect(Loop& loop, redis::Server& server, const lock::LockName& name, Deadline deadline) {
+  return read_facts(name, lock::call_script(loop, server, status_request(name), deadline));
 }
 
 }  // namespace rlock::observe

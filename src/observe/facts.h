@@ -5,13 +5,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/duration.h"
+#include "base/loop.h"
 #include "base/timestamp.h"
 #include "lock/answer.h"
 #include "lock/name.h"
 #include "lock/owner.h"
 #include "lock/script_call.h"
 #include "observe/ending.h"
+#include "redis/server.h"
 
 namespace rlock::observe {
 
@@ -93,6 +96,8 @@ struct LockFacts {
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs
 };
 
+lock::Request status_request(const lock::LockName& name);
+
 /// Reads the answer of status.lua, which is untrusted. Values that make no sense are read as zero or left out; throws
 /// Error{unavailable} only for an answer of another kind.
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields);
@@ -100,5 +105,8 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields);
 /// The facts of a lock on which status.lua failed with those words: the key holds something that is not a lock, so
 /// nobody can take it.
 LockFacts unreadable(const lock::LockName& name, std::string_view words);
+
+/// Asks a server about one lock. Throws as call_script() does.
+LockFacts inspect(Loop& loop, redis::Server& server, const lock::LockName& name, Deadline deadline);
 
 }  // namespace rlock::observe

@@ -60,6 +60,9 @@ struct Version {
 
 constexpr Version oldest{5, 0}, first_with_users{6, 0}, first_with_channel_rules{6, 2};
 
+/// Stands in for the version of a server that does not tell its own.
+constexpr Version newest{99, 0};
+
 Finding judge_version(const Info& info) {
   const std::string_view compatible = info.value("redis_version");
   const std::string_view valkey = info.value("valkey_version");
@@ -116,7 +119,7 @@ class Examiner {
   void add(Finding finding) { findings_.push_back(std::move(finding)); }
 
   redis::Reply ask(const redis::Command& command) {
-    return lock::persist(loop_, server_, how_.timeout, BootClock::now() + how_.timeout, [&](Deadline deadline) {
+    return lock::persist(loop_, server_, how_.timeout, [&](Deadline deadline) {
       auto replies = redis::call(loop_, server_, {command}, deadline);
       redis::check_reply(server_.address(), replies[0]);
       return std::move(replies[0]);
@@ -236,7 +239,7 @@ class Examiner {
   redis::Server& server_;
   const ExamineOptions& how_;
   std::vector<Finding> findings_;
-  Version version_{99, 0};
+  Version version_ = newest;
   BootClock::duration fastest_{};
   std::chrono::system_clock::duration skew_{};
 };
@@ -256,7 +259,7 @@ std::string make_acl_line(const redis::Address& address, const std::string& pref
 
 Fitness examine(Loop& loop, redis::Server& server, const ExamineOptions& how) {
   Summary summary;
-  Version oldest_met{99, 0};
+  Version oldest_met = newest;
   const auto examine_node = [&](redis::Server& node) {
     Examiner examiner{loop, node, how};
     summary.add(redis::to_string(node.address().endpoints[0]), examiner.examine());

@@ -13,8 +13,9 @@
 namespace rlock::observe {
 namespace {
 
-constexpr std::chrono::minutes longest{10};
+constexpr std::chrono::minutes longest_scan{10};
 constexpr std::string_view meta = ":meta";
+constexpr std::size_t meta_key = 3;  // where it stands in LockName::keys()
 
 /// Empty for a key that no lock can have.
 std::optional<lock::LockName> name_of(const std::string& prefix, std::string_view key) {
@@ -32,7 +33,7 @@ std::optional<lock::LockName> lock_of_meta(const std::string& prefix, std::strin
   const std::string_view base = key.substr(0, key.size() - meta.size());
   const bool braced = base.size() > 2 && base.front() == '{' && base.back() == '}';
   for (const std::string_view lock : {braced ? base.substr(1, base.size() - 2) : base, base}) {
-    if (auto name = name_of(prefix, lock); name && name->keys()[3] == key)
+    if (auto name = name_of(prefix, lock); name && name->keys()[meta_key] == key)
       return name;
   }
   return std::nullopt;
@@ -89,7 +90,7 @@ class Scan {
   redis::Server& server_;
   std::string pattern_;
   std::string cursor_ = "0";
-  Deadline end_ = BootClock::now() + longest;
+  Deadline end_ = BootClock::now() + longest_scan;
   bool only_hashes_;
   bool begun_ = false;
 };

@@ -9,8 +9,8 @@
 #include "lock/lock.h"
 #include "lock/request.h"
 #include "lock/script_call.h"
+#include "observe/facts.h"
 #include "observe/history.h"
-#include "observe/inspect.h"
 #include "redis/exchange.h"
 #include "redis/refusal.h"
 
@@ -68,7 +68,7 @@ class Rehearsal {
 
   void wait() {
     lock_.listen(waiter_.level);
-    (void)lock_.acquire(loop_, waiter_, {.how = lock::Place::How::queue, .ticket = {}}, deadline());
+    (void)lock_.acquire(loop_, waiter_, {.how = lock::Question::How::queue, .ticket = {}}, deadline());
   }
 
   void check_that_it_listens() const {
@@ -93,7 +93,7 @@ class Rehearsal {
             .level = lock::Level::random(),
             .capacity = lock::exclusive,
             .ttl = Milliseconds{10'000},
-            .owner = lock::describe_self({}, "rlock check", {}).encode()};
+            .owner = lock::describe_self({}, "rlock check", {})};
   }
 
   Loop& loop_;

@@ -7,7 +7,7 @@
 #include "lock/retry.h"
 #include "lock/script_call.h"
 #include "observe/budget.h"
-#include "observe/inspect.h"
+#include "observe/inquiry.h"
 #include "observe/merge.h"
 #include "redis/cluster.h"
 #include "redis/exchange.h"
@@ -21,28 +21,27 @@ constexpr Milliseconds grace{250};  // how long to wait for the other servers on
 /// Asks one server, or all masters of a cluster, about every lock of the scope.
 void visit(Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   Budget budget{server};
-  const bool cluster = server.address().kind == redis::Address::Kind::cluster;
-  if (!cluster)
-    inquire(loop, server, server, scope.names, inquiry, timeout, budget);
-  for (std::size_t i = 0; cluster && i < scope.names.size(); ++i)  // each lock may be on another node
-    inquire(loop, server, server, {scope.names[i]}, inquiry, timeout, budget);
-  if (!scope.must_list())
-    return;
-  std::vector<redis::Server> masters;
-  if (cluster)
-    masters = find_masters(loop, server, timeout);
-  const std::span<redis::Server> nodes = cluster ? std::span{masters} : std::span{&server, 1};
-  for (redis::Server& node : nodes)
-    inquire(loop, node, server, list_locks(loop, node, scope, timeout, budget), inquiry, timeout, budget);
+  Inquirer inquirer{loop, inquiry, timeout, budget};
+  const auto ask_about_listed = [&](redis::Server& node) {
+    inquirer.ask_all({.node = node, .whole = server}, list_locks(loop, node, scope, timeout, budget));
+  };
+  if (server.address().kind == redis::Address::Kind::cluster) {
+    for (const lock::LockName& name : scope.names) inquirer.ask(server, name);  // each may be on another node
+    if (!scope.must_list())
+      return;
+    for (redis::Server& master : find_masters(loop, server, timeout)) ask_about_listed(master);
+  } else {
+    inquirer.ask_all({.node = server, .whole = server}, scope.names);
+    if (scope.must_list())
+      ask_about_listed(server);
+  }
 }
 
 /// Calls visit() again while it fails and time is left.
 void visit_patiently(
     Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   try {
-    lock::persist(loop, server, timeout, BootClock::now() + timeout, [&](Deadline) {
-      visit(loop, server, scope, inquiry, timeout);
-    });
+    lock::persist(loop, server, timeout, [&](Deadline) { visit(loop, server, scope, inquiry, timeout); });
   } catch (const Error& error) {
     throw lock::explain(error, scope.prefix);
   }
@@ -91,7 +90,7 @@ ByName<History> look_back(
 /// Asks every server once, so that the silent ones need not be waited for again. Throws unless a majority answers.
 std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> servers, Milliseconds timeout) {
   const auto any = [](const lock::Fields&) { return true; };
-  const auto still = [&](std::span<const lock::Answered> answers) {
+  const auto still = [&](std::span<const lock::CallResult> answers) {
     return lock::Ballot{answers, any}.passed() ? std::optional{grace} : std::nullopt;
   };
   const lock::Request time{.command = {"TIME"}};
@@ -100,7 +99,7 @@ std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> se
   if (!ballot.passed())
     throw ballot.failure();
   std::vector<bool> answered;
-  for (const lock::Answered& answer : answers) answered.push_back(std::holds_alternative<lock::Fields>(answer));
+  for (const lock::CallResult& answer : answers) answered.push_back(std::holds_alternative<lock::Fields>(answer));
   return answered;
 }
 
@@ -119,10 +118,10 @@ class Quorum {
 
   const Scope& scope() const { return scope_; }
 
-  /// Calls visit(server, answers) for each server.
-  template <typename Visit>
-  void for_each(Visit visit) const {
-    for (std::size_t i = 0; i < servers_.size(); ++i) visit(servers_[i], static_cast<bool>(answers_[i]));
+  /// Calls action(server, answers) for each server.
+  template <typename Action>
+  void for_each(Action action) const {
+    for (std::size_t i = 0; i < servers_.size(); ++i) action(servers_[i], static_cast<bool>(answers_[i]));
   }
 
  private:

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <span>
 
-#include "base/error.h"
-
 namespace rlock::run {
 namespace {
 
@@ -44,10 +42,8 @@ Line::Status status_of(ssize_t count, std::size_t least) {
 }  // namespace
 
 std::pair<Line, Line> Line::make() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0)
-    throw os_error("socketpair", errno);
-  return {Line{Fd{ends[0]}}, Line{Fd{ends[1]}}};
+  auto [one, other] = make_socket_pair();
+  return {Line{std::move(one)}, Line{std::move(other)}};
 }
 
 void Line::send(const Order& order, const std::string& environment) const {

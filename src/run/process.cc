@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "run/pidfd.h"
 
 namespace rlock::run {
 namespace {
@@ -37,7 +37,7 @@ void write_syslog(std::string_view message) {
 }  // namespace
 
 Process Process::open(pid_t pid) {
-  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};  // close-on-exec, always
+  Fd fd = open_pidfd(pid);
   if (!fd && errno != ESRCH && errno != EINVAL)
     throw os_error("pidfd_open", errno);
   Process process{pid, std::move(fd)};
@@ -55,10 +55,7 @@ bool Process::has_ended() const {
   return ::poll(&ended, 1, 0) == 1;
 }
 
-void Process::signal(int number) const {
-  // It fails only if the process has ended, which then needs no signal.
-  ::syscall(SYS_pidfd_send_signal, fd(), number, nullptr, 0);
-}
+void Process::signal(int number) const { send_signal(fd_, number); }
 
 /// O_APPEND keeps us from overwriting a file that the process writes to.
 Fd Process::open_standard_error() const {

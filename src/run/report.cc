@@ -119,16 +119,6 @@ std::string follow_links(std::string file) {
 
 Fd create(const std::string& file) { return Fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)}; }
 
-void write_all(const Fd& fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd.get(), text.data(), text.size());
-    if (count < 0 && errno != EINTR)
-      throw os_error("write", errno);
-    if (count > 0)
-      text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
 }  // namespace
 
 Report::Report(ReportOptions options, const Log& log)
@@ -169,7 +159,7 @@ void Report::write(const Result& result) const {
   const auto waited = result.grant ? result.waited : time_since(begun_);
   const std::string text = format(result, options_, waited, started_at_);
   try {
-    device_ ? write_all(device_, text) : replace_file(text);
+    device_ ? write_all(device_.get(), text, "write") : replace_file(text);
   } catch (const Error& error) {
     log_->error(fmt::format("cannot write the report {}: {}", file_, error.what()));
   }
@@ -199,7 +189,7 @@ void Report::replace_file(const std::string& text) const {
     if (!fd)
       throw os_error(name, errno);
     keep_owner_and_mode(fd);
-    write_all(fd, text);
+    write_all(fd.get(), text, "write");
     if (::rename(name.c_str(), file_.c_str()) < 0)
       throw os_error("rename", errno);
   } catch (const Error&) {

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "run/pidfd.h"
 
 namespace rlock::run {
 namespace {
@@ -142,7 +142,7 @@ void Tree::find_children_of(pid_t parent, int number) {
   for (const pid_t child : processes_.children_of(parent)) {
     if (known_.contains(child))
       continue;
-    Fd handle{static_cast<int>(::syscall(SYS_pidfd_open, child, 0))};
+    Fd handle = open_pidfd(child);
     if (handle)
       held.push_back({.pid = child, .handle = std::move(handle)});
   }
@@ -163,7 +163,7 @@ void Tree::find_children_of(pid_t parent, int number) {
 
 void Tree::signal(const Member& member, int number) const {
   if (member.handle) {
-    ::syscall(SYS_pidfd_send_signal, member.handle.get(), number, nullptr, 0);
+    send_signal(member.handle, number);
   } else {
     ::kill(member.pid, number);
   }

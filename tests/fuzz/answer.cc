@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "base/sha1.h"
 #include "base/word.h"
-#include "lock/conflict.h"
+#include "lock/wording.h"
 #include "printable.h"
 #include "reply_of.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/escape.h"
-#include "lock/conflict.h"
+#include "lock/wording.h"
 #include "printable.h"
 
 namespace {

@@ -87,6 +87,8 @@ setup() { start_scripts; }
   call renew a 30000 level-a
   replies lost
   same "$(ends)" '0 evicted,me evicted,me'
+  call status
+  same "$(fact forced)" 'forced 2' # the one that cooled had given it up already
 }
 
 @test "force: a holder of 0.1.0 has a keeper if it has a command" {

@@ -113,6 +113,32 @@ setup() { start_scripts; }
   same "$(ends)" evicted,me
 }
 
+@test "history: a marked holder that left nothing behind was evicted too, and has not died" {
+  hold a kept=1
+  call force evict me "$FENCE"
+  call settle a "$((FENCE + 1))"
+  cli DEL "$LOCK"
+  hold b replace=1
+  same "$(ends)" evicted,me
+  HOW=queue acquire c replace=1
+  outcome busy
+  cli DEL "$LOCK"
+  call status
+  same "$(ends | cut -d ' ' -f 2)" 'replaced,owner-c%20pid%2017%20%22command-c%22'
+  same "$(fact forced) $(fact lost)" 'forced 2 '
+}
+
+@test "history: of whoever evicted a run the PID is kept to the last" {
+  local long
+  long=$(printf 'h%%20%.0s' {1..60})
+  hold a
+  call release a level-a - "evicted,root@vm%20pid%204194304%20%22$long%22"
+  same "$(ends)" evicted,root@vm%20pid%204194304
+  hold b
+  call release b level-b - "replaced,$long%20pid%204194304%20%22$long%22"
+  matches "$(ends)" ' replaced,h[^ ]*\.\.\.%20pid%204194304$'
+}
+
 @test "history: a run released by 0.1.0, which writes no line, is not called dead" {
   hold a
   cli DEL "$LOCK"

@@ -5,6 +5,7 @@ load ../support/supervision
 
 # beside KEY [OPTION...]: a shell that holds KEY for itself until the test ends it; SHELL_PID is its pid, $T/token its token
 beside() {
+  rm -f "$T/token" # of an earlier shell
   start shell sh -c 'token=$(rlock acquire --hold-pid $$ "$@") && echo "$token" >"$0" && exec sleep 600' \
     "$T/token" --key "$@"
   SHELL_PID=$PID
@@ -47,7 +48,6 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
     beside job
     kill -"$signal" "$SHELL_PID"
     wait_until 5 absent rlock:job
-    rm "$T/token"
   done
 }
 
@@ -81,8 +81,8 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   exits 143
   said="rlock: job: evicted by $(id -un)@$(uname -n) pid [0-9]+; the process gets SIGTERM"
   matches "$(<"$T/shell.err")" "^$said\$"
-  start script sh -c 'rlock acquire job --ttl 1 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/token"
-  wait_until "$PATIENCE" test -s "$T/token"
+  start script sh -c 'rlock acquire job --ttl 1 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/second_token"
+  wait_until "$PATIENCE" test -s "$T/second_token"
   cli DEL rlock:job
   finish "$PID"
   exits 143

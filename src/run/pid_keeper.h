@@ -1,6 +1,7 @@
 #pragma once
 
-#include <optional>
+#include <signal.h>
+
 #include <span>
 
 #include "base/boot_timer.h"
@@ -18,7 +19,6 @@ namespace rlock::run {
 struct HoldPlan {
   lock::LockName name;
   lock::Claim claim;  // its owner lacks the keeper's pid; its token and level may change until the lock is granted
-  lock::Owner owner;
   lock::LeaseTerms lease;
   Milliseconds max_lease{};
   Milliseconds timeout{};
@@ -27,7 +27,7 @@ struct HoldPlan {
 
 /// Keeps a lock for a process that we neither started nor may kill, such as a script's shell: renews it until the
 /// process ends, then releases it. When the lease cannot be kept, or we are told to stop, the process gets a signal;
-/// how it reacts is its own affair. Runs in the background process that Background makes.
+/// how it reacts is its own affair. Runs in the process that Background starts.
 class PidKeeper {
  public:
   /// `process` and `servers` must outlive the keeper; none of the servers may be connected to yet.
@@ -51,25 +51,6 @@ class PidKeeper {
   BootTimer alarm_;  // it counts the time that the machine is suspended, so that it wakes us right after a resume
   lock::Lock lock_;
   bool process_has_ended_ = false;
-};
-
-/// The background process as the foreground process, which acquires the lock, sees it. It waits for the grant, and
-/// exits silently when none comes.
-class Background {
- public:
-  /// Forks it into a session of its own, with none of our descriptors, so that `$(...)` returns. To be called before
-  /// anything is opened that it could inherit. Throws Error{os}.
-  Background(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers);
-
-  pid_t pid() const { return pid_; }
-  /// Makes the background process responsible for the lock. Throws Error{internal} if it does not answer in time: it
-  /// was killed or stopped, or so little of the lease is left that the process could only be told to end.
-  void entrust(const lock::Claim& claim, const lock::Granted& grant) const;
-
- private:
-  lock::LeaseTerms terms_;
-  pid_t pid_ = -1;
-  Fd line_;
 };
 
 }  // namespace rlock::run

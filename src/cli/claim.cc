@@ -1,0 +1,120 @@
+#include "cli/claim.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "base/error.h"
+#include "cli/config.h"
+#include "cli/value.h"
+
+namespace rlock::cli {
+namespace {
+
+/// The first line of standard input, without its end.
+std::string read_line() {
+  constexpr std::size_t longest = 256;
+  std::string line;
+  for (char c = 0; line.size() < longest;) {
+    const ssize_t count = ::read(STDIN_FILENO, &c, 1);  // byte by byte, since the rest belongs to the script
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      throw os_error("cannot read the token from standard input", errno);
+    if (count == 0 || c == '\n')
+      break;
+    line += c;
+  }
+  return line;
+}
+
+/// Checks that --slots is used with a single server only.
+lock::Capacity choose_capacity(const Settings& settings) {
+  if (settings.shared)
+    return lock::shared;
+  if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
+    throw Error{ExitCode::usage, "--slots is for one --redis; with several servers, more than N could hold at once"};
+  return lock::Capacity{settings.slots.value_or(1)};
+}
+
+/// Checks that --replicas is used with a single server only.
+std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
+  if (settings.replicas && settings.redis.size() > 1)
+    throw Error{ExitCode::usage, "--replicas is for one --redis; with several servers a majority has the lock anyway"};
+  return settings.replicas;
+}
+
+}  // namespace
+
+lock::LockName choose_lock(const Settings& settings) {
+  if (settings.keys.empty())
+    throw Error{ExitCode::usage, "no --key"};
+  return {settings.prefix, settings.keys.front(), settings.key_origin};
+}
+
+lock::LockName choose_held_lock(const Settings& settings) {
+  if (!settings.keys.empty())
+    return choose_lock(settings);
+  const auto key = from_environment("RLOCK_KEY");
+  if (!key)
+    throw Error{ExitCode::usage, "no --key, and no RLOCK_KEY"};
+  return {settings.prefix, *key, "RLOCK_KEY"};
+}
+
+lock::Token choose_token(const Settings& settings) {
+  if (settings.token)
+    return *settings.token;
+  const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
+  if (!text)
+    throw Error{ExitCode::usage, "no --token, and no RLOCK_TOKEN"};
+  const auto token = lock::Token::parse(*text);
+  if (!token) {
+    throw Error{ExitCode::usage,
+                fmt::format("{}: not a token; acquire prints one as 32 hexadecimal digits",
+                            settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN")};
+  }
+  return *token;
+}
+
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept) {
+  return {.token = lock::Token::random(),
+          .level = lock::Level::random(),
+          .capacity = choose_capacity(settings),
+          .ttl = ttl,
+          .min_hold = settings.min_hold,
+          .replicas = choose_replicas(settings),
+          .owner = owner,
+          .kept = kept,
+          .latest = settings.latest,
+          .replace = settings.replace,
+          .max_waiting = settings.max_waiting,
+          .once = settings.once,
+          .once_per = settings.once_per};
+}
+
+lock::Patience choose_patience(const Settings& settings) {
+  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait};
+  if (settings.nonblock)
+    patience.wait = Milliseconds{0};
+  return patience;
+}
+
+void check_quorum_times(const Settings& settings, Milliseconds ttl) {
+  if (settings.redis.size() <= 1)
+    return;
+  const auto check = [&settings](std::string_view option, Milliseconds duration) {
+    if (duration <= settings.max_lease)
+      return;
+    throw Error{ExitCode::usage,
+                fmt::format("{} {} is longer than --max-lease {}, which several --redis need",
+                            option,
+                            format_limit(duration),
+                            format_limit(settings.max_lease))};
+  };
+  check("--ttl", ttl);
+  check("--min-hold", settings.min_hold);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/duration.h"
+#include "cli/settings.h"
+#include "lock/claim.h"
+#include "lock/name.h"
+#include "lock/owner.h"
+#include "lock/taker.h"
+#include "lock/token.h"
+
+namespace rlock::cli {
+
+/// The lock that the settings name. Both throw Error{usage} where there is none or its name is malformed.
+lock::LockName choose_lock(const Settings& settings);
+/// The same, or else the lock of RLOCK_KEY, which is set for those who hold one.
+lock::LockName choose_held_lock(const Settings& settings);
+
+/// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is
+/// malformed.
+lock::Token choose_token(const Settings& settings);
+
+/// The claim that the settings describe. Throws Error{usage} for options that exclude each other. `kept` means that a
+/// process will renew the lease.
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept);
+
+lock::Patience choose_patience(const Settings& settings);
+
+/// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum, since a
+/// server that restarted would vote again before it is over.
+void check_quorum_times(const Settings& settings, Milliseconds ttl);
+
+}  // namespace rlock::cli

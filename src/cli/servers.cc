@@ -1,0 +1,102 @@
+#include "cli/servers.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "cli/config.h"
+
+namespace rlock::cli {
+namespace {
+
+bool others_can_read(const std::string& file) {
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
+}
+
+void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
+  const auto has_password = [](const redis::Address& address) { return address.url != address.bare_url; };
+  if (settings.redis_origin == "--redis" && std::any_of(settings.redis.begin(), settings.redis.end(), has_password))
+    log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
+  const auto warn = [&log](std::string_view what, const std::string& file) {
+    log.error(fmt::format("warning: {} {} can be read by others; chmod 600 it", what, file));
+  };
+  const std::string& key = settings.tls.key_file();
+  if (!settings.password_file.empty() && others_can_read(settings.password_file))
+    warn("password file", settings.password_file);
+  if (!key.empty() && others_can_read(key))
+    warn("the private key in", key);
+  for (const std::string& file : settings.exposed_files) warn("the URL's password in configuration file", file);
+  for (const std::string& file : settings.writable_files)
+    log.error(fmt::format("warning: configuration file {} can be written by others; chmod o-w it", file));
+}
+
+/// Our credentials where the URL has none. A password file is read again for each connection, since passwords change; a
+/// pipe can be read only once.
+redis::Credentials choose_credentials(const Settings& settings) {
+  redis::Credentials who{.user = settings.username, .password = password_from_environment(), .password_file = {}};
+  if (settings.password_file.empty())
+    return who;
+  who.password_file = settings.password_file;
+  const auto password = who.current_password();  // fails now if it cannot be read, and not at a later renewal
+  if (!std::filesystem::is_regular_file(who.password_file)) {
+    who.password = password;
+    who.password_file.clear();
+  }
+  return who;
+}
+
+/// Adds our credentials to an address, where a password in its URL takes precedence. With Sentinel, credentials in the
+/// URL are for the sentinels only if we have others for the master.
+void complete_credentials(redis::Address& address, const redis::Credentials& ours) {
+  redis::Credentials& who = address.credentials;
+  const bool for_sentinels_only =
+      address.kind == redis::Address::Kind::sentinel && (!ours.password_file.empty() || ours.password);
+  if (for_sentinels_only)
+    who = {};
+  if (who.user.empty())
+    who.user = ours.user;
+  if (who.password)
+    return;
+  who.password_file = ours.password_file;
+  who.password = ours.password;
+}
+
+/// A quorum needs independent servers. When Sentinel or a Cluster promotes a replica, grants may be forgotten without a
+/// restart, so that the server's uptime does not reveal it.
+void check_members(const std::vector<redis::Address>& addresses) {
+  if (addresses.size() == 1)
+    return;
+  for (const redis::Address& address : addresses) {
+    if (address.kind != redis::Address::Kind::node)
+      throw Error{ExitCode::usage,
+                  fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
+                              "Sentinel or a Cluster must be the only one",
+                              address.url)};
+  }
+}
+
+}  // namespace
+
+std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits) {
+  std::vector<redis::Address> addresses = settings.redis;
+  if (addresses.empty())
+    addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
+  check_members(addresses);
+  const redis::Credentials ours = choose_credentials(settings);
+  std::vector<redis::Server> servers;
+  for (redis::Address& address : addresses) {
+    complete_credentials(address, ours);
+    if (address.tls)
+      address.tls = settings.tls;
+    log.step(fmt::format("using {}", address.bare_url));
+    servers.emplace_back(address, limits, log);
+  }
+  warn_of_exposed_secrets(settings, log);
+  return servers;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,78 @@
+#include "cli/subcommand.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cli/suggest.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::array<SubcommandEntry, 7> subcommands{{
+    {"run",
+     Subcommand::run,
+     "run --key K [OPTION...] -- COMMAND [ARG...]",
+     "Run a command while holding a lock",
+     "  rlock run -k backup -n -E 0 -- backup.sh --full\n"
+     "  rlock run -k deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
+     "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD."},
+    {"acquire",
+     Subcommand::acquire,
+     "acquire --key K [--hold-pid PID] [--output FORMAT] [OPTION...]",
+     "Take a lock and print its token",
+     "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
+     "  eval \"$(rlock acquire migration --ttl 10m --output shell)\" || exit\n",
+     ""},
+    {"renew",
+     Subcommand::renew,
+     "renew [--key K] [--token T] [--ttl D]",
+     "Extend the lease of a lock that acquire or run took",
+     "  rlock renew --ttl 10m || exit\n",
+     "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+    {"release",
+     Subcommand::release,
+     "release [--key K] [--token T | --force [--now] [--fence N] [-w D]]",
+     "Give a lock up, or make its holder give it up",
+     "  trap 'rlock release' EXIT\n"
+     "  rlock release backup --force -w 1m\n",
+     "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+    {"status",
+     Subcommand::status,
+     "status [KEY|GLOB...] [--json | --prometheus] [--watch]",
+     "Show who holds what, and who waits",
+     "  rlock status 'deploy-*'\n"
+     "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
+     "NO_COLOR turns colours off."},
+    {"log",
+     Subcommand::log,
+     "log [KEY|GLOB...] [-n N] [--since D] [--json | --timeline]",
+     "Show who held what, for how long, and how it ended",
+     "  rlock log backup --since 7d\n"
+     "  rlock log --timeline\n",
+     "NO_COLOR turns colours off."},
+    {"check",
+     Subcommand::check,
+     "check [--json]",
+     "Tell whether this Redis can be trusted with locks",
+     "  rlock check --redis rediss://db1:6380\n",
+     "NO_COLOR turns colours off."},
+}};
+
+}  // namespace
+
+std::span<const SubcommandEntry> all_subcommands() { return subcommands; }
+
+const SubcommandEntry* find_subcommand(std::string_view name) {
+  const auto* const found = std::find_if(
+      subcommands.begin(), subcommands.end(), [&](const SubcommandEntry& entry) { return entry.name == name; });
+  return found == subcommands.end() ? nullptr : found;
+}
+
+std::string suggest_subcommand(std::string_view word) {
+  std::vector<std::string_view> known{"help"};
+  for (const SubcommandEntry& entry : subcommands) known.push_back(entry.name);
+  return did_you_mean(word, known);
+}
+
+}  // namespace rlock::cli
