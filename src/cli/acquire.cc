@@ -143,7 +143,8 @@ class Acquirer {
     if (!signal || interrupted_)
       return;
     interrupted_ = true;
-    throw Error{killed_by(signal->number), fmt::format("interrupted by {}", signal_name(signal->number))};
+    throw Error{killed_by(signal->number),
+                fmt::format("interrupted by {} before {} was acquired", signal_name(signal->number), name_.text())};
   }
 
   void on_end_of_process() {

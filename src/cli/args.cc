@@ -52,14 +52,28 @@ std::string describe_unknown(const std::string& word, const SubcommandEntry* sub
   refuse(describe_unknown(word, &subcommand));
 }
 
+/// Refuses `-ttl 5`, which reads as `-t tl` and a word.
+void refuse_single_dash(const Words& words) {
+  for (const Given& given : words.options) {
+    const Option& option = *given.option;
+    const bool is_slip = option.letter + given.values.back().text == option.name;
+    const bool may_be_meant = option.name == "key" && words.plain.empty();  // a lock may be called "ey"
+    if (is_slip && !may_be_meant)
+      refuse(fmt::format("-{0} means -{1} {2}; write --{0}", option.name, option.letter, given.values.back().text));
+  }
+}
+
 /// Checks for a command without `--` first, since the unknown options may be the command's own.
 void check_words(const Words& words) {
+  refuse_single_dash(words);
   if (words.subcommand->id == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
     const std::string word = redis::mask_password(words.plain.front());
+    const bool has_key = words.find("key") != nullptr;
+    if (!words.command.empty() && has_key)
+      refuse(fmt::format("unexpected '{}': only options may stand between run and `--`", word));
     if (!words.command.empty())
       refuse(fmt::format("unexpected '{}': run takes its key as an option only, --key {}", word, word));
-    refuse(fmt::format(
-        "unexpected '{}': write `--` before the command{}", word, words.find("key") != nullptr ? "" : ", and --key K"));
+    refuse(fmt::format("unexpected '{}': write `--` before the command{}", word, has_key ? "" : ", and --key K"));
   }
   if (!words.unknown.empty())
     refuse_unknown(words.unknown.front(), *words.subcommand);
@@ -80,19 +94,23 @@ void take_positional_keys(const Words& words, Settings& settings) {
   };
   if (words.subcommand->id == Subcommand::check)
     refuse_key(words.plain[0], "check looks at servers, not at locks");
+  const bool acquires = words.subcommand->id == Subcommand::acquire;
+  const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
-    refuse_key(words.plain[0], "the key is given by --key already");
+    refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
   const bool several = words.subcommand->id == Subcommand::status || words.subcommand->id == Subcommand::log;
   if (words.plain.size() > 1 && !several)
-    refuse_key(words.plain[1], "one key is enough");
+    refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
   settings.keys = words.plain;
+  settings.key_origin = Settings{}.key_origin;
 }
 
 /// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.
 std::optional<std::string> find_help(const Words& words) {
   const bool asked = words.subcommand == nullptr && !words.plain.empty() && words.plain.front() == "help";
   const SubcommandEntry* about = asked && words.plain.size() > 1 ? find_subcommand(words.plain[1]) : words.subcommand;
-  if (words.find("help") != nullptr || (asked && (words.plain.size() == 1 || about != nullptr)))
+  const bool about_all = asked && (words.plain.size() == 1 || words.plain[1] == "help");
+  if (words.find("help") != nullptr || about_all || (asked && about != nullptr))
     return about == nullptr ? usage() : help(*about);
   if (words.find("version") != nullptr)
     return "rlock " RLOCK_VERSION "\n";
@@ -108,16 +126,25 @@ std::string describe_fault(const Words& words) {
     return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_subcommand(*plain));
   if (!words.unknown.empty())
     return describe_unknown(words.unknown.front(), nullptr);
+  if (!words.command.empty())
+    return "no subcommand before `--`";
   return words.options.empty() ? "no subcommand" : "no subcommand, only options";
+}
+
+/// The configuration file that is asked for, if there is one.
+std::optional<Value> chosen_config(const Words& words) {
+  if (const Given* given = words.find("config"))
+    return given->values.back();
+  if (const auto file = from_environment("RLOCK_CONFIG"))
+    return Value{.text = *file, .origin = "RLOCK_CONFIG"};
+  return std::nullopt;
 }
 
 }  // namespace
 
 Settings read_settings(const Words& words) {
   const Subcommand subcommand = words.subcommand->id;
-  const Given* config = words.find("config");
-  auto files =
-      read_config_files(config != nullptr ? config->values.back().text : from_environment("RLOCK_CONFIG"), subcommand);
+  auto files = read_config_files(chosen_config(words), subcommand);
   std::vector<Layer> layers = std::move(files.layers);
   layers.push_back(read_environment(subcommand));
   layers.push_back(words.options);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/config.h"
+#include "cli/value.h"
 
 namespace rlock::cli {
 namespace {
@@ -50,7 +51,7 @@ std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
 lock::LockName choose_lock(const Settings& settings) {
   if (settings.keys.empty())
     throw Error{ExitCode::usage, "no --key"};
-  return {settings.prefix, settings.keys.front()};
+  return {settings.prefix, settings.keys.front(), settings.key_origin};
 }
 
 lock::LockName choose_held_lock(const Settings& settings) {
@@ -59,7 +60,7 @@ lock::LockName choose_held_lock(const Settings& settings) {
   const auto key = from_environment("RLOCK_KEY");
   if (!key)
     throw Error{ExitCode::usage, "no --key, and no RLOCK_KEY"};
-  return {settings.prefix, *key};
+  return {settings.prefix, *key, "RLOCK_KEY"};
 }
 
 lock::Token choose_token(const Settings& settings) {
@@ -109,8 +110,8 @@ void check_quorum_times(const Settings& settings, Milliseconds ttl) {
     throw Error{ExitCode::usage,
                 fmt::format("{} {} is longer than --max-lease {}, which several --redis need",
                             option,
-                            format_duration(duration),
-                            format_duration(settings.max_lease))};
+                            format_limit(duration),
+                            format_limit(settings.max_lease))};
   };
   check("--ttl", ttl);
   check("--min-hold", settings.min_hold);

@@ -12,6 +12,7 @@
 #include "base/escape.h"
 #include "base/loop.h"
 #include "cli/args.h"
+#include "cli/help.h"
 #include "cli/servers.h"
 #include "cli/words.h"
 #include "observe/survey.h"
@@ -61,7 +62,7 @@ std::string lock_names(const Words& words) {
 std::string values(const Option& option, const Words& words) {
   std::string out;
   const auto add_all = [&](const auto& candidates) {
-    for (const std::string_view word : candidates) out += line_of(word, option.help);
+    for (const std::string_view word : candidates) out += line_of(word, meaning(option, words.subcommand));
   };
   add_all(option.choices());
   if (option.value == "K")
@@ -90,7 +91,8 @@ std::string option_names(const Words& words) {
   std::string out;
   for (const Option& option : all_options()) {
     if (is_offered(option, words.subcommand))
-      out += line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), option.help);
+      out +=
+          line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), meaning(option, words.subcommand));
   }
   return out;
 }

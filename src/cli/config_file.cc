@@ -141,15 +141,17 @@ bool has_password(const std::vector<Layer>& layers) {
   });
 }
 
-void read_file(const std::string& file, bool must_exist, Subcommand subcommand, FileLayers& into) {
+/// `asked_by`: "--config " or "RLOCK_CONFIG "; empty for one of the usual files, which need not exist.
+void read_file(const std::string& file, std::string_view asked_by, Subcommand subcommand, FileLayers& into) {
   const Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!fd && !must_exist && (errno == ENOENT || errno == ENOTDIR))
+  const std::string shown = fmt::format("{}{}", asked_by, file);
+  if (!fd && asked_by.empty() && (errno == ENOENT || errno == ENOTDIR))
     return;
   if (!fd && (errno == EMFILE || errno == ENFILE))
-    throw os_error(file, errno);
+    throw os_error(shown, errno);
   if (!fd)
-    refuse(file, ::strerror(errno));
-  auto layers = parse_config(read_text(fd, file), file, subcommand);
+    refuse(shown, ::strerror(errno));
+  auto layers = parse_config(read_text(fd, shown), file, subcommand);
   struct stat info {};
   if (::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode)) {
     if ((info.st_mode & (S_IRGRP | S_IROTH)) != 0 && has_password(layers))
@@ -172,17 +174,18 @@ std::vector<Layer> parse_config(std::string_view text, const std::string& file, 
   return layers;
 }
 
-FileLayers read_config_files(const std::optional<std::string>& chosen, Subcommand subcommand) {
+FileLayers read_config_files(const std::optional<Value>& chosen, Subcommand subcommand) {
   FileLayers files;
   if (chosen) {
-    read_file(*chosen, true, subcommand, files);
+    chosen->check_file();
+    read_file(chosen->text, chosen->origin + ' ', subcommand, files);
     return files;
   }
-  read_file("/etc/rlock.conf", false, subcommand, files);
+  read_file("/etc/rlock.conf", {}, subcommand, files);
   if (const auto folder = from_environment("XDG_CONFIG_HOME")) {
-    read_file(*folder + "/rlock.conf", false, subcommand, files);
+    read_file(*folder + "/rlock.conf", {}, subcommand, files);
   } else if (const auto home = from_environment("HOME")) {
-    read_file(*home + "/.config/rlock.conf", false, subcommand, files);
+    read_file(*home + "/.config/rlock.conf", {}, subcommand, files);
   }
   return files;
 }

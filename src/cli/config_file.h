@@ -18,7 +18,7 @@ struct FileLayers {
 
 /// Reads `chosen`, or, without one, /etc/rlock.conf and then $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist.
 /// Throws Error{config} that names the file, and the line.
-FileLayers read_config_files(const std::optional<std::string>& chosen, Subcommand subcommand);
+FileLayers read_config_files(const std::optional<Value>& chosen, Subcommand subcommand);
 
 /// Parses one file: lines of `option = value`, and comment lines that start with `#`. Returns two layers: the lines
 /// above every [subcommand], which are for all subcommands, and those under the section of this one, which outrank

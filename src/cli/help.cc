@@ -2,14 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/word.h"
-#include "cli/options.h"
 
 namespace rlock::cli {
 namespace {
 
 constexpr std::size_t help_width = 80;
 constexpr std::size_t explanation_column = 30;
+
+/// Meanings that differ from what the table of options says.
+struct Meaning {
+  Subcommand subcommand;
+  std::string_view option;
+  std::string_view help;
+};
+
+constexpr std::array<Meaning, 4> own_meanings{{
+    {Subcommand::acquire, "signal", "With --hold-pid: the signal to PID when the lease is lost [TERM]"},
+    {Subcommand::renew, "ttl", "How long the lease lasts from now; never shortens it [30s]"},
+    {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
+    {Subcommand::check, "json", "Print JSON on one line"},
+}};
 
 /// Wraps `text` at the width of the help. The first line begins at column `at`, the others at `column`.
 std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
@@ -34,11 +50,11 @@ std::string names(const Option& option) {
   return fmt::format("{}--{}{}{}", letter, option.name, option.is_flag() ? "" : " ", option.value);
 }
 
-std::string describe(const Option& option) {
+std::string describe(const Option& option, const SubcommandEntry& subcommand) {
   std::string out = fmt::format("  {:<{}}", names(option), explanation_column - 2);
   if (out.size() > explanation_column || out.back() != ' ')
     out += "\n" + std::string(explanation_column, ' ');
-  return out + wrap(option.help, explanation_column, explanation_column);
+  return out + wrap(meaning(option, &subcommand), explanation_column, explanation_column);
 }
 
 std::string variables(const SubcommandEntry& subcommand) {
@@ -54,6 +70,13 @@ std::string variables(const SubcommandEntry& subcommand) {
 
 }  // namespace
 
+std::string_view meaning(const Option& option, const SubcommandEntry* subcommand) {
+  const auto own = std::find_if(own_meanings.begin(), own_meanings.end(), [&](const Meaning& m) {
+    return subcommand != nullptr && m.subcommand == subcommand->id && m.option == option.name;
+  });
+  return own == own_meanings.end() ? option.help : own->help;
+}
+
 std::string usage() {
   std::string text = "Usage:\n";
   for (const SubcommandEntry& entry : all_subcommands()) text += fmt::format("  rlock {}\n", entry.synopsis);
@@ -67,7 +90,7 @@ std::string help(const SubcommandEntry& subcommand) {
   std::string text = fmt::format("Usage: rlock {}\n{}.\n\nOptions:\n", subcommand.synopsis, subcommand.purpose);
   for (const Option& option : all_options()) {
     if (option.belongs_to(subcommand.id))
-      text += describe(option);
+      text += describe(option, subcommand);
   }
   return fmt::format("{}\nExample:\n{}{}\n{}",
                      text,

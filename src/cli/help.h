@@ -1,10 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "cli/options.h"
 #include "cli/subcommand.h"
 
 namespace rlock::cli {
+
+/// What the option means for the subcommand, or in general for nullptr, as --help and the completions say it.
+std::string_view meaning(const Option& option, const SubcommandEntry* subcommand);
 
 /// The text of `rlock --help`: all subcommands in short.
 std::string usage();

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "base/signals.h"
 #include "base/word.h"
 
 namespace rlock::cli {
@@ -83,7 +82,10 @@ void add_redis(Settings& s, const Value& v) {
   }
 }
 
-void set_key(Settings& s, const Value& v) { s.keys = {v.text}; }
+void set_key(Settings& s, const Value& v) {
+  s.keys = {v.text};
+  s.key_origin = v.origin;
+}
 
 void set_timeout(Settings& s, const Value& v) {
   s.timeout =
@@ -118,12 +120,7 @@ void set_once(Settings& s, const Value& v) {
   s.once = v.text;
 }
 
-void set_signal(Settings& s, const Value& v) {
-  const auto number = parse_signal(v.text);
-  if (!number)
-    v.refuse_word(common_signals);
-  s.first_signal = *number;
-}
+void set_signal(Settings& s, const Value& v) { s.first_signal = v.signal(); }
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
 
@@ -139,7 +136,7 @@ constexpr Option options[] = {
   {'k', "key",                  "K",                 with_key, "",
    "Name of the lock", set_key},
   {'t', "ttl",                  "D",                 takers | renew, "",
-   "Lease: free after at most this unless it is renewed [30s]", duration<shortest_ttl, longest_ttl, &S::ttl>},
+   "Lease: free after at most D unless it is renewed [30s]", duration<shortest_ttl, longest_ttl, &S::ttl>},
   {'n', "nonblock",             "",                  takers, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                 "D",                 takers | release, "",
@@ -174,7 +171,7 @@ constexpr Option options[] = {
   {0,   "kill-after",           "D",                 run, "",
    "Time from the first signal to KILL [a quarter of --ttl, at most 5s]", duration<0, longest_ttl, &S::kill_after>},
   {0,   "signal",               "SIG",               takers, "",
-   "First signal to a command that must stop, or to the PID of --hold-pid [TERM]", set_signal},
+   "First signal to a command that must stop [TERM]", set_signal},
   {0,   "on-lost",              "kill|warn",         run, "",
    "What to do when the lease can no longer be kept [kill]", choice<&S::on_lost, OnLost::kill, OnLost::warn>},
   {0,   "at-end",               "leave|wait|kill",   run, "",
@@ -208,7 +205,7 @@ constexpr Option options[] = {
   {0,   "watch",                "",                  status, "",
    "Show it again every second until interrupted", flag<&S::watch>},
   {'n', "lines",                "N",                 history, "",
-   "Show the newest N runs of each lock [20]", number<0, 100'000, &S::lines>},
+   "Show the newest N runs of each lock [20, or all with --since]", number<0, 100'000, &S::lines>},
   {0,   "since",                "D",                 history, "",
    "Show the runs that ended less than D ago", duration<1, longest_duration, &S::since>},
   {0,   "timeline",             "",                  history, "",
@@ -252,7 +249,7 @@ constexpr Option options[] = {
 /// The command and the process that --hold-pid starts may read the file from another directory.
 std::string make_absolute(const std::string& file) {
   std::error_code error;
-  const auto path = file.empty() ? std::filesystem::path{} : std::filesystem::absolute(file, error);
+  const auto path = std::filesystem::absolute(file, error);
   return error ? file : path.string();
 }
 
@@ -266,8 +263,10 @@ std::vector<std::string_view> Option::choices() const {
 }
 
 Value Option::resolve(Value given) const {
-  if (is_file())
+  if (is_file()) {
+    given.check_file();
     given.text = make_absolute(given.text);
+  }
   const auto words = choices();
   if (words.empty())
     return given;

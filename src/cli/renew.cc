@@ -30,7 +30,7 @@ ExitCode renew(const Settings& settings) {
   if (std::holds_alternative<lock::Extended>(renewal))
     return ExitCode::ok;
   if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
-    log.notice(fmt::format("{} is not renewed: it is {}", name.text(), lock::describe(evicted->eviction)));
+    log.notice(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
     return ExitCode::negative;
   }
   return say_not_held(loop, lock, token, settings.timeout, give_up, log);

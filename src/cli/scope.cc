@@ -8,7 +8,7 @@ observe::Scope choose_scope(const Settings& settings) {
     if (observe::is_pattern(word)) {
       scope.patterns.push_back(word);
     } else {
-      scope.names.emplace_back(settings.prefix, word);
+      scope.names.emplace_back(settings.prefix, word, settings.key_origin);
     }
   }
   return scope;

@@ -37,6 +37,7 @@ struct Settings {
   std::vector<std::string> handed_on;
 
   std::vector<std::string> keys;
+  std::string key_origin = "the key";  // "--key", or how messages call one that no option names
   std::optional<lock::Token> token;
   bool token_from_stdin = false;
 

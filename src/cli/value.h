@@ -14,6 +14,9 @@ namespace rlock::cli {
 /// The signals that completions offer and that a mistyped one is compared with.
 constexpr std::array<std::string_view, 7> common_signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
 
+/// As a user would write it: "7d" where format_duration() says "7d00h".
+std::string format_limit(Milliseconds limit);
+
 /// One value as it was given, and its origin, so that an error can name the place.
 struct Value {
   std::string text;
@@ -23,11 +26,14 @@ struct Value {
 
   /// Throws Error{fault} that names the origin. The readers below throw it for a value that makes no sense.
   [[noreturn]] void refuse(std::string_view why) const;
+  /// Throws Error{config} if the value is empty and so no name of a file.
+  void check_file() const;
   /// Refuses a value that is not one of these words.
   [[noreturn]] void refuse_word(std::span<const std::string_view> words) const;
-  Milliseconds duration() const;
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
   long long number(long long low, long long high) const;
+  /// Accepts the name of a signal in any case, with or without "SIG", and a number.
+  int signal() const;
   /// Accepts "yes" and "no".
   bool flag() const;
   /// Accepts any bytes, up to a limit.

@@ -135,8 +135,8 @@ Words read_words(int argc, const char* const* argv) {
     words.plain.erase(words.plain.begin());
   words.subcommand = subcommand;
   if (dashes != all.end()) {
-    const bool run = subcommand != nullptr && subcommand->id == Subcommand::run;
-    auto& rest = run ? words.command : words.plain;
+    const bool is_command = subcommand == nullptr || subcommand->id == Subcommand::run;
+    auto& rest = is_command ? words.command : words.plain;
     rest.insert(rest.end(), std::next(dashes), all.end());
   }
   return words;

@@ -15,20 +15,34 @@ milliseconds margin_of(milliseconds ttl) {
   return std::min(milliseconds{5000}, std::max(ttl / 20, std::min(milliseconds{250}, ttl / 10)));
 }
 
-void check_fit(const LeaseTerms& terms) {
+/// "29.698s": exact, so that the reader can check a sum.
+std::string seconds(milliseconds duration) { return fmt::format("{}s", static_cast<double>(duration.count()) / 1000); }
+
+/// The options that leave too little room. Without any, the default times fit into every lease.
+std::string describe_cause(const LeaseOptions& options) {
+  std::string text;
+  if (options.renew_every)
+    text = "--renew-every " + seconds(*options.renew_every);
+  if (options.kill_after)
+    text += (text.empty() ? "" : " and ") + ("--kill-after " + seconds(*options.kill_after));
+  return text + (options.renew_every && options.kill_after ? " do" : " does");
+}
+
+void check_fit(const LeaseTerms& terms, const LeaseOptions& options) {
   const auto sum = terms.renew_every + 2 * terms.attempt + terms.kill_after + terms.margin;
   if (sum <= terms.usable())
     return;
   throw Error{ExitCode::usage,
-              fmt::format("--ttl {} ms is too short: --renew-every {} + two attempts of {} + --kill-after {} + "
-                          "a margin of {} = {} ms, more than {} ms",
-                          terms.ttl.count(),
-                          terms.renew_every.count(),
-                          terms.attempt.count(),
-                          terms.kill_after.count(),
-                          terms.margin.count(),
-                          sum.count(),
-                          terms.usable().count())};
+              fmt::format("{} not fit into --ttl {}: {} to the next renewal + 2 x {} to try it twice + {} from TERM to "
+                          "KILL + {} margin = {}, more than the {} that can be relied on",
+                          describe_cause(options),
+                          seconds(terms.ttl),
+                          seconds(terms.renew_every),
+                          seconds(terms.attempt),
+                          seconds(terms.kill_after),
+                          seconds(terms.margin),
+                          seconds(sum),
+                          seconds(terms.usable()))};
 }
 
 }  // namespace
@@ -50,7 +64,7 @@ LeaseTerms plan_lease(const LeaseOptions& options) {
       .kill_after = options.kill_after.value_or(std::min(milliseconds{5000}, ttl / 4)),
       .margin = margin_of(ttl),
   };
-  check_fit(terms);
+  check_fit(terms, options);
   return terms;
 }
 

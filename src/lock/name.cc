@@ -13,43 +13,49 @@ namespace {
 constexpr std::size_t longest_name = 512;
 constexpr std::array<std::string_view, 4> companions{":queue", ":waiters", ":meta", ":history"};
 
-[[noreturn]] void refuse(std::string_view name, std::string_view why) {
-  throw Error{ExitCode::usage, fmt::format("--key '{}': {}", name, why)};
-}
-
 bool ends_like_companion(std::string_view key) {
   return std::any_of(companions.begin(), companions.end(), [&](auto suffix) { return key.ends_with(suffix); });
 }
 
-/// Whether the key has one non-empty {tag}; throws for any other use of braces.
-bool has_tag(std::string_view key, std::string_view name) {
+/// What is wrong with the braces in a key, which may only be those of one non-empty {tag}; nullptr if nothing is.
+const char* fault_in_braces(std::string_view key) {
   const auto open = key.find('{');
   const auto close = key.find('}');
   if (open == std::string_view::npos && close == std::string_view::npos)
-    return false;
+    return nullptr;
   const bool one = open != std::string_view::npos && close != std::string_view::npos && close > open + 1 &&
                    key.find('{', open + 1) == std::string_view::npos &&
                    key.find('}', close + 1) == std::string_view::npos;
   if (!one)
-    refuse(name, "braces may only stand around one non-empty {tag}");
-  if (ends_like_companion(key))
-    refuse(name, "with a {tag} it may not end in :queue, :waiters, :meta or :history");
-  return true;
+    return "braces may only stand around one non-empty {tag}";
+  return ends_like_companion(key) ? "with a {tag} it may not end in :queue, :waiters, :meta or :history" : nullptr;
+}
+
+/// Names the prefix too where it has a part in the fault.
+[[noreturn]] void refuse(std::string_view prefix,
+                         std::string_view origin,
+                         std::string_view name,
+                         std::string_view why) {
+  const bool has_part = prefix.find_first_of("{}") != std::string_view::npos;
+  const std::string with = has_part ? fmt::format("the prefix '{}' and ", prefix) : "";
+  throw Error{ExitCode::usage, fmt::format("{}{} '{}': {}", with, origin, name, why)};
 }
 
 }  // namespace
 
-LockName::LockName(std::string_view prefix, std::string_view name)
+LockName::LockName(std::string_view prefix, std::string_view name, std::string_view origin)
     : name_(name), key_(std::string{prefix} + std::string{name}) {
   if (name.empty())
-    throw Error{ExitCode::usage, "--key is empty"};
+    throw Error{ExitCode::usage, fmt::format("{} is empty", origin)};
   if (name.size() > longest_name) {
     throw Error{ExitCode::usage,
-                fmt::format("--key is {} bytes long; at most {} are allowed", name.size(), longest_name)};
+                fmt::format("{} is {} bytes long; at most {} are allowed", origin, name.size(), longest_name)};
   }
   if (name.find('\n') != std::string_view::npos)
-    refuse(name, "it contains a newline");
-  base_ = has_tag(key_, name) ? key_ : "{" + key_ + "}";
+    refuse({}, origin, name, "it contains a newline");
+  if (const char* fault = fault_in_braces(key_))
+    refuse(prefix, origin, name, fault);
+  base_ = key_.find('{') != std::string::npos ? key_ : "{" + key_ + "}";
 }
 
 std::vector<std::string> LockName::keys() const {

@@ -25,7 +25,7 @@ std::string describe(const Owner& owner) {
 
 std::string describe(const Eviction& eviction) {
   const bool is_replaced = eviction.kind == Eviction::Kind::replaced;
-  return fmt::format("{} by {}", is_replaced ? "replaced" : "released by force", eviction.by);
+  return fmt::format("{} by {}", is_replaced ? "replaced" : "evicted", eviction.by);
 }
 
 std::string describe(const Busy& busy, Capacity wanted) {
@@ -49,11 +49,13 @@ std::string describe(const Foreign& foreign) {
 }
 
 std::string describe(const Full& full) {
+  if (full.waiting == 0)
+    return "nobody may wait (--max-waiting 0)";
   return full.waiting == 1 ? "1 is waiting already" : fmt::format("{} are waiting already", full.waiting);
 }
 
 std::string describe(const Done& done, const std::optional<std::string>& id) {
-  return fmt::format("{}done by {} {} ago", id ? *id + " " : "", done.by.holder, format_duration(done.ended_ago));
+  return fmt::format("{}done by {} {} ago", id ? *id + " was " : "", done.by.holder, format_duration(done.ended_ago));
 }
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {

@@ -13,16 +13,16 @@ namespace rlock::lock {
 /// either of them has slots.
 std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
-/// `3 are waiting already`.
+/// `3 are waiting already`, or `nobody may wait (--max-waiting 0)`.
 std::string describe(const Full& full);
-/// `done by root@db1 2s ago`, or with the ID that was asked for: `v42 done by root@db1 2s ago`.
+/// `done by root@db1 2s ago`, or with the ID that was asked for: `v42 was done by root@db1 2s ago`.
 std::string describe(const Done& done, const std::optional<std::string>& id);
 
 /// Throw Error{usage} for a refusal that waiting cannot mend.
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
-/// `released by force by root@db1 pid 8784`.
+/// `evicted by root@db1 pid 8784`.
 std::string describe(const Eviction& eviction);
 
 /// `deploy@web3 pid 812 "backup.sh --full"`, or `pid -` where no process is left to kill.

@@ -150,7 +150,7 @@ Order Keeper::deadlines() const {
 
 void Keeper::give_up_to(const lock::Eviction& eviction) {
   lose(eviction.kind == lock::Eviction::Kind::replaced ? Outcome::replaced : Outcome::evicted,
-       fmt::format("{} is {}", plan_.name.text(), lock::describe(eviction)));
+       fmt::format("{} was {}", plan_.name.text(), lock::describe(eviction)));
 }
 
 void Keeper::lose(Outcome how, std::string_view why) {

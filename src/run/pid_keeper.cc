@@ -15,7 +15,7 @@ namespace {
 
 std::string describe_loss(const Renewer& renewer) {
   if (renewer.state() == Renewer::State::evicted)
-    return "the lock is " + lock::describe(renewer.eviction());
+    return lock::describe(renewer.eviction());
   return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time" : "the lock is lost";
 }
 

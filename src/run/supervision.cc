@@ -121,10 +121,7 @@ void Supervision::on_news(const News& news) {
       on_lingering();
       break;
     case News::Kind::stopping:
-      log_->step([this] {
-        return fmt::format("telling the command to stop; KILL follows within {}",
-                           format_duration(plan_->lease.kill_after));
-      });
+      log_->step([this, cause = news.cause] { return describe_stop(cause, *plan_); });
       on_stopping(news.cause);
       break;
     case News::Kind::killing:
@@ -161,8 +158,6 @@ void Supervision::on_stopping(Cause cause) {
   } else if (cause == Cause::runtime) {
     complaints_->add(
         fmt::format("--max-runtime {} is over; stopping the command", format_duration(*plan_->command.max_runtime)));
-  } else if (cause == Cause::signalled || cause == Cause::at_end) {
-    log_->step(fmt::format("{}: the command has ended; stopping what it left running", name));
   }
 }
 

@@ -14,12 +14,22 @@ std::string describe_start(const Plan& plan, const lock::Lease& lease) {
   std::string text = "starting the command";
   if (command.max_runtime)
     text += " for at most " + format_duration(*command.max_runtime);
-  text += fmt::format("; {} must be renewed within {}", plan.name.text(), format_duration(time_until(lease.term_at())));
-  if (plan.on_lost == OnLost::kill)
-    text += fmt::format(", else it gets {}, and KILL after {}",
-                        signal_name(command.first_signal),
-                        format_duration(time_until(lease.kill_at())));
-  return text;
+  const std::string& name = plan.name.text();
+  const std::string term = format_duration(time_until(lease.term_at()));
+  if (plan.on_lost == OnLost::warn)
+    return text + fmt::format("; {} must be renewed within {}", name, term);
+  return text + fmt::format("; unless {} is renewed, the command gets {} in {} and KILL in {}",
+                            name,
+                            signal_name(command.first_signal),
+                            term,
+                            format_duration(time_until(lease.kill_at())));
+}
+
+std::string describe_stop(Cause cause, const Plan& plan) {
+  const bool has_ended = cause == Cause::signalled || cause == Cause::at_end;
+  return fmt::format("{}; KILL follows within {}",
+                     has_ended ? "the command has ended; stopping what it left running" : "telling the command to stop",
+                     format_duration(plan.command.kill_after));
 }
 
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan) {

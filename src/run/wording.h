@@ -12,6 +12,9 @@ namespace rlock::run {
 /// The message that the command starts, with its deadlines.
 std::string describe_start(const Plan& plan, const lock::Lease& lease);
 
+/// The step that the first signal has been sent, to the command or to what it left running.
+std::string describe_stop(Cause cause, const Plan& plan);
+
 /// Which signal ended the command, where nothing else says so. Like a shell, it is silent about INT and PIPE.
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan);
 

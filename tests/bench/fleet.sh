@@ -39,6 +39,12 @@ row "server with $HELD held locks, of one core" "$busy %"
 row 'latest of their renewals' "$latest ms late"
 row 'hand-off with 20 waiters, median' "$short us"
 row "hand-off with $WAITERS waiters, median" "$long us"
+cat <<'END'
+
+Here `tests/bench/fleet.py` speaks for all holders and waiters, since so many processes do not fit on one machine. Its
+hand-off is the time from sending the release to reading the grant; those of the tables above also have a command that
+ends, and one that starts.
+END
 target "server with $HELD held locks, of one core" most 20 "$busy" ' %'
 target "latest renewal of $HELD locks" most 500 "$latest" ' ms late'
 target "hand-off with $WAITERS waiters, against 20" most 1.5 "$(calc %.2f "$long / $short")" x

@@ -132,9 +132,9 @@ END
 }
 
 @test "a file that is asked for must exist" {
-  refuses 78 "$T/none.conf: No such file" status --config "$T/none.conf"
+  refuses 78 "--config $T/none.conf: No such file" status --config "$T/none.conf"
   refuses 78 "$T/none.conf: No such file" --config "$T/none.conf" run --key job -- touch "$T/ran"
-  RLOCK_CONFIG=$T/none.conf refuses 78 "$T/none.conf: No such file" status
+  RLOCK_CONFIG=$T/none.conf refuses 78 "RLOCK_CONFIG $T/none.conf: No such file" status
   [[ ! -e $T/ran ]]
 }
 
@@ -249,7 +249,7 @@ END
 
 @test "a variable that makes no sense is a usage error that names it, unless it is outranked" {
   export RLOCK_REDIS=$HERE
-  RLOCK_INSECURE=1 refuses 64 RLOCK_INSECURE status
+  RLOCK_INSECURE=1 refuses 64 "RLOCK_INSECURE: '1' is neither yes nor no" status
   RLOCK_MAX_LEASE=soon refuses 64 RLOCK_MAX_LEASE status
   RLOCK_TIMEOUT=soon try status --timeout 2
   exits 0

@@ -235,7 +235,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   try run -k job -v -- true
   exits 0
   matches "$ERR" '^rlock: [0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} '
-  for step in "using $RLOCK_REDIS" 'holding job, fence ' 'starting the command; job must be renewed within ' \
+  for step in "using $RLOCK_REDIS" 'holding job, fence ' 'starting the command; unless job is renewed, the command gets SIGTERM in ' \
     'the command has ended; the status is 0' 'released job'; do
     contains "$ERR" " $step"
   done
@@ -247,12 +247,17 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   exits 124
   for step in "connected to $RLOCK_REDIS" "acquire: sending the script to $RLOCK_REDIS" \
     "acquire: $RLOCK_REDIS answers granted" "renew: $RLOCK_REDIS answers extended" \
-    "starting the command for at most 1.2s; job must be renewed within " ', else it gets SIGTERM, and KILL after ' \
+    "starting the command for at most 1.2s; unless job is renewed, the command gets SIGTERM in " ' and KILL in ' \
     'telling the command to stop; KILL follows within 500ms' 'killing what is left of the command' \
     "release: $RLOCK_REDIS answers released"; do
     contains "$ERR" "$step"
   done
   same "$(grep -cvE '^rlock: ([0-9:]{8}\.[0-9]{3} |--max-runtime )' <<<"$ERR")" 0
+  try run -k job -v --on-lost warn -- true
+  contains "$ERR" 'starting the command; job must be renewed within '
+  try run -k job -v --at-end kill -- sh -c 'sleep 600 &'
+  contains "$ERR" ' the command has ended; stopping what it left running; KILL follows within 5s'
+  [[ $ERR != *'telling the command'* ]] || fail "$ERR"
   try run -k job -v --redis redis://127.0.0.1:1 -- true
   exits 69
   contains "$ERR" ' acquire: redis://127.0.0.1:1: connection failed: '

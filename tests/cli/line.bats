@@ -40,7 +40,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "a flag takes no value but yes and no, as in a configuration file" {
   local value
-  for value in true false on 1 ''; do refuses 64 '--nonblock: write yes or no' acquire a --nonblock="$value"; done
+  for value in true false on 1 ''; do
+    refuses 64 "--nonblock: '$value' is neither yes nor no" acquire a --nonblock="$value"
+  done
   printf 'nonblock = yes\n' >"$T/conf"
   hold a
   try acquire a --nonblock=yes
@@ -105,6 +107,49 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 --max-waiting run -k a --max-waiting -1 -- true
 }
 
+@test "a duration out of range is answered with the limit as a user writes it" {
+  refuses 64 '--wait: 9999d is too long; it must be at most 3650d' run -k a -w 9999d -- true
+  refuses 64 '--max-runtime: 9999d is too long; it must be at most 3650d' run -k a --max-runtime 9999d -- true
+  refuses 64 '--since: 99999999999999999999 is too long; it must be at most 3650d' log --since 99999999999999999999
+  refuses 64 '--ttl: 8d is too long; it must be at most 7d' acquire a --ttl 8d
+  refuses 64 '--ttl: 499ms is too short; it must be at least 500ms' acquire a --ttl 499ms
+  refuses 64 '--timeout: 61 is too long; it must be at most 1m; ' acquire a --timeout 61
+  refuses 64 "--wait: '9999x' is not a duration such as " run -k a -w 9999x -- true
+}
+
+@test "a signal is a name in any case, or a number" {
+  local signal
+  for signal in TERM term SIGterm sigint Cont 15 64; do
+    try run -k a --signal "$signal" -- true
+    exits 0
+  done
+  cli FLUSHALL
+  for signal in FOO 0 65 -1 SIG ''; do
+    refuses 64 "--signal: '$signal' is not a signal; write a name such as TERM, INT or HUP, or a number" \
+      run -k a --signal="$signal" -- true
+  done
+  refuses 64 'did you mean HUP?' acquire a --signal huup
+}
+
+@test "an option that is empty where it names a file is refused by name" {
+  local option
+  for option in config password-file cacert cert tls-key; do
+    refuses 78 "--$option is empty" acquire a "--$option="
+  done
+  refuses 78 '--report is empty' run -k a --report '' -- true
+  RLOCK_PASSWORD_FILE='' try acquire a # an empty variable is as one that is not set
+  exits 0
+}
+
+@test "a bad name of a lock is blamed on what gave it" {
+  refuses 64 "--key 'a{': braces " run -k 'a{' -- true
+  refuses 64 "the key 'a{': braces " acquire 'a{'
+  refuses 64 "the prefix 'a{' and --key 'a': braces " run --prefix 'a{' -k a -- true
+  refuses 64 'the key is empty' status ''
+  refuses 64 '--key is empty' status -k ''
+  RLOCK_KEY='{}' refuses 64 "RLOCK_KEY '{}': braces " release
+}
+
 @test "a mistyped subcommand, option or word is answered with the one that was meant" {
   try statsu
   exits 64
@@ -136,6 +181,13 @@ refuses_too() { # as `refuses`, whatever is on Redis
   [[ $ERR != *--key* ]]
   refuses 64 'write `--` before the command, and --key K' run ls -la
   refuses 64 "unexpected 'a': run takes its key as an option only, --key a" run a -- true
+  refuses 64 "unexpected 'b': only options may stand between run and \`--\`" run -k a b -- true
+  refuses 64 '-ttl means -t tl; write --ttl' run -k a -ttl 5 -- true
+  refuses 64 '-wait means -w ait; write --wait' acquire a -wait 5
+  refuses 64 '-key means -k ey; write --key' acquire -key a
+  refuses 64 "unexpected 'ls': acquire takes one key and no command; \`rlock run\` runs a command" acquire a -- ls
+  refuses 64 "unexpected 'ls': acquire takes one key and no command; \`rlock run\` runs a command" acquire -k a ls
+  refuses 64 "unexpected 'b': one key is enough" renew a b
   refuses 64 'write `--` before the command' run -k a grep -w
   refuses 64 "write \`-- sh -c '...'\`" run -k a -c 'echo hello'
   refuses 64 "write \`-- sh -c '...'\`" run -k a -nc 'echo hello'
@@ -163,9 +215,29 @@ refuses_too() { # as `refuses`, whatever is on Redis
     same "$(rlock help "$sub")" "$(rlock "$sub" --help)"
   done
   same "$(rlock help)" "$(rlock --help)"
+  same "$(rlock help help)" "$(rlock --help)"
   try help rnu
   exits 64
   contains "$ERR" 'did you mean run?'
+}
+
+@test "a line whose subcommand is after -- says so" {
+  try -- run -k a
+  exits 64
+  contains "$ERR" 'rlock: no subcommand before `--`'
+  try -k a -- true
+  exits 64
+  contains "$ERR" 'rlock: no subcommand before `--`'
+}
+
+@test "help says what an option means for its subcommand" {
+  help_of() { rlock "$1" --help | tr -s ' \n' ' '; }
+  contains "$(help_of acquire)" 'With --hold-pid: the signal to PID when the lease is lost [TERM]'
+  [[ $(help_of run) != *hold-pid* ]]
+  contains "$(help_of renew)" 'How long the lease lasts from now; never shortens it [30s]'
+  contains "$(help_of release)" 'With --force: wait no longer than D, then exit with 75'
+  [[ $(help_of check) != *'instead of a table'* ]]
+  contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now; never shortens it [30s]'
 }
 
 @test "help has 80 columns at most, an example and the environment of each subcommand" {

@@ -92,7 +92,7 @@ not_renewed() {
   exits 75
   try renew --key busy --token "$(<"$T/run.out")"
   exits 1
-  matches "$ERR" "^rlock: busy is not renewed: it is released by force by $(id -un)@$(uname -n) pid [0-9]+\$"
+  matches "$ERR" "^rlock: busy is not renewed: its holder was evicted by $(id -un)@$(uname -n) pid [0-9]+\$"
   kill -CONT "$PID"
   finish "$PID"
   exits 76

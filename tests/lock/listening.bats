@@ -67,7 +67,7 @@ line_up() {
   finish "$PID"
   exits 0
   same "$(xargs <"$T/log")" 'dead next'
-  matches "$(<"$T/holder.err")" 'job is released by force by .*; stopping the command'
+  matches "$(<"$T/holder.err")" 'job was evicted by .*; stopping the command'
   same "$(jq -r .outcome "$T/report")" evicted
 }
 
@@ -164,7 +164,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   finish "$HOLDER"
   exits 76
   same "$(jq -r .outcome "$T/report")" replaced
-  matches "$(<"$T/first.err")" 'job is replaced by r[0-9]+ pid'
+  matches "$(<"$T/first.err")" 'job was replaced by r[0-9]+ pid'
   wait_until "$PATIENCE" only_one_left "${pids[@]}"
   same "$(sed -n 1p "$T/log")" dead
   for i in {1..19}; do
@@ -183,6 +183,9 @@ only_one_left() { # PID...
 
 @test "--max-waiting: a waiter that is one too many leaves at once" {
   hold job
+  try run --key job --max-waiting 0 -- touch "$T/ran"
+  exits 75
+  same "$ERR" 'rlock: job not acquired: nobody may wait (--max-waiting 0)'
   line_up first
   line_up second
   try run --key job --max-waiting 2 -- touch "$T/ran"

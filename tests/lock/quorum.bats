@@ -241,7 +241,7 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
 }
 
 @test "a --min-hold longer than --max-lease is refused, since two restarts would forget it" {
-  refuses 64 "--min-hold 1m00s is longer than --max-lease 1s" run --key job --ttl 1s --min-hold 60s -- touch "$T/ran"
+  refuses 64 "--min-hold 1m is longer than --max-lease 1s" run --key job --ttl 1s --min-hold 60s -- touch "$T/ran"
   refuses 64 "--min-hold 2s is longer than --max-lease 1s" acquire job --ttl 1s --min-hold 2s
   [[ ! -e $T/ran ]]
   try run --key job --ttl 1s --min-hold 1s -- true

@@ -279,10 +279,13 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
 # ---- options
 
 @test "options that leave no room to keep the promise are refused with the sum" {
-  refuses 64 '--kill-after 1000 + a margin of 100 = 1633 ms, more than 988 ms' \
+  refuses 64 '1s from TERM to KILL + 0.1s margin = 1.633s, more than the 0.988s that can be relied on' \
     run --key job --ttl 1 --kill-after 1 -- touch "$T/ran"
-  refuses 64 '--renew-every 900' run --key job --ttl 1 --renew-every 900ms -- touch "$T/ran"
-  refuses 64 '--kill-after 30000' run --key job --kill-after 30 -- touch "$T/ran"
+  refuses 64 '--renew-every 0.9s does not fit into --ttl 1s: 0.9s to the next renewal + 2 x 0.1s to try it twice + ' \
+    run --key job --ttl 1 --renew-every 900ms -- touch "$T/ran"
+  refuses 64 '--kill-after 30s does not fit into --ttl 30s: ' run --key job --kill-after 30 -- touch "$T/ran"
+  refuses 64 '--renew-every 10s and --kill-after 20s do not fit into --ttl 30s: ' \
+    run --key job --renew-every 10 --kill-after 20 -- touch "$T/ran"
   [[ ! -e $T/ran ]]
   try run --key job --ttl 1 --kill-after 300ms -- true
   exits 0

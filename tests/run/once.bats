@@ -24,7 +24,7 @@ E2
   try run --key schema --once v42 -- migrate.sh 1
   exits 0
   same "$OUT" ''
-  matches "$ERR" "^rlock: schema: v42 done by $(id -un)@$(uname -n) [0-9.]+m?s ago$"
+  matches "$ERR" "^rlock: schema: v42 was done by $(id -un)@$(uname -n) [0-9.]+m?s ago$"
   try run --key schema --once v42 -q --report "$T/report" -- migrate.sh 1
   exits 0
   same "$ERR" ''
@@ -61,7 +61,7 @@ E2
   done
   same "$failed" 1
   same "$(runs)" 2
-  waited=$(cat "$T"/replica*.err | grep -cE '^rlock: schema: v42 done by .* ago$')
+  waited=$(cat "$T"/replica*.err | grep -cE '^rlock: schema: v42 was done by .* ago$')
   same "$waited" 8
 }
 
@@ -82,7 +82,7 @@ E2
     exits 0
   done
   same "$(cat "$T"/waiter*.out)" ''
-  same "$(grep -c 'v42 done by' "$T"/waiter*.err | grep -c ':1$')" 5
+  same "$(grep -c 'v42 was done by' "$T"/waiter*.err | grep -c ':1$')" 5
 }
 five_wait() { (($(cli ZCARD '{rlock:schema}:queue') == 5)); }
 
@@ -162,5 +162,5 @@ pass() {
   try run --ttl 1s --key schema --once v42 -- echo ran
   exits 0
   same "$OUT" ''
-  contains "$ERR" 'schema: v42 done by '
+  contains "$ERR" 'schema: v42 was done by '
 }

@@ -48,7 +48,7 @@ run_reported() {
   finish "$PID"
   exits 76
   OUT=$(<"$T/report.json")
-  query '.outcome == "evicted" and .exit_status == 76 and .signal == 15 and (.message | startswith("job is released by force"))'
+  query '.outcome == "evicted" and .exit_status == 76 and .signal == 15 and (.message | startswith("job was evicted by "))'
 }
 
 @test "a run that --max-runtime ended: outcome timeout, 124, and the command's own status" {

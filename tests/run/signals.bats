@@ -153,7 +153,7 @@ rlock: SIGINT again: killing the command'
     kill "-$name" "$PID"
     finish "$PID"
     exits "$number"
-    contains "$(<"$T/waiter-$name.err")" "rlock: interrupted by SIG$name"
+    contains "$(<"$T/waiter-$name.err")" "rlock: interrupted by SIG$name before job was acquired"
     absent '{rlock:job}:queue'
   done <<<$'HUP 129\nQUIT 131\nTERM 143\nUSR1 138'
   [[ ! -e $T/ran ]]

@@ -31,7 +31,7 @@ lost() {
   finish "$PID"
   ERR=$(<"$T/job.err")
   exits 76
-  matches "$ERR" 'rlock: (lost job|job is released by force)'
+  matches "$ERR" 'rlock: (lost job|job was evicted)'
 }
 
 # in_time [MOST]: the witness and all its descendants fell silent before the lease ended on the server, by at most MOST

@@ -74,7 +74,7 @@ void test_leases() {
   const auto failure = failure_of(
       [] { return plan_lease({.ttl = Milliseconds{1'000}, .renew_every = {}, .kill_after = Milliseconds{900}}); });
   expect(failure && failure->code() == ExitCode::usage, "times that do not fit into the lease are a usage error");
-  expect(failure && std::string_view{failure->what()}.find("1533 ms") != std::string_view::npos,
+  expect(failure && std::string_view{failure->what()}.find("= 1.533s, more than the 0.988s") != std::string_view::npos,
          "the message shows the sum",
          failure ? failure->what() : "");
 }
