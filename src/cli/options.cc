@@ -127,7 +127,7 @@ void set_signal(Settings& s, const Value& v) {
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
 
-void set_fence(Settings& s, const Value& v) { s.fence = {static_cast<std::uint64_t>(v.number(1, largest_whole))}; }
+void set_fence(Settings& s, const Value& v) { s.fence = {v.number(1, largest_whole)}; }
 
 using S = Settings;
 using Tls = redis::TlsOptions;

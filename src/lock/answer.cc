@@ -19,7 +19,15 @@ std::string decode_word(std::string_view word) { return percent_decode(word).val
 constexpr long long longest_unconfirmed = 5'000;  // SHORT of lock.lua
 constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
 constexpr long long longest_since = 2 * longest_sleep;
+constexpr long long most_slots = 1 << 20;      // more than --slots allows
 constexpr long long longest_time = 1LL << 42;  // in ms since 1970 this is the year 2109
+
+std::optional<Fence> read_fence(std::string_view word) {
+  const auto value = parse_number(word, 0LL, largest_whole);
+  return value ? std::optional{Fence{*value}} : std::nullopt;
+}
+
+std::optional<int> read_slot(std::string_view word) { return parse_number(word, 0, static_cast<int>(most_slots)); }
 
 /// Returns nothing for a word that is not a whole number in [0, most].
 std::optional<long long> take_number(std::string_view& text, long long most) {
@@ -31,7 +39,7 @@ Milliseconds read_ms(Fields& fields) { return Milliseconds{std::clamp(fields.num
 
 Asked read_asked(Fields& fields, BootClock::time_point sent) { return {.sent = sent, .answered = fields.text()}; }
 
-Capacity read_capacity(Fields& fields) { return {static_cast<int>(std::min(fields.number(), 1LL << 20))}; }
+Capacity read_capacity(Fields& fields) { return {static_cast<int>(std::clamp(fields.number(), 0LL, most_slots))}; }
 
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
   return Busy{.sleep = read_ms(fields),
@@ -63,8 +71,11 @@ Answer read_foreign(Fields& fields, BootClock::time_point sent) {
 
 /// A lease shorter than `ttl` is unconfirmed until its first renewal.
 Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl) {
-  Granted granted{
-      .fence = {static_cast<std::uint64_t>(fields.number())}, .slot = static_cast<int>(fields.number()), .sent = sent};
+  const auto fence = read_fence(fields.text());
+  const auto slot = read_slot(fields.text());
+  if (!fence || !slot)
+    fields.unexpected();
+  Granted granted{.fence = *fence, .slot = *slot, .sent = sent};
   const Milliseconds lease = read_ms(fields);
   if (lease < ttl)
     granted.unconfirmed = lease;
@@ -84,8 +95,8 @@ Answer read_done(Fields& fields) {
 }  // namespace
 
 Eviction read_eviction(Fields& fields) {
-  std::string kind = fields.text();
-  return {.kind = std::move(kind), .by = decode_word(fields.text())};
+  const auto kind = fields.text() == "replaced" ? Eviction::Kind::replaced : Eviction::Kind::forced;
+  return {.kind = kind, .by = decode_word(fields.text())};
 }
 
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) {
@@ -120,8 +131,8 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
     return std::nullopt;
   const std::string_view fence_word = message.substr(0, message.find(' '));
   const std::string proof = sha1_hex(fmt::format("{}:{}", token.text(), fence_word));
-  const auto fence = take_number(message, largest_whole);
-  const auto slot = take_number(message, 1 << 20);
+  const auto fence = read_fence(take_word(message));
+  const auto slot = read_slot(take_word(message));
   const auto lease = take_number(message, longest_unconfirmed);
   const bool is_about_that = take_word(message) == asked.answered;
   const auto since = take_number(message, longest_since);
@@ -130,10 +141,7 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
   const auto granted_at = asked.sent + trusted(Milliseconds{*since});
   if (granted_at > BootClock::now())  // the server's clock was set forward
     return std::nullopt;
-  return Granted{.fence = {static_cast<std::uint64_t>(*fence)},
-                 .slot = static_cast<int>(*slot),
-                 .sent = granted_at,
-                 .unconfirmed = Milliseconds{*lease}};
+  return Granted{.fence = *fence, .slot = *slot, .sent = granted_at, .unconfirmed = Milliseconds{*lease}};
 }
 
 Milliseconds read_sleep(std::string_view message) {

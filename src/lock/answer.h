@@ -29,8 +29,9 @@ struct Asked {
 
 /// Who made a holder give up the lock, and by which means.
 struct Eviction {
-  std::string kind;  // "forced" or "replaced"
-  std::string by;    // as describe(Owner) writes it; not to be trusted
+  enum class Kind { forced, replaced };
+  Kind kind = Kind::forced;
+  std::string by;  // as describe(Owner) writes it; not to be trusted
 };
 
 /// The answers to an acquire.

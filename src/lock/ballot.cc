@@ -7,7 +7,7 @@
 namespace rlock::lock {
 namespace {
 
-Error complaint_of(const Answered& answer) {
+Error complaint_of(const CallResult& answer) {
   if (const auto* error = std::get_if<Error>(&answer))
     return *error;
   if (const auto* fields = std::get_if<Fields>(&answer)) {
@@ -24,13 +24,13 @@ Error complaint_of(const Answered& answer) {
 
 }  // namespace
 
-const Fields* vote_of(const Answered& answer) {
+const Fields* vote_of(const CallResult& answer) {
   const auto* fields = std::get_if<Fields>(&answer);
   return fields != nullptr && fields->outcome() != "young" ? fields : nullptr;
 }
 
-Ballot::Ballot(std::span<const Answered> answers, const Predicate& in_favour) : servers_(answers.size()) {
-  for (const Answered& answer : answers) {
+Ballot::Ballot(std::span<const CallResult> answers, const Predicate& in_favour) : servers_(answers.size()) {
+  for (const CallResult& answer : answers) {
     if (const Fields* fields = vote_of(answer)) {
       in_favour(*fields) ? ++favour_ : ++against_;
     } else {
@@ -39,7 +39,7 @@ Ballot::Ballot(std::span<const Answered> answers, const Predicate& in_favour) : 
   }
 }
 
-void Ballot::note(const Answered& answer) {
+void Ballot::note(const CallResult& answer) {
   if (std::holds_alternative<Fields>(answer))
     ++young_;
   const Error complaint = complaint_of(answer);

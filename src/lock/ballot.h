@@ -10,14 +10,14 @@
 namespace rlock::lock {
 
 /// The answer as a vote; nullptr for a server that failed or has not been up for long enough to vote.
-const Fields* vote_of(const Answered& answer);
+const Fields* vote_of(const CallResult& answer);
 
 /// The answers of all servers to one question, counted as votes: one server decides alone, several by majority.
 class Ballot {
  public:
   using Predicate = std::function<bool(const Fields&)>;
 
-  Ballot(std::span<const Answered> answers, const Predicate& in_favour);
+  Ballot(std::span<const CallResult> answers, const Predicate& in_favour);
 
   bool passed() const { return favour_ >= majority(); }
   /// Whether a majority in favour has become impossible.
@@ -29,7 +29,7 @@ class Ballot {
 
  private:
   std::size_t majority() const { return servers_ / 2 + 1; }
-  void note(const Answered& answer);
+  void note(const CallResult& answer);
 
   std::size_t servers_;
   std::size_t favour_ = 0;

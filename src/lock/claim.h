@@ -36,7 +36,7 @@ struct Claim {
 };
 
 /// How to ask: once, queue, re-enter or restore; and where the asker stands, if it has asked before.
-struct Place {
+struct Question {
   enum class How {
     once,     // take it, or learn who holds it
     queue,    // take it, or join the queue

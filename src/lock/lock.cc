@@ -23,8 +23,8 @@ constexpr Milliseconds split_grace{50};  // while they may still tip a split vot
 constexpr Milliseconds prompt_grace{3};
 constexpr Milliseconds patient_grace{100};  // for renewals: a server that misses them is of no use later
 
-constexpr Milliseconds withdrawal{500};  // for the cancel of a failed round, even past the deadline
-constexpr Milliseconds settle_pause{5};  // at most, before another fence is tried
+constexpr Milliseconds longest_withdrawal{500};  // for the cancel of a failed round, even past the deadline
+constexpr Milliseconds settle_pause{5};          // at most, before another fence is tried
 
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
@@ -63,7 +63,7 @@ void Lock::stop_listening() {
 
 /// The servers' answers are kept for callers that need more than the result.
 Ballot Lock::ask(Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Pace pace) {
-  const auto still = [&](std::span<const Answered> answers) -> std::optional<Milliseconds> {
+  const auto still = [&](std::span<const CallResult> answers) -> std::optional<Milliseconds> {
     const Ballot ballot{answers, in_favour};
     if (ballot.passed() || ballot.rejected())
       return grace(answers, pace);
@@ -76,7 +76,7 @@ Ballot Lock::ask(Loop& loop, const Request& request, Deadline deadline, const Ba
 
 /// How long to wait at least for the servers that have not answered yet. Those that did not answer the last question
 /// either are most likely dead: nobody waits for them alone.
-Milliseconds Lock::grace(std::span<const Answered> answers, Pace pace) const {
+Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
   if (pace == Pace::patient)
     return patient_grace;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -93,36 +93,37 @@ bool Lock::decide(const Ballot& ballot) const {
   return ballot.passed();
 }
 
-Answer Lock::acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
+Answer Lock::acquire(Loop& loop, const Claim& claim, const Question& question, Deadline deadline) {
   if (servers_.size() > 1)
-    return acquire_by_majority(loop, claim, place, deadline);
+    return acquire_by_majority(loop, claim, question, deadline);
   const auto sent = BootClock::now();
-  (void)decide(ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, outcome_is("granted")));
+  (void)decide(ask(loop, acquire_request(name_, claim, question, max_lease_), deadline, outcome_is("granted")));
   return read_answer(std::get<Fields>(answers_[0]), sent, claim.ttl);
 }
 
 /// The lock is held once a majority has settled the fence. Otherwise nothing may stay behind but a place in the queue.
-Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline) {
+Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Question& question, Deadline deadline) {
   const auto sent = BootClock::now();
   const auto granted = outcome_is("granted");
-  (void)ask(loop, acquire_request(name_, claim, place, max_lease_), deadline, granted);
+  (void)ask(loop, acquire_request(name_, claim, question, max_lease_), deadline, granted);
   check_distinct(answers_);
-  fail_unreadable(answers_, sent, claim.ttl);
+  const std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted};
-  std::optional<Answer> refusal = find_done(answers_, sent, claim.ttl);
+  std::optional<Answer> refusal = find_done(votes);
   if (!refusal && ballot.passed()) {
-    Granted held = sum_up_grants(answers_, sent, claim.ttl);
-    const bool is_new = place.how != Place::How::reenter;  // else an enclosing run uses this fence already
+    Granted held = sum_up_grants(votes, sent);
+    const bool is_new = question.how != Question::How::reenter;  // else an enclosing run uses this fence already
     if (held.fence.value > 0 && settle(loop, claim, held.fence, is_new, deadline))
       return held;
     ballot = Ballot{answers_, outcome_is("settled")};
-  } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && place.how != Place::How::reenter))) {
-    refusal = sum_up_refusals(answers_, sent, claim.ttl);
+  } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && question.how != Question::How::reenter))) {
+    refusal = sum_up_refusals(votes);
   }
   if (!is_granted_nowhere) {
     const auto cancelled = outcome_is("cancelled");
-    (void)ask(loop, cancel_request(name_, claim, ""), std::max(deadline, BootClock::now() + withdrawal), cancelled);
+    (void)ask(
+        loop, cancel_request(name_, claim, ""), std::max(deadline, BootClock::now() + longest_withdrawal), cancelled);
   }
   if (refusal)
     return *refusal;
@@ -138,10 +139,10 @@ bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Dea
       const Fields* fields = vote_of(answers_[i]);
       settled_[i] = fields != nullptr && settled(*fields);
     }
-    const std::uint64_t used = largest_used_fence(answers_);
-    if (passed || used == 0 || BootClock::now() >= deadline)
+    const Fence used = largest_used_fence(answers_);
+    if (passed || used == Fence{} || BootClock::now() >= deadline)
       return passed;
-    fence = {used + 1};
+    fence = {used.value + 1};
     const Deadline again = BootClock::now() + jitter({}, settle_pause);  // so that both do not choose the same again
     loop.wait_out(again);
   }
@@ -152,7 +153,7 @@ Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadli
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
   if (claim.replicas)
-    confirm(loop, *claim.replicas, deadline);
+    check_replicas(loop, *claim.replicas, deadline);
   if (servers_.size() > 1)
     bring_back(loop, claim, fence, deadline);
   return renewal;
@@ -161,7 +162,7 @@ Renewal Lock::renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadli
 /// A master that was replaced and does not know it yet may extend a lease that its successor lets run out, so an
 /// extension counts only if the replicas have it. They get half of the time left, because Redis ends a WAIT up to 100
 /// ms late.
-void Lock::confirm(Loop& loop, const Replicas& replicas, Deadline deadline) {
+void Lock::check_replicas(Loop& loop, const Replicas& replicas, Deadline deadline) {
   const auto rest = time_until(deadline) / 2;
   const Milliseconds limit = std::max(Milliseconds{1}, std::min(rest, replicas.limit));
   const auto have = count_replicas(loop, replicas.count, limit, deadline);
@@ -203,8 +204,7 @@ void Lock::bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline dead
 
 /// The outcome at one server; empty if that failed, since the majority carries on without it.
 std::string Lock::outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline) {
-  const auto no_grace = [](auto) -> std::optional<Milliseconds> { return std::nullopt; };
-  const auto answers = call_everywhere(loop, servers_.subspan(server, 1), request, deadline, no_grace);
+  const auto answers = call_everywhere(loop, servers_.subspan(server, 1), request, deadline);
   const auto* fields = std::get_if<Fields>(&answers[0]);
   return fields != nullptr ? fields->outcome() : std::string{};
 }
@@ -219,7 +219,7 @@ Release Lock::release(Loop& loop, const Token& token, const std::string& level, 
       script_request(scripts::release, {.keys = name_.keys(), .values = {token.text(), level, status, end.word}});
   if (!decide(ask(loop, request, deadline, gave_up)))
     return Release::lost;
-  for (const Answered& answer : answers_) {
+  for (const CallResult& answer : answers_) {
     const Fields* fields = vote_of(answer);
     if (fields != nullptr && fields->outcome() == "cooling")
       return Release::cooling;
@@ -248,7 +248,7 @@ Forced Lock::look(Loop& loop, Deadline deadline) { return force(loop, {"evict", 
 std::vector<Target> Lock::force(
     Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline) {
   std::vector<std::string> arguments{how == Force::now ? "now" : "evict", percent_encode(describe(by))};
-  for (const Fence fence : fences) arguments.push_back(std::to_string(fence.value));
+  for (const Fence fence : fences) arguments.push_back(fence.text());
   Forced forced = force(loop, std::move(arguments), deadline);
   auto* targets = std::get_if<std::vector<Target>>(&forced);
   return targets != nullptr ? std::move(*targets) : std::vector<Target>{};
@@ -266,7 +266,7 @@ Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline dead
   (void)decide(ask(
       loop, request, deadline, [](const Fields&) { return true; }, Pace::patient));
   std::vector<Target> targets;
-  for (Answered& answer : answers_) {
+  for (CallResult& answer : answers_) {
     auto* fields = std::get_if<Fields>(&answer);
     if (fields == nullptr)
       continue;
@@ -288,7 +288,7 @@ bool Lock::recall(Loop& loop, const Token& token, const Level& level, Deadline d
   const Request request =
       script_request(scripts::recall, {.keys = name_.keys(), .values = {token.text(), level.text()}});
   (void)ask(loop, request, deadline, outcome_is("unknown"));
-  return std::any_of(answers_.begin(), answers_.end(), [](const Answered& answer) {
+  return std::any_of(answers_.begin(), answers_.end(), [](const CallResult& answer) {
     const Fields* fields = vote_of(answer);
     return fields != nullptr && fields->outcome() == "released";
   });

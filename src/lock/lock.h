@@ -79,7 +79,7 @@ class Lock {
   /// Why the single server has refused for good.
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 
-  Answer acquire(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
+  Answer acquire(Loop& loop, const Claim& claim, const Question& question, Deadline deadline);
   /// Throws also if fewer replicas than the claim wants have the renewal.
   [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
   /// Extends the lease for a script, which knows no more than the token; servers that have lost it are not brought
@@ -106,7 +106,7 @@ class Lock {
   bool recall(Loop& loop, const Token& token, const Level& level, Deadline deadline);
 
  private:
-  using Answers = std::vector<Answered>;
+  using Answers = std::vector<CallResult>;
   enum class Pace { prompt, patient };  // patient: nobody waits for the result
 
   void stop_listening();
@@ -115,12 +115,12 @@ class Lock {
              Deadline deadline,
              const Ballot::Predicate& in_favour,
              Pace pace = Pace::prompt);
-  Milliseconds grace(std::span<const Answered> answers, Pace pace) const;
+  Milliseconds grace(std::span<const CallResult> answers, Pace pace) const;
   bool decide(const Ballot& ballot) const;
-  Answer acquire_by_majority(Loop& loop, const Claim& claim, const Place& place, Deadline deadline);
+  Answer acquire_by_majority(Loop& loop, const Claim& claim, const Question& question, Deadline deadline);
   bool settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
   void bring_back(Loop& loop, const Claim& claim, Fence fence, Deadline deadline);
-  void confirm(Loop& loop, const Replicas& replicas, Deadline deadline);
+  void check_replicas(Loop& loop, const Replicas& replicas, Deadline deadline);
   std::string outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
   Renewal renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline);
   Release release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline);

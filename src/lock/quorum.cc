@@ -13,8 +13,6 @@
 namespace rlock::lock {
 namespace {
 
-bool is_grant(const Fields& fields) { return fields.outcome() == "granted"; }
-
 /// What `read` makes of an answer. Nothing for one that makes no sense: a single server must not spoil the round.
 template <typename Read>
 auto try_to_read(Fields fields, Read read) -> std::optional<decltype(read(fields))> {
@@ -27,71 +25,66 @@ auto try_to_read(Fields fields, Read read) -> std::optional<decltype(read(fields
 
 }  // namespace
 
-void fail_unreadable(std::span<Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
-  for (Answered& answer : answers) {
+std::vector<Answer> read_votes(std::span<CallResult> answers, BootClock::time_point sent, Milliseconds ttl) {
+  std::vector<Answer> votes;
+  for (CallResult& answer : answers) {
     const Fields* fields = vote_of(answer);
     if (fields == nullptr)
       continue;
     try {
-      (void)read_answer(*fields, sent, ttl);
+      votes.push_back(read_answer(*fields, sent, ttl));
     } catch (const Error& error) {
       answer = Error{error};
     }
   }
+  return votes;
 }
 
-Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent) {
   Granted held{.fence = {}, .slot = 0, .sent = sent};
-  for (const Answered& answer : answers) {
-    const Fields* fields = vote_of(answer);
-    if (fields == nullptr || !is_grant(*fields))
+  for (const Answer& vote : votes) {
+    const auto* grant = std::get_if<Granted>(&vote);
+    if (grant == nullptr)
       continue;
-    const auto grant = std::get<Granted>(read_answer(*fields, sent, ttl));
-    held.fence.value = std::max(held.fence.value, grant.fence.value);
-    held.slot = std::max(held.slot, grant.slot);
-    if (grant.unconfirmed)
-      held.unconfirmed = held.unconfirmed ? std::min(*held.unconfirmed, *grant.unconfirmed) : grant.unconfirmed;
+    held.fence = std::max(held.fence, grant->fence);
+    held.slot = std::max(held.slot, grant->slot);
+    if (grant->unconfirmed)
+      held.unconfirmed = held.unconfirmed ? std::min(*held.unconfirmed, *grant->unconfirmed) : grant->unconfirmed;
   }
   return held;
 }
 
-Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
+Answer sum_up_refusals(std::span<const Answer> votes) {
   std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
-  for (const Answered& answer : answers) {
-    const Fields* fields = vote_of(answer);
-    if (fields == nullptr || is_grant(*fields))
-      continue;
-    Answer refusal = read_answer(*fields, sent, ttl);
-    by_kind.at(refusal.index()).push_back(std::move(refusal));
+  for (const Answer& vote : votes) {
+    if (!std::holds_alternative<Granted>(vote))
+      by_kind.at(vote.index()).push_back(vote);
   }
   const auto most = std::max_element(
       by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
   return most->front();
 }
 
-std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl) {
-  for (const Answered& answer : answers) {
-    const Fields* fields = vote_of(answer);
-    if (fields != nullptr && fields->outcome() == "done")
-      return read_answer(*fields, sent, ttl);
-  }
-  return std::nullopt;
+std::optional<Answer> find_done(std::span<const Answer> votes) {
+  const auto done =
+      std::find_if(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Done>(vote); });
+  return done != votes.end() ? std::optional{*done} : std::nullopt;
 }
 
-std::uint64_t largest_used_fence(std::span<const Answered> answers) {
-  std::uint64_t largest = 0;
-  for (const Answered& answer : answers) {
+Fence largest_used_fence(std::span<const CallResult> answers) {
+  Fence largest;
+  for (const CallResult& answer : answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "used")
       continue;
     const auto used = try_to_read(*vote, [](Fields& fields) { return fields.number(); });
-    largest = std::max(largest, static_cast<std::uint64_t>(std::max(0LL, used.value_or(0))));
+    largest = std::max(largest, Fence{used.value_or(0)});
   }
   return largest;
 }
 
-Renewal sum_up_losses(std::span<const Answered> answers) {
-  for (const Answered& answer : answers) {
+Renewal sum_up_losses(std::span<const CallResult> answers) {
+  for (const CallResult& answer : answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "evicted")
       continue;
@@ -101,29 +94,29 @@ Renewal sum_up_losses(std::span<const Answered> answers) {
   return Lost{};
 }
 
-std::optional<Place::How> missing_at(const Answered& answer) {
+std::optional<Question::How> missing_at(const CallResult& answer) {
   const Fields* vote = vote_of(answer);
   if (vote == nullptr || vote->outcome() == "evicted")
     return std::nullopt;
   if (vote->outcome() == "lost")
-    return Place::How::restore;
+    return Question::How::restore;
   const auto known = try_to_read(*vote, [](Fields& fields) {
     (void)fields.number();  // the lease
     return fields.number();
   });
-  return known == 0 ? std::optional{Place::How::reenter} : std::nullopt;
+  return known == 0 ? std::optional{Question::How::reenter} : std::nullopt;
 }
 
-bool all_refused(std::span<const Answered> answers) {
-  return std::all_of(answers.begin(), answers.end(), [](const Answered& answer) {
+bool all_refused(std::span<const CallResult> answers) {
+  return std::all_of(answers.begin(), answers.end(), [](const CallResult& answer) {
     const auto* fields = std::get_if<Fields>(&answer);
-    return fields != nullptr && !is_grant(*fields);
+    return fields != nullptr && fields->outcome() != "granted";
   });
 }
 
-void check_distinct(std::span<const Answered> answers) {
+void check_distinct(std::span<const CallResult> answers) {
   std::vector<const Fields*> known;
-  for (const Answered& answer : answers) {
+  for (const CallResult& answer : answers) {
     const auto* fields = std::get_if<Fields>(&answer);
     if (fields == nullptr || fields->last().empty())
       continue;

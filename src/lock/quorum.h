@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "lock/answer.h"
 #include "lock/lock.h"
@@ -12,36 +13,35 @@ namespace rlock::lock {
 // These functions sum up the answers of a quorum's servers to one question. A failure, or the answer of a server that
 // may not vote, counts for nothing.
 
-/// Turns the answers to an acquire that make no sense into failures. The functions below that take `sent` and `ttl`
-/// rely on that.
-void fail_unreadable(std::span<Answered> answers, BootClock::time_point sent, Milliseconds ttl);
+/// The votes on an acquire, as they were read. An answer that makes no sense becomes a failure of its server.
+std::vector<Answer> read_votes(std::span<CallResult> answers, BootClock::time_point sent, Milliseconds ttl);
 
 /// Sums up an acquire that a majority has granted. The fence is the largest: each server gave smaller ones to all its
 /// earlier holders. On re-entry it is the settled fence, which servers that do not know it report as 0; it is 0 if none
 /// of them knows it.
-Granted sum_up_grants(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
+Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent);
 
 /// Sums up an acquire that no majority has granted: the most frequent refusal, since a single server may know of a
-/// holder that the others have forgotten.
-Answer sum_up_refusals(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
+/// holder that the others have forgotten. There must be one.
+Answer sum_up_refusals(std::span<const Answer> votes);
 
 /// The answer of a server that remembers the work of --once as done: that holds whatever the others say.
-std::optional<Answer> find_done(std::span<const Answered> answers, BootClock::time_point sent, Milliseconds ttl);
+std::optional<Answer> find_done(std::span<const Answer> votes);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.
-std::uint64_t largest_used_fence(std::span<const Answered> answers);
+Fence largest_used_fence(std::span<const CallResult> answers);
 
 /// Sums up a renewal that a majority has refused: a single server that knows why is enough.
-Renewal sum_up_losses(std::span<const Answered> answers);
+Renewal sum_up_losses(std::span<const CallResult> answers);
 
 /// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one
 /// that has lost nothing, or did not vote.
-std::optional<Place::How> missing_at(const Answered& answer);
+std::optional<Question::How> missing_at(const CallResult& answer);
 
 /// Whether all servers have refused an acquire, so that there is nothing to give back.
-bool all_refused(std::span<const Answered> answers);
+bool all_refused(std::span<const CallResult> answers);
 
 /// Throws Error{usage} if two answers to an acquire come from the same server, which would then vote twice.
-void check_distinct(std::span<const Answered> answers);
+void check_distinct(std::span<const CallResult> answers);
 
 }  // namespace rlock::lock

@@ -11,15 +11,15 @@ namespace {
 
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
 
-std::string_view text(Place::How how) {
+std::string_view text(Question::How how) {
   switch (how) {
-    case Place::How::once:
+    case Question::How::once:
       return "once";
-    case Place::How::queue:
+    case Question::How::queue:
       return "queue";
-    case Place::How::reenter:
+    case Question::How::reenter:
       return "reenter";
-    case Place::How::restore:
+    case Question::How::restore:
       return "restore";
   }
   return {};
@@ -49,15 +49,15 @@ void add_options(const Claim& claim, std::vector<std::string>& words) {
 
 }  // namespace
 
-Request acquire_request(const LockName& name, const Claim& claim, const Place& place, Milliseconds max_lease) {
+Request acquire_request(const LockName& name, const Claim& claim, const Question& question, Milliseconds max_lease) {
   ScriptArguments arguments{.keys = name.keys(),
                             .values = {claim.token.text(),
                                        claim.level.text(),
                                        std::to_string(claim.capacity.value),
                                        text(claim.ttl),
-                                       std::string{text(place.how)},
-                                       place.ticket,
-                                       text(place.waited),
+                                       std::string{text(question.how)},
+                                       question.ticket,
+                                       text(question.waited),
                                        claim.owner.encode(),
                                        text(max_lease)}};
   add_options(claim, arguments.values);
@@ -65,12 +65,9 @@ Request acquire_request(const LockName& name, const Claim& claim, const Place& p
 }
 
 Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new) {
-  return script_request(scripts::settle,
-                        {.keys = name.keys(),
-                         .values = {claim.token.text(),
-                                    std::to_string(fence.value),
-                                    claim.waiter ? claim.waiter->text() : std::string{},
-                                    is_new ? "1" : "0"}});
+  const std::string waiter = claim.waiter ? claim.waiter->text() : "";
+  return script_request(
+      scripts::settle, {.keys = name.keys(), .values = {claim.token.text(), fence.text(), waiter, is_new ? "1" : "0"}});
 }
 
 /// Sent with the script's text: the process may be gone before it could hear that a server does not know the script.

@@ -13,7 +13,7 @@ namespace rlock::lock {
 /// contracts.
 
 /// `max_lease`: of the quorum; 0 for one server.
-Request acquire_request(const LockName& name, const Claim& claim, const Place& place, Milliseconds max_lease);
+Request acquire_request(const LockName& name, const Claim& claim, const Question& question, Milliseconds max_lease);
 
 /// `is_new`: the command has not been told a fence yet, so that a server may ask for a larger one.
 Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new);

@@ -11,7 +11,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr Milliseconds distance{2000};  // the longest round trip to a server of a quorum, its handshake included
+constexpr Milliseconds longest_round_trip{2000};  // to a server of a quorum, its handshake included
 
 /// One question to several servers. A server that answers too late keeps its connection: it may be in time for the next
 /// question.
@@ -21,12 +21,12 @@ class Round {
       : servers_(servers),
         request_(request),
         deadline_(deadline),
-        late_(servers.size() > 1 ? std::max(deadline, BootClock::now() + distance) : deadline),
+        late_(servers.size() > 1 ? std::max(deadline, BootClock::now() + longest_round_trip) : deadline),
         answers_(servers.size()) {
     for (redis::Server& server : servers_) server.begin({request_.command}, late_);
   }
 
-  std::vector<Answered> finish(Loop& loop, const Grace& grace) {
+  std::vector<CallResult> finish(Loop& loop, const Grace& grace) {
     const auto start = BootClock::now();
     std::optional<BootClock::time_point> enough;  // when the answers began to suffice
     while (advance()) {
@@ -113,7 +113,7 @@ class Round {
   const Request& request_;
   Deadline deadline_;  // of the round
   Deadline late_;      // until then a late answer does not cost the connection
-  std::vector<Answered> answers_;
+  std::vector<CallResult> answers_;
 };
 
 }  // namespace
@@ -160,14 +160,13 @@ redis::Command with_source(const Request& request) {
   return command;
 }
 
-std::vector<Answered> call_everywhere(
+std::vector<CallResult> call_everywhere(
     Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace) {
   return Round{servers, request, deadline}.finish(loop, grace);
 }
 
 Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline) {
-  const auto needed = [](auto) -> std::optional<Milliseconds> { return std::nullopt; };
-  auto answers = call_everywhere(loop, {&server, 1}, request, deadline, needed);
+  auto answers = call_everywhere(loop, {&server, 1}, request, deadline);
   if (const auto* error = std::get_if<Error>(&answers[0]))
     throw *error;
   return std::get<Fields>(std::move(answers[0]));

@@ -58,15 +58,21 @@ redis::Command with_source(const Request& request);
 
 /// What came of a call to one server: nothing yet, its answer, or why it failed (no_permission if Redis refuses our
 /// user, else unavailable, with the server's words).
-using Answered = std::variant<std::monostate, Fields, Error>;
+using CallResult = std::variant<std::monostate, Fields, Error>;
 
 /// How long to wait at least for stragglers once the answers suffice. Nothing if they do not suffice yet.
-using Grace = std::function<std::optional<Milliseconds>(std::span<const Answered>)>;
+using Grace = std::function<std::optional<Milliseconds>(std::span<const CallResult>)>;
+
+/// For a caller that needs all answers.
+inline std::optional<Milliseconds> need_all(std::span<const CallResult>) { return std::nullopt; }
 
 /// Asks all servers at once. Ends when all have answered or failed, at the deadline, or, once the answers suffice,
 /// after the same time again or the grace, whichever is longer. Throws only what a handler of `loop` throws.
-std::vector<Answered> call_everywhere(
-    Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace);
+std::vector<CallResult> call_everywhere(Loop& loop,
+                                        std::span<redis::Server> servers,
+                                        const Request& request,
+                                        Deadline deadline,
+                                        const Grace& grace = need_all);
 
 /// Calls a script at one server; throws what it failed with.
 Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline);

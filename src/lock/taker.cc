@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/overloaded.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -49,7 +50,7 @@ std::optional<Taken> Taker::reenter(const Token& token) {
   const Token own = std::exchange(claim_.token, token);
   is_nested_ = true;
   for (;;) {
-    const Answer answer = ask(Place::How::reenter);
+    const Answer answer = ask(Question::How::reenter);
     if (std::holds_alternative<Lost>(answer) || std::holds_alternative<Evicted>(answer))
       break;
     if (auto taken = examine(answer))
@@ -65,7 +66,7 @@ Taken Taker::compete() {
   for (;;) {
     if (const auto granted = accept_hand_over())
       return secure(*granted);
-    if (const auto taken = examine(ask(waits ? Place::How::queue : Place::How::once))) {
+    if (const auto taken = examine(ask(waits ? Question::How::queue : Question::How::once))) {
       const auto* granted = std::get_if<Granted>(&*taken);
       return granted != nullptr ? secure(*granted) : *taken;
     }
@@ -83,7 +84,7 @@ Taken Taker::compete() {
 /// Makes sure of a grant: that enough replicas have it, and that its lease has the full length.
 Taken Taker::secure(const Granted& granted) {
   if (claim_.replicas) {
-    if (const auto conflict = replicate(granted))
+    if (const auto conflict = check_replicas(granted))
       return *conflict;
   }
   if (!granted.unconfirmed || patience_.renews)
@@ -109,7 +110,7 @@ Taken Taker::confirm(const Granted& granted) {
 }
 
 /// A grant that too few replicas have would be lost with the master, so it is given back.
-std::optional<Conflict> Taker::replicate(const Granted& granted) {
+std::optional<Conflict> Taker::check_replicas(const Granted& granted) {
   const auto [wanted, limit] = *claim_.replicas;
   const auto have = lock_->count_replicas(*loop_, wanted, limit, BootClock::now() + limit + patience_.timeout);
   if (have >= wanted && is_in_time(granted))
@@ -121,7 +122,7 @@ std::optional<Conflict> Taker::replicate(const Granted& granted) {
 }
 
 /// Puts one question, and repeats it through failures while there is time.
-Answer Taker::ask(Place::How how) {
+Answer Taker::ask(Question::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
   return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
     try {
@@ -130,8 +131,8 @@ Answer Taker::ask(Place::How how) {
       listen(how);
       asked_as_poller_ = claim_.polls || !lock_->can_queue();
       throttle_.note_question();
-      const Place place{.how = how, .ticket = ticket_, .waited = waited()};
-      auto answer = lock_->acquire(*loop_, claim_, place, deadline);
+      const Question question{.how = how, .ticket = ticket_, .waited = waited()};
+      auto answer = lock_->acquire(*loop_, claim_, question, deadline);
       note_refusal_to_listen();
       return answer;
     } catch (const Error& error) {
@@ -142,8 +143,8 @@ Answer Taker::ask(Place::How how) {
 }
 
 /// Waiters listen, and so do holders that can be told to give up the lock.
-void Taker::listen(Place::How how) {
-  if (lock_->can_queue() && !claim_.polls && (how == Place::How::queue || claim_.kept))
+void Taker::listen(Question::How how) {
+  if (lock_->can_queue() && !claim_.polls && (how == Question::How::queue || claim_.kept))
     lock_->listen(claim_.level);
 }
 
@@ -162,26 +163,27 @@ void Taker::note_failure(const Error& error) {
 
 /// The end of the attempt, if this answer ends it.
 std::optional<Taken> Taker::examine(const Answer& answer) {
-  if (const auto* granted = std::get_if<Granted>(&answer))
-    return examine_grant(*granted);
-  if (const auto* full = std::get_if<Full>(&answer))
-    return Conflict{.kind = Conflict::Kind::full, .message = describe(*full)};
-  if (const auto* superseded = std::get_if<Superseded>(&answer))
-    return Conflict{.kind = Conflict::Kind::superseded, .message = "superseded by " + describe(superseded->by)};
-  if (const auto* done = std::get_if<Done>(&answer))
-    return Conflict{.kind = Conflict::Kind::done, .message = describe(*done, claim_.once)};
-  if (const auto* upgrade = std::get_if<Upgrade>(&answer))
-    refuse(lock_->name(), claim_.capacity, *upgrade);
-  if (const auto* other = std::get_if<OtherOnce>(&answer))
-    refuse(lock_->name(), *other);
-  if (const auto* busy = std::get_if<Busy>(&answer)) {
-    note_obstacle(*busy);
-  } else if (const auto* foreign = std::get_if<Foreign>(&answer)) {
-    note_obstacle(*foreign);
-  } else {  // the level has ended
-    start_over();
-  }
-  return std::nullopt;
+  using Kind = Conflict::Kind;
+  std::optional<Taken> end;
+  const auto end_by = [&end](Kind kind, std::string message) {
+    end = Conflict{.kind = kind, .message = std::move(message)};
+  };
+  const Overloaded react{
+      [&](const Granted& granted) { end = examine_grant(granted); },
+      [&](const Full& full) { end_by(Kind::full, describe(full)); },
+      [&](const Superseded& newer) { end_by(Kind::superseded, "superseded by " + describe(newer.by)); },
+      [&](const Done& done) { end_by(Kind::done, describe(done, claim_.once)); },
+      [&](const Upgrade& upgrade) { refuse(lock_->name(), claim_.capacity, upgrade); },
+      [&](const OtherOnce& other) { refuse(lock_->name(), other); },
+      [&](const Busy& busy) { note_obstacle(busy); },
+      [&](const Foreign& foreign) { note_obstacle(foreign); },
+      // The level has ended.
+      [&](const Cancelled&) { start_over(); },
+      [&](const Evicted&) { start_over(); },
+      [&](const Lost&) { start_over(); },
+  };
+  std::visit(react, answer);
+  return end;
 }
 
 std::optional<Granted> Taker::examine_grant(const Granted& granted) {

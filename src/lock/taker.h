@@ -60,7 +60,7 @@ class Taker {
   Taken compete();
   Taken secure(const Granted& granted);
   Taken confirm(const Granted& granted);
-  std::optional<Conflict> replicate(const Granted& granted);
+  std::optional<Conflict> check_replicas(const Granted& granted);
   std::optional<Taken> examine(const Answer& answer);
   std::optional<Granted> examine_grant(const Granted& granted);
   void note_obstacle(const Busy& busy);
@@ -71,8 +71,8 @@ class Taker {
   void give_back_late_grant();
   void start_over();
   void claim_anew();
-  Answer ask(Place::How how);
-  void listen(Place::How how);
+  Answer ask(Question::How how);
+  void listen(Question::How how);
   void note_refusal_to_listen();
   void note_failure(const Error& error);
   void sleep(Deadline until);

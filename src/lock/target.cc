@@ -1,7 +1,6 @@
 #include "lock/target.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -11,11 +10,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr std::int64_t largest = std::int64_t{1} << 53;
-
-std::int64_t take_number(std::string_view& rest) {
-  return parse_number<std::int64_t>(take_word(rest), 0, largest).value_or(0);
-}
+long long take_number(std::string_view& rest) { return parse_number(take_word(rest), 0LL, largest_whole).value_or(0); }
 
 Target::State read_state(std::string_view word) {
   if (word == "cooling")
@@ -30,7 +25,7 @@ Target::State read_state(std::string_view word) {
 Target read_target(const std::string& line) {
   std::string_view rest = line;
   Target target;
-  target.fence = {static_cast<std::uint64_t>(take_number(rest))};
+  target.fence = {take_number(rest)};
   target.state = read_state(take_word(rest));
   target.lease = Milliseconds{take_number(rest)};
   target.kept = take_word(rest) == "1";

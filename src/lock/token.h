@@ -1,7 +1,7 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,8 +46,10 @@ class Level {
 /// clock unless that was set back. Below 2^53. A resource that refuses a fence smaller than one it has seen is safe
 /// from a holder that has lost its lock without knowing.
 struct Fence {
-  std::uint64_t value = 0;
-  friend bool operator==(Fence, Fence) = default;
+  long long value = 0;
+
+  std::string text() const { return std::to_string(value); }
+  friend auto operator<=>(Fence, Fence) = default;
 };
 
 }  // namespace rlock::lock

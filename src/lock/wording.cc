@@ -24,7 +24,8 @@ std::string describe(const Owner& owner) {
 }
 
 std::string describe(const Eviction& eviction) {
-  return fmt::format("{} by {}", eviction.kind == "replaced" ? "replaced" : "released by force", eviction.by);
+  const bool is_replaced = eviction.kind == Eviction::Kind::replaced;
+  return fmt::format("{} by {}", is_replaced ? "replaced" : "released by force", eviction.by);
 }
 
 std::string describe(const Busy& busy, Capacity wanted) {

@@ -28,7 +28,7 @@ void read_holder(WordReader words, LockFacts& facts) {
   HolderFacts holder;
   const WallTime expires = words.time();
   const WallTime cools = words.time();
-  holder.fence = {static_cast<std::uint64_t>(words.number_or_zero())};
+  holder.fence = {words.number_or_zero()};
   holder.slot = words.count();
   holder.acquired_at = words.time();
   holder.levels = words.count();

@@ -18,7 +18,7 @@ std::optional<Run> read_run(std::string lock, std::string_view line) {
   const auto ended = words.number();
   if (!fence || !acquired || !ended)
     return std::nullopt;
-  run.fence = {static_cast<std::uint64_t>(*fence)};
+  run.fence = {*fence};
   run.acquired_at = WallTime{Milliseconds{*acquired}};
   run.ended_at = WallTime{Milliseconds{*ended}};
   run.waited = words.duration();
@@ -49,7 +49,7 @@ History read_history(const lock::LockName& name, lock::Fields fields) {
 
 History merge_histories(const std::vector<History>& histories, std::size_t count) {
   History merged;
-  std::map<std::uint64_t, Run> runs;
+  std::map<long long, Run> runs;
   for (const History& history : histories) {
     merged.lock = history.lock;
     merged.now = std::max(merged.now, history.now);

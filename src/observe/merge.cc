@@ -10,7 +10,7 @@ namespace {
 /// The votes about one lock, one from each server.
 struct Votes {
   std::map<State, std::size_t> states;
-  std::map<std::uint64_t, std::size_t> holders;  // by fence
+  std::map<long long, std::size_t> holders;  // by fence
   std::size_t silent = 0;
 };
 

@@ -68,7 +68,7 @@ class Rehearsal {
 
   void wait() {
     lock_.listen(waiter_.level);
-    (void)lock_.acquire(loop_, waiter_, {.how = lock::Place::How::queue, .ticket = {}}, deadline());
+    (void)lock_.acquire(loop_, waiter_, {.how = lock::Question::How::queue, .ticket = {}}, deadline());
   }
 
   void check_that_it_listens() const {

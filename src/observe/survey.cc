@@ -90,7 +90,7 @@ ByName<History> look_back(
 /// Asks every server once, so that the silent ones need not be waited for again. Throws unless a majority answers.
 std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> servers, Milliseconds timeout) {
   const auto any = [](const lock::Fields&) { return true; };
-  const auto still = [&](std::span<const lock::Answered> answers) {
+  const auto still = [&](std::span<const lock::CallResult> answers) {
     return lock::Ballot{answers, any}.passed() ? std::optional{grace} : std::nullopt;
   };
   const lock::Request time{.command = {"TIME"}};
@@ -99,7 +99,7 @@ std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> se
   if (!ballot.passed())
     throw ballot.failure();
   std::vector<bool> answered;
-  for (const lock::Answered& answer : answers) answered.push_back(std::holds_alternative<lock::Fields>(answer));
+  for (const lock::CallResult& answer : answers) answered.push_back(std::holds_alternative<lock::Fields>(answer));
   return answered;
 }
 

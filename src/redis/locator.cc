@@ -12,8 +12,8 @@
 namespace rlock::redis {
 namespace {
 
-constexpr Milliseconds belief{100};  // spares a short run the second question
-constexpr long confirmation = 4;     // a sentinel has a quarter of the time to confirm what is known
+constexpr Milliseconds answer_lifetime{100};  // spares a short run the second question
+constexpr long confirmation_share = 4;        // a sentinel has a quarter of the time to confirm what is known
 
 /// What a sentinel answered: host and port, or nil for a master that it does not know.
 Endpoint read_master(Connection& sentinel, const std::string& name) {
@@ -62,7 +62,7 @@ void Locator::begin_with_next_sentinel() {
   address.must_be_master = false;
   sentinel_ = std::make_unique<Connection>(address);
   const auto now = BootClock::now();
-  const auto share = (deadline_ - now) / (known_ ? confirmation : static_cast<long>(left_to_ask_));
+  const auto share = (deadline_ - now) / (known_ ? confirmation_share : static_cast<long>(left_to_ask_));
   --left_to_ask_;
   sentinel_->begin({{"SENTINEL", "get-master-addr-by-name", address_.master_name}}, now + share);
 }
@@ -88,7 +88,7 @@ bool Locator::ask_sentinels() {
       begin_with_next_sentinel();
     }
   }
-  believed_until_ = BootClock::now() + belief;
+  believed_until_ = BootClock::now() + answer_lifetime;
   sentinel_.reset();
   return true;
 }

@@ -30,7 +30,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 int become(const char* file, char* const* argv, char* const* environment, pid_t parent, ChildOptions options) {
   ::setpgid(0, 0);
   if (options.foreground)
-    Terminal::give_to(::getpid());  // SIGTTOU is still blocked
+    terminal::give_to(::getpid());  // SIGTTOU is still blocked
   if (options.ignore_sigchld)
     ::signal(SIGCHLD, SIG_IGN);
   sigset_t none;

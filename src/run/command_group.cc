@@ -41,7 +41,7 @@ void CommandGroup::signal(int number) const {
 }
 
 bool CommandGroup::take_terminal() {
-  if (!is_leader_there() || !Terminal::give_to(leader_))
+  if (!is_leader_there() || !terminal::give_to(leader_))
     return false;
   has_terminal_ = true;
   return true;

@@ -16,7 +16,7 @@ std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
   };
   add("RLOCK_KEY", plan.name.text());
   add("RLOCK_TOKEN", token);
-  add("RLOCK_FENCE", std::to_string(grant.fence.value));
+  add("RLOCK_FENCE", grant.fence.text());
   add("RLOCK_TTL_MS", std::to_string(plan.lease.ttl.count()));
   if (plan.claim.capacity.value > 1)
     add("RLOCK_SLOT", std::to_string(grant.slot));

@@ -273,7 +273,7 @@ void Guard::begin_kill(Cause cause) {
 
 void Guard::kill_round() {
   const bool over = sweep_.go_on(group_);
-  if (over || (keeper_is_gone_ && sweep_.lasts() > longest_kill)) {
+  if (over || (keeper_is_gone_ && sweep_.elapsed() > longest_kill)) {
     finish(sweep_.survivors());
     return;
   }

@@ -9,7 +9,7 @@ namespace rlock::run {
 JobControl::Task JobControl::next() {
   if (const int number = std::exchange(stopped_by_, 0)) {
     const bool by_terminal = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
-    if ((by_terminal || terminal_.is_lent()) && !lend(number))
+    if ((by_terminal || has_lent_terminal()) && !lend(number))
       return Task::suspend;
   }
   return continued_ ? Task::resume : Task::none;
@@ -18,7 +18,7 @@ JobControl::Task JobControl::next() {
 /// Lends the terminal to a command that reads from /dev/tty although its standard input is a pipe or a file, as sudo
 /// and ssh do to ask for a password.
 bool JobControl::lend(int stopped_by) {
-  if ((stopped_by != SIGTTIN && stopped_by != SIGTTOU) || terminal_.is_lent() || !Terminal::has_our_group())
+  if ((stopped_by != SIGTTIN && stopped_by != SIGTTOU) || has_lent_terminal() || !terminal::has_our_group())
     return false;
   if (std::exchange(offered_, true))
     return false;  // it was offered before, in vain: offering again would loop for ever
@@ -26,17 +26,22 @@ bool JobControl::lend(int stopped_by) {
   return true;
 }
 
+void JobControl::take_back_terminal() {
+  if (has_lent_terminal())
+    terminal::take_back_from(std::exchange(borrower_, 0));
+}
+
 void JobControl::suspend() {
-  terminal_.take_back();
+  take_back_terminal();
   offered_ = false;
   // No shell is left that could continue the job. The kernel sends SIGHUP to such a group, so the command gets one too.
-  if (!Terminal::stop_ourselves())
+  if (!terminal::stop_ourselves())
     guard_->send(Order{.kind = Order::Kind::signal, .signal = SIGHUP});
 }
 
 void JobControl::resume() {
   continued_ = false;
-  guard_->send(Order{.kind = Order::Kind::resume, .foreground = Terminal::is_ours()});
+  guard_->send(Order{.kind = Order::Kind::resume, .foreground = terminal::is_ours()});
 }
 
 }  // namespace rlock::run

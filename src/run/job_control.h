@@ -14,12 +14,13 @@ class JobControl {
   /// The line to the guard must outlive this object.
   explicit JobControl(const Line& guard) : guard_(&guard) {}
 
-  bool has_lent_terminal() const { return terminal_.is_lent(); }
-  bool hung_up() const { return terminal_.hung_up(); }
-  void take_back_terminal() { terminal_.take_back(); }
+  bool has_lent_terminal() const { return borrower_ > 0; }
+  /// Whether the command has got SIGHUP from the terminal itself.
+  bool hung_up() const { return has_lent_terminal() && terminal::has_hung_up_on_borrower(); }
+  void take_back_terminal();
 
   /// Events, as the guard's news and our own signals report them.
-  void command_got_terminal(pid_t group) { terminal_.lend_to(group); }
+  void command_got_terminal(pid_t group) { borrower_ = group; }
   void command_stopped(int number) { stopped_by_ = number; }
   void we_were_continued() { continued_ = true; }
 
@@ -41,7 +42,7 @@ class JobControl {
   bool lend(int stopped_by);
 
   const Line* guard_;
-  Terminal terminal_;
+  pid_t borrower_ = 0;      // the command's group while it has the terminal
   int stopped_by_ = 0;      // the signal that stopped the command, until next() has handled it
   bool continued_ = false;  // we were continued, and resume() has not been called since
   bool offered_ = false;    // the command was offered the terminal and has not taken it since

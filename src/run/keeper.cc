@@ -43,7 +43,7 @@ Result Keeper::run() {
   release();
   command_.reap_guard();
   if (result_.verdict.die_of != 0 && !command_.evidence().typed)
-    Terminal::interrupt_ourselves(result_.verdict.die_of);
+    terminal::interrupt_ourselves(result_.verdict.die_of);
   result_.message = complaints_.last();
   return result_;
 }
@@ -149,7 +149,7 @@ Order Keeper::deadlines() const {
 }
 
 void Keeper::give_up_to(const lock::Eviction& eviction) {
-  lose(eviction.kind == "replaced" ? Outcome::replaced : Outcome::evicted,
+  lose(eviction.kind == lock::Eviction::Kind::replaced ? Outcome::replaced : Outcome::evicted,
        fmt::format("{} is {}", plan_.name.text(), lock::describe(eviction)));
 }
 
@@ -261,31 +261,40 @@ void Keeper::conclude() {
 }
 
 void Keeper::release() {
-  const bool is_evicted = renewer_->state() == Renewer::State::evicted;
-  const bool is_lost = renewer_->state() == Renewer::State::lost;  // then this only records the loss in the history
   if (renewer_->state() == Renewer::State::released || command_.survivors())
     return;
+  const std::string& name = plan_.name.text();
   const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
-  const Milliseconds timeout = plan_.patience.timeout;
   try {
-    const auto outcome =
-        lock::persist(loop_, lock_, timeout, [&](Deadline d) { return lock_.release(loop_, plan_.claim, end, d); });
-    if (outcome == lock::Release::kept && plan_.inherited != plan_.claim.token)
-      log_->notice(fmt::format("{}: a run inside this one still holds it, until that run ends or its lease runs out",
-                               plan_.name.text()));
-    if (outcome == lock::Release::released || outcome == lock::Release::cooling)
-      log_->step(fmt::format("released {}", plan_.name.text()));
-    if (outcome != lock::Release::lost || is_evicted || is_lost || result_.verdict.outcome == Outcome::lost)
-      return;
-    if (lock_.recall(loop_, plan_.claim.token, plan_.claim.level, BootClock::now() + timeout))
-      return;
-    result_.verdict.outcome = Outcome::lost;
-    complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));
+    const auto try_once = [&](Deadline deadline) { return lock_.release(loop_, plan_.claim, end, deadline); };
+    switch (lock::persist(loop_, lock_, plan_.patience.timeout, try_once)) {
+      case lock::Release::released:
+      case lock::Release::cooling:
+        log_->step("released " + name);
+        break;
+      case lock::Release::kept:
+        if (plan_.inherited != plan_.claim.token)
+          log_->notice(name + ": a run inside this one still holds it, until that run ends or its lease runs out");
+        break;
+      case lock::Release::lost:
+        note_late_loss();
+        break;
+    }
   } catch (const Error& error) {
-    if (!is_lost)
-      complaints_.add(
-          fmt::format("could not release {}; its lease will run out by itself: {}", plan_.name.text(), error.what()));
+    if (renewer_->state() != Renewer::State::lost)  // else only the history lacks a line
+      complaints_.add(fmt::format("could not release {}; its lease will run out by itself: {}", name, error.what()));
   }
+}
+
+/// The release has found the lock lost. That is news unless a renewal has found it before, or the command has released
+/// the lock itself.
+void Keeper::note_late_loss() {
+  if (renewer_->state() != Renewer::State::held || result_.verdict.outcome == Outcome::lost)
+    return;
+  if (lock_.recall(loop_, plan_.claim.token, plan_.claim.level, BootClock::now() + plan_.patience.timeout))
+    return;
+  result_.verdict.outcome = Outcome::lost;
+  complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));
 }
 
 }  // namespace rlock::run

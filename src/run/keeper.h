@@ -76,6 +76,7 @@ class Keeper {
 
   void conclude();
   void release();
+  void note_late_loss();
 
   bool stops_when_lost() const { return plan_.on_lost == OnLost::kill; }
 

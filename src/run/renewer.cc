@@ -30,14 +30,14 @@ Renewer::Renewer(Loop& loop,
 void Renewer::sleep(Deadline until) {
   if (!lock_->take_messages().empty())
     next_ = std::min(next_, throttle_.next());
-  else if (has_gone_deaf())
-    next_ = std::min(next_, BootClock::now() + deafness_.next());
+  else if (has_lost_a_connection())
+    next_ = std::min(next_, BootClock::now() + reconnect_backoff_.next());
   else
     lock_->sleep(*loop_, until);
 }
 
 /// True once for each connection that breaks.
-bool Renewer::has_gone_deaf() {
+bool Renewer::has_lost_a_connection() {
   const std::size_t before = std::exchange(listening_, std::min(listening_, lock_->count_listening()));
   return listening_ < before;
 }
@@ -74,7 +74,7 @@ void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
 
 void Renewer::credit(BootClock::time_point sent) {
   if (sent >= lease_.renew_at())
-    deafness_.reset();
+    reconnect_backoff_.reset();
   lease_.extended(sent);
   next_ = lease_.renew_at();
   listening_ = lock_->count_listening();

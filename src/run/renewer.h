@@ -47,7 +47,7 @@ class Renewer {
   bool attempt(Deadline give_up);
 
  private:
-  bool has_gone_deaf();
+  bool has_lost_a_connection();
   void ask(Deadline give_up, BootClock::time_point sent);
   void credit(BootClock::time_point sent);
   void note_failure(const Error& why);
@@ -59,8 +59,8 @@ class Renewer {
   lock::Fence fence_;
   lock::Lease lease_;
   lock::Backoff backoff_;
-  lock::Backoff deafness_;     // between connections that break again and again
-  std::size_t listening_ = 0;  // how many servers we listened to when last counted
+  lock::Backoff reconnect_backoff_;  // between connections that break again and again
+  std::size_t listening_ = 0;        // how many servers we listened to when last counted
   lock::Throttle throttle_;
   State state_ = State::held;
   lock::Eviction eviction_;

@@ -33,7 +33,7 @@ Supervision::Supervision(Loop& loop, const Log& log, const Plan& plan, Complaint
 void Supervision::start(Order order, const std::string& environment) {
   state_ = State::guarded;
   order.kind = Order::Kind::start;
-  order.foreground = Terminal::is_ours();
+  order.foreground = terminal::is_ours();
   if (plan_->command.max_runtime)
     expect_within(*plan_->command.max_runtime + usual_answer);
   guard_.line.send(order, environment);

@@ -10,10 +10,10 @@ namespace rlock::run {
 namespace {
 
 /// How long killed processes need to die and their orphans to become our children.
-constexpr Milliseconds moment{100};
+constexpr Milliseconds time_to_die{100};
 
 Milliseconds pause_after(BootClock::duration killing) {
-  if (killing < moment)
+  if (killing < time_to_die)
     return Milliseconds{2};
   return killing < Sweep::usual ? Milliseconds{20} : Milliseconds{1000};
 }
@@ -27,10 +27,10 @@ bool Sweep::go_on(CommandGroup& command) {
   survivors_ = {};
   if (!command.reap_children())
     return true;
-  const auto killing = lasts();
+  const auto killing = elapsed();
   next_ = BootClock::now() + pause_after(killing);
   survivors_.count = 1;  // at least one; counting them is not worth the time yet
-  if (killing < moment)
+  if (killing < time_to_die)
     return false;
   survivors_ = tree_->survivors();
   return survivors_.count == 0;
@@ -48,7 +48,7 @@ bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command, BootCl
 }
 
 std::optional<Survivors> Sweep::report() {
-  if (lasts() < usual || std::exchange(reported_, true))
+  if (elapsed() < usual || std::exchange(reported_, true))
     return std::nullopt;
   return survivors_;
 }

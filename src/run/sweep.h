@@ -26,7 +26,7 @@ class Sweep {
   /// no process is left.
   static bool sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest);
 
-  BootClock::duration lasts() const { return BootClock::now() - begun_; }
+  BootClock::duration elapsed() const { return BootClock::now() - begun_; }
   Deadline next() const { return next_; }
 
   /// The processes that were left after the last round.

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/signals.h"
 
-namespace rlock::run {
+namespace rlock::run::terminal {
 namespace {
 
 /// The session's terminal, from which a command may read even if its standard input is something else.
@@ -24,11 +24,11 @@ class SessionTerminal {
 
 }  // namespace
 
-bool Terminal::has_our_group() { return ::tcgetpgrp(SessionTerminal{}.fd()) == ::getpgrp(); }
+bool has_our_group() { return ::tcgetpgrp(SessionTerminal{}.fd()) == ::getpgrp(); }
 
-bool Terminal::give_to(pid_t group) { return ::tcsetpgrp(SessionTerminal{}.fd(), group) == 0; }
+bool give_to(pid_t group) { return ::tcsetpgrp(SessionTerminal{}.fd(), group) == 0; }
 
-bool Terminal::is_ours() {
+bool is_ours() {
   if (is_ignored(SIGTTIN))
     return has_our_group();
   if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp())
@@ -38,17 +38,14 @@ bool Terminal::is_ours() {
   return !piped;
 }
 
-void Terminal::take_back() {
-  if (!is_lent())
-    return;
+void take_back_from(pid_t borrower) {
   // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
-  if (::tcgetpgrp(terminal.fd()) == borrower_)
+  if (::tcgetpgrp(terminal.fd()) == borrower)
     ::tcsetpgrp(terminal.fd(), ::getpgrp());
-  borrower_ = 0;
 }
 
-bool Terminal::stop_ourselves() {
+bool stop_ourselves() {
   sigset_t stop;
   ::sigemptyset(&stop);
   ::sigaddset(&stop, SIGTSTP);
@@ -59,15 +56,15 @@ bool Terminal::stop_ourselves() {
   return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGCONT) == 1;
 }
 
-void Terminal::interrupt_ourselves(int number) { ::kill(0, number); }
+void interrupt_ourselves(int number) { ::kill(0, number); }
 
-bool Terminal::hung_up() const {
+bool has_hung_up_on_borrower() {
   // The kernel sends SIGHUP to the session leader only, and to the foreground group when the leader has ended.
-  if (!is_lent() || ::getsid(0) == ::getpid())
+  if (::getsid(0) == ::getpid())
     return false;
   const SessionTerminal session;
   pollfd terminal{session.fd(), 0, 0};
   return ::poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
 }
 
-}  // namespace rlock::run
+}  // namespace rlock::run::terminal

@@ -32,7 +32,7 @@ void test_credit() {
   expect(granted.has_value(), "a lock that is handed over is taken");
   if (!granted)
     return;
-  expect_same(granted->fence.value, std::uint64_t{42}, "a hand-over has its fence");
+  expect_same(granted->fence.value, 42, "a hand-over has its fence");
   expect_same(granted->slot, 3, "a hand-over has its slot");
   expect(granted->unconfirmed == Milliseconds{1000}, "a hand-over has its lease");
   expect_same(ms_after(asked.sent, granted->sent), 1978LL, "its lease counts from our question, less 1 % and 2 ms");
@@ -85,6 +85,20 @@ void test_absurd_numbers() {
     expect_failure([&] { return read({"full", number}); }, ExitCode::unavailable, "not a number of ours", number);
 }
 
+void expect_refused(const std::vector<std::string>& words) {
+  expect_failure([&] { return read(words); }, ExitCode::unavailable, "not a grant", words[1] + " " + words[2]);
+}
+
+void test_grants() {
+  const auto granted = std::get<lock::Granted>(read({"granted", "9007199254740992", "3", "5000"}));
+  expect(granted.fence == lock::Fence{9'007'199'254'740'992} && granted.slot == 3, "a grant has its fence and slot");
+  for (const std::string& number : std::vector<std::string>{"-1", "-5", "-9007199254740992", "9007199254740993", "x"}) {
+    expect_refused({"granted", number, "0", "5000"});
+    expect_refused({"granted", "42", number, "5000"});
+  }
+  expect_refused({"granted", "42", "4294967296", "5000"});  // which is slot 0 if it is cut to 32 bits
+}
+
 void test_told_sleeps() {
   expect_same(lock::read_sleep("1500").count(), 1500, "a message says how long to sleep");
   for (const std::string& message :
@@ -96,6 +110,7 @@ void test_told_sleeps() {
 
 void test_answers() {
   test_absurd_numbers();
+  test_grants();
   test_told_sleeps();
   test_sha1();
   test_credit();

@@ -8,10 +8,10 @@
 namespace rlock::unit {
 namespace {
 
-using lock::Answered;
 using lock::Ballot;
+using lock::CallResult;
 
-Answered says(const std::vector<std::string>& words) {
+CallResult says(const std::vector<std::string>& words) {
   redis::Reply reply{.kind = redis::Reply::Kind::array, .text = {}, .integer = 0, .elements = {}};
   for (const std::string& word : words)
     reply.elements.push_back({.kind = redis::Reply::Kind::text, .text = word, .integer = 0, .elements = {}});
@@ -20,14 +20,14 @@ Answered says(const std::vector<std::string>& words) {
   return lock::Fields{address, reply};
 }
 
-const Answered yes = says({"granted"});
-const Answered no = says({"busy"});
-const Answered young = says({"young", "1500"});
-const Answered silent;
-const Answered down = Error{ExitCode::unavailable, "down"};
-const Answered denied = Error{ExitCode::no_permission, "denied"};
+const CallResult yes = says({"granted"});
+const CallResult no = says({"busy"});
+const CallResult young = says({"young", "1500"});
+const CallResult silent;
+const CallResult down = Error{ExitCode::unavailable, "down"};
+const CallResult denied = Error{ExitCode::no_permission, "denied"};
 
-Ballot count(const std::vector<Answered>& answers) {
+Ballot count(const std::vector<CallResult>& answers) {
   return {answers, [](const lock::Fields& fields) { return fields.outcome() == "granted"; }};
 }
 
@@ -76,15 +76,15 @@ void test_failures() {
 void test_nonsense() {
   const auto now = BootClock::now();
   constexpr Milliseconds ttl{30'000};
-  const Answered grant = says({"granted", "42", "0", "30000"});
-  std::vector<Answered> answers{says({"granted", "x"}), grant, grant, says({"young"})};
-  lock::fail_unreadable(answers, now, ttl);
+  const CallResult grant = says({"granted", "42", "0", "30000"});
+  std::vector<CallResult> answers{says({"granted", "x"}), grant, grant, says({"young"})};
+  const std::vector<lock::Answer> votes = lock::read_votes(answers, now, ttl);
   expect(std::holds_alternative<Error>(answers[0]), "an answer that makes no sense is a failure of its server");
-  expect_same(lock::sum_up_grants(answers, now, ttl).fence.value, std::uint64_t{42}, "and spoils no grant");
+  expect_same(lock::sum_up_grants(votes, now).fence.value, 42, "and spoils no grant");
   expect(failure_of(count({says({"young"}), yes, no})).find("unexpected answer") != std::string::npos,
          "a server that is too young, and does not say how young, has failed");
   expect(!lock::missing_at(says({"extended"})), "one that does not say what it lacks gets nothing back");
-  expect_same(lock::largest_used_fence(std::vector{says({"used"}), says({"used", "7"})}), std::uint64_t{7}, "used");
+  expect_same(lock::largest_used_fence(std::vector{says({"used"}), says({"used", "7"})}).value, 7, "used");
   const auto losses = lock::sum_up_losses(std::vector{says({"evicted"}), says({"evicted", "forced", "root"})});
   expect(std::holds_alternative<lock::Evicted>(losses), "the reason of a loss is the first that can be read");
   expect(std::holds_alternative<lock::Lost>(lock::sum_up_losses(std::vector{says({"evicted"})})),

@@ -50,7 +50,7 @@ void test_histories() {
   const auto merged = observe::merge_histories({history, elsewhere}, 100);
   expect_same(merged.runs.size(), 3UL, "runs are told apart by their fences");
   expect_same(merged.runs[1].ending.describe(), "0", "an end that one server knows outranks a death");
-  expect_same(observe::merge_histories({history, elsewhere}, 1).runs[0].fence.value, 11U, "the newest runs are kept");
+  expect_same(observe::merge_histories({history, elsewhere}, 1).runs[0].fence.value, 11, "the newest runs are kept");
   expect_failure(
       [] {
         return observe::read_history(name, answer({"held", "1"}));

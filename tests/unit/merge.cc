@@ -17,7 +17,7 @@ LockFacts in_state(State state) {
   return facts;
 }
 
-LockFacts held_by(std::uint64_t fence) {
+LockFacts held_by(long long fence) {
   LockFacts facts = in_state(State::held);
   facts.holders.emplace_back();
   facts.holders.back().fence = {fence};
@@ -46,7 +46,7 @@ void test_free() {
 void test_held() {
   const LockFacts some = merge({view(held_by(7)), view(held_by(7)), view(nobody)});
   expect_same(some.holders.size(), 1U, "a holder that a majority knows is shown once");
-  expect_same(some.holders.at(0).fence.value, std::uint64_t{7}, "a holder has its fence");
+  expect_same(some.holders.at(0).fence.value, 7, "a holder has its fence");
   const LockFacts doubtful = merge({view(held_by(7)), view(nobody), silent});
   expect(doubtful.state == State::held && doubtful.holders.size() == 1, "a silent server might know the holder too");
   const LockFacts split = merge({view(held_by(7)), view(held_by(8)), view(held_by(9))});
