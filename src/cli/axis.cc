@@ -97,10 +97,9 @@ Axis draw_axis(WallTime begin, WallTime end, std::size_t columns, bool utf8) {
     axis.labels.append(place - axis.labels.size(), ' ');
     axis.labels += label;
   }
-  for (const bool tick : ticks) {
-    const std::string_view mark = utf8 ? (tick ? "┴" : "─") : (tick ? "+" : "-");
-    axis.line += mark;
-  }
+  const std::string_view tick_mark = utf8 ? "┴" : "+";
+  const std::string_view line_mark = utf8 ? "─" : "-";
+  for (const bool tick : ticks) axis.line += tick ? tick_mark : line_mark;
   return axis;
 }
 

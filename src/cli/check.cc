@@ -152,6 +152,7 @@ ExitCode check(const Settings& settings) {
       .prefix = settings.prefix, .timeout = settings.timeout, .quorum = servers.size() > 1};
   Loop loop;
   std::vector<Examined> all;
+  all.reserve(servers.size());
   for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));
   const ExitCode code = judge(all);
   print(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));

@@ -58,7 +58,7 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 
-constexpr Version oldest{5, 0}, first_with_users{6, 0}, first_with_channel_rules{6, 2};
+constexpr Version oldest_supported{5, 0}, first_with_users{6, 0}, first_with_channel_rules{6, 2};
 
 /// Stands in for the version of a server that does not tell its own.
 constexpr Version newest{99, 0};
@@ -68,7 +68,7 @@ Finding judge_version(const Info& info) {
   const std::string_view valkey = info.value("valkey_version");
   std::string text =
       valkey.empty() ? fmt::format("Redis {}", compatible) : fmt::format("Valkey {}, as Redis {}", valkey, compatible);
-  if (Version::read(compatible) >= oldest)
+  if (Version::read(compatible) >= oldest_supported)
     return {Grade::ok, "version", text};
   return {Grade::fail, "version", text + "; 5.0 or later is needed"};
 }
