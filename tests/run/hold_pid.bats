@@ -81,6 +81,7 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
   exits 143
   said="rlock: job: the lock is released by force by $(id -un)@$(uname -n) pid [0-9]+; the process gets SIGTERM"
   matches "$(<"$T/shell.err")" "^$said\$"
+  rm "$T/token"
   start script sh -c 'rlock acquire job --ttl 1 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/token"
   wait_until "$PATIENCE" test -s "$T/token"
   cli DEL rlock:job
