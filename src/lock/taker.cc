@@ -18,8 +18,7 @@ constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
 
 // Takers that ask the servers of a quorum at the same moment may split them, so that none gets a majority. Each asks
-// again after a pause at random, the first of which then has them all. That ends somewhere, since a server may have
-// forgotten a holder whom the others name.
+// again after a pause at random. Some time that ends, since a server may have forgotten a holder that others name.
 constexpr int most_ties = 6;
 constexpr Milliseconds shortest_tie_break{5};
 constexpr Milliseconds longest_tie_break{30};
