@@ -120,9 +120,14 @@ class ForcedRelease {
 
   /// A command whose lock was taken away is stopped when its keeper notices, and at the latest when its lease ends.
   void print_removed(const Target& target) const {
-    const bool may_run = target.kept && target.state != Target::State::cooling;
-    const std::string warning = may_run ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
-    print(fmt::format("{}: evicted {}{}\n", name(), printable(lock::describe(target.owner)), warning));
+    const std::string owner = printable(lock::describe(target.owner));
+    if (target.state == Target::State::cooling) {
+      print(fmt::format("{}: free now, no longer cooling after {}\n", name(), owner));
+      return;
+    }
+    const std::string warning =
+        target.kept ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
+    print(fmt::format("{}: evicted {}{}\n", name(), owner, warning));
   }
 
   ExitCode wait_for_rest() {

@@ -74,8 +74,10 @@ class Lanes {
   /// Adds the current holders.
   void add(const LockFacts& facts) {
     end_ = std::max(end_, facts.now);
-    for (const auto& holder : facts.holders)
-      lanes_[facts.name].blocks.push_back({.begin = holder.acquired_at, .end = facts.now});
+    for (const auto& holder : facts.holders) {
+      if (!holder.cools())  // then its run is in the history
+        lanes_[facts.name].blocks.push_back({.begin = holder.acquired_at, .end = facts.now});
+    }
   }
 
   /// The lanes that are not empty within the window.

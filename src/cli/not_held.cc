@@ -22,7 +22,7 @@ std::string describe_instead(Loop& loop, lock::Lock& lock, const lock::Token& to
                        targets[0].fence.value);
   }
   const bool was_released = lock.recall(loop, token, lock::Level::random(), deadline);
-  return was_released ? "it was released already" : "it is free, since the lease has ended";
+  return was_released ? "it was released already" : "it is free; the lease has ended, or its holder was evicted";
 }
 
 }  // namespace

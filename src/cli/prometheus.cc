@@ -17,7 +17,10 @@ using observe::LockFacts;
 double seconds(Milliseconds duration) { return static_cast<double>(duration.count()) / 1000; }
 
 std::optional<double> held(const LockFacts& lock) {
-  return static_cast<double>(lock.holders.empty() && lock.foreign ? 1 : lock.holders.size());
+  if (lock.foreign)
+    return 1;
+  const auto holds = [](const observe::HolderFacts& holder) { return !holder.cools(); };
+  return static_cast<double>(std::count_if(lock.holders.begin(), lock.holders.end(), holds));
 }
 
 /// How long the lock stays taken if nobody renews it.
@@ -30,12 +33,17 @@ std::optional<double> lease(const LockFacts& lock) {
 }
 
 std::optional<double> held_for(const LockFacts& lock) {
-  Milliseconds longest{0};
-  for (const auto& holder : lock.holders) longest = std::max(longest, holder.held);
-  return lock.holders.empty() ? std::nullopt : std::optional{seconds(longest)};
+  std::optional<Milliseconds> longest;
+  for (const auto& holder : lock.holders) {
+    if (!holder.cools())
+      longest = std::max(longest.value_or(Milliseconds{0}), holder.held);
+  }
+  return longest ? std::optional{seconds(*longest)} : std::nullopt;
 }
 
 std::optional<double> last_exit_status(const LockFacts& lock) {
+  if (lock.last && lock.last->ending.kind == Ending::Kind::timeout)
+    return static_cast<double>(ExitCode::timeout);
   if (!lock.last || lock.last->ending.kind != Ending::Kind::exited)
     return std::nullopt;
   return lock.last->ending.number;
@@ -57,14 +65,17 @@ struct Metric {
 };
 
 constexpr std::array metrics{
-    Metric{"rlock_held", "gauge", "Number of holders; 0 when the lock is free.", held},
+    Metric{"rlock_held", "gauge", "Number of holders; 0 when the lock is free or cools.", held},
     Metric{"rlock_waiting",
            "gauge",
            "Number of waiters in the lock's queue.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.waiting)}; }},
     Metric{"rlock_lease_seconds", "gauge", "How long the lock stays taken if nobody renews it.", lease},
     Metric{"rlock_held_seconds", "gauge", "How long the oldest holder has held the lock.", held_for},
-    Metric{"rlock_last_exit_status", "gauge", "Exit status of the previous run.", last_exit_status},
+    Metric{"rlock_last_exit_status",
+           "gauge",
+           "Exit status of the previous run, 124 if it ran for too long; absent if it has none.",
+           last_exit_status},
     Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the previous run ended.", last_end},
     Metric{"rlock_last_success_timestamp_seconds", "gauge", "When a run last ended with 0.", last_success},
     Metric{"rlock_acquired_total",
@@ -100,6 +111,7 @@ std::string label(std::string_view text) {
 
 std::string format_prometheus(const std::vector<LockFacts>& locks) {
   std::vector<std::string> labels;
+  labels.reserve(locks.size());
   for (const LockFacts& lock : locks) labels.push_back(label(lock.name));
   std::string out;
   for (const Metric& metric : metrics) {

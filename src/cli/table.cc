@@ -39,10 +39,8 @@ Cell state_of(State state) {
   return {std::string{observe::state_name(state)}, state == State::free ? colour::dim : colour::yellow};
 }
 
-bool cools(const HolderFacts& holder) { return holder.cooling.count() > 0; }
-
 Cell mode_of(const LockFacts& lock, const HolderFacts& holder) {
-  if (cools(holder))
+  if (holder.cools())
     return state_of(State::cooling);
   if (lock.capacity == lock::shared)
     return {"r", colour::green};
@@ -66,14 +64,14 @@ Cell last_of(const LockFacts& lock) {
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
-  const bool lives = h.kept && h.owner.pid > 0 && !cools(h);
+  const bool lives = h.kept && h.owner.pid > 0 && !h.cools();
   return {{lock.name},
           mode_of(lock, h),
           {h.owner.holder},
           {lives ? std::to_string(h.owner.pid) : ""},
           {h.owner.command},
           {format_duration(h.held)},
-          {format_duration(cools(h) ? h.cooling : h.lease)},
+          {format_duration(h.cools() ? h.cooling : h.lease)},
           {std::to_string(lock.waiting)},
           last_of(lock),
           {h.owner.note},

@@ -39,8 +39,10 @@ void read_holder(WordReader words, LockFacts& facts) {
   if (const auto born = find_extra(words.rest(), "born"))  // when it began to ask
     holder.waited = std::max(Milliseconds{0}, holder.acquired_at - WordReader{*born}.time());
   holder.evicted = read_eviction(words.rest());
-  if (expires <= facts.now)
+  if (expires <= facts.now) {
     holder.cooling = std::max(Milliseconds{0}, cools - facts.now);
+    holder.held = std::max(Milliseconds{0}, expires - holder.acquired_at);
+  }
   facts.cooling = std::max(facts.cooling, holder.cooling);
   facts.holders.push_back(std::move(holder));
 }

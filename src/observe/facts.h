@@ -35,6 +35,8 @@ struct HolderFacts {
   int slot = 0;
   int levels = 1;                 // nested runs that share the hold
   std::optional<Ending> evicted;  // set when the holder was told to give the lock up, with who told it
+
+  bool cools() const { return cooling.count() > 0; }
 };
 
 /// One waiter in a lock's queue.

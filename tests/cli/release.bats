@@ -216,7 +216,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   wait_until 5 absent rlock:job
   try release job --token "$token"
   exits 1
-  contains "$ERR" 'it is free, since the lease has ended'
+  contains "$ERR" 'it is free; the lease has ended, or its holder was evicted'
   other=$(rlock acquire job --holder somebody)
   try release job --token "$token"
   exits 1

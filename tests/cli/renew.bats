@@ -71,7 +71,7 @@ not_renewed() {
 @test "a renewal that comes too late says what is there instead: 1" {
   local token fence
   not_renewed 1 --key other --token "$STRANGER"
-  contains "$ERR" 'other is not held by this token any more: it is free, since the lease has ended'
+  contains "$ERR" 'other is not held by this token any more: it is free; the lease has ended, or its holder was evicted'
   not_renewed 1 --key job --token "$STRANGER"
   contains "$ERR" "job is not held by this token any more: held by $(id -un)@$(uname -n) pid - "
   fence=$(rlock status job --json | jq '.[0].holders[0].fence')

@@ -79,7 +79,7 @@ load ../support/supervision
   try status job
   matches "$OUT" $'\njob +free .* timeout [0-9.]+m?s ago '
   try status job --prometheus
-  ! grep '^rlock_last_exit_status{key="job"}' <<<"$OUT" || fail "$OUT"
+  contains "$OUT" $'\nrlock_last_exit_status{key="job"} 124\n'
 }
 
 @test "a run whose command could not be started has the status that run exits with" {
