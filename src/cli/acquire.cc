@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +18,8 @@
 #include "cli/screen.h"
 #include "cli/script_name.h"
 #include "cli/servers.h"
+#include "lock/retry.h"
+#include "lock/taker.h"
 #include "observe/facts.h"
 #include "run/background.h"
 #include "run/pid_keeper.h"
@@ -219,8 +222,8 @@ class Acquirer {
     }
   }
 
-  // The order matters. The background process must inherit no descriptor and no blocked signal of ours, so everything
-  // that it is told stands before it, and whatever connects or blocks signals after it.
+  // The order matters. The background process gets a copy of our memory but none of our descriptors, so whatever opens
+  // any stands after it. So do the signals that we block, since TERM must end it while it waits for the grant.
   const Settings& settings_;
   const Log log_;
   const lock::LockName name_;

@@ -23,6 +23,7 @@ lock::Token choose_token(const Settings& settings);
 /// process will renew the lease.
 lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept);
 
+/// How long the settings allow to wait for the lock, and for one answer.
 lock::Patience choose_patience(const Settings& settings);
 
 /// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum, since a

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/error.h"
+
 namespace rlock::cli {
 
 ExitCode dispatch(Invocation invocation) {
@@ -21,7 +23,7 @@ ExitCode dispatch(Invocation invocation) {
     case Subcommand::check:
       return check(invocation.settings);
   }
-  return ExitCode::internal;
+  throw Error{ExitCode::internal, "a subcommand without a function"};
 }
 
 }  // namespace rlock::cli

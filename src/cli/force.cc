@@ -122,7 +122,7 @@ class ForcedRelease {
   void print_removed(const Target& target) const {
     const std::string owner = printable(lock::describe(target.owner));
     if (target.state == Target::State::cooling) {
-      print(fmt::format("{}: free now, no longer cooling after {}\n", name(), owner));
+      print(fmt::format("{}: no longer cooling after {}\n", name(), owner));
       return;
     }
     const std::string warning =

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/escape.h"
+#include "base/exit_code.h"
 
 namespace rlock::cli {
 namespace {

@@ -19,6 +19,7 @@ struct SubcommandEntry {
   std::string_view environment;  // a sentence about variables other than those of its options
 };
 
+/// In the order of the help.
 std::span<const SubcommandEntry> all_subcommands();
 
 /// Returns nullptr for a word that is not a subcommand.

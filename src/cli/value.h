@@ -30,7 +30,9 @@ struct Value {
   void check_file() const;
   /// Refuses a value that is not one of these words.
   [[noreturn]] void refuse_word(std::span<const std::string_view> words) const;
+  /// Accepts a duration in [low, high]; `hint` is added to the refusal of one that is too long.
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
+  /// Accepts a whole number in [low, high].
   long long number(long long low, long long high) const;
   /// Accepts the name of a signal in any case, with or without "SIG", and a number.
   int signal() const;

@@ -16,7 +16,7 @@ struct Words {
   std::vector<std::string> unknown;    // unknown options
   bool unknown_first = false;          // an unknown option came before the plain words, which may be its value
   const Option* incomplete = nullptr;  // the option at the end whose value is missing
-  std::vector<std::string> command;    // what follows the first "--" of `run` or of no verb, byte for byte
+  std::vector<std::string> command;    // what follows the first "--" of `run` or of no subcommand
 
   const Given* find(std::string_view option) const;
 };

@@ -20,8 +20,8 @@
 --       superseded owner                     (latest, replace: by a newer waiter)
 --       cancelled                            (this level was cancelled or released before)
 --       young uptime_ms                      (up for less than max_lease: the server may have forgotten a lock)
---       In a quorum `granted` is followed by how many ms ago the last run was granted that ended with 0 (-1: none is
---       known), and each answer ends with the server's run_id.
+--       In a quorum `granted` and `busy` are followed by how many ms ago the last run was granted that ended with 0
+--       (-1: none is known), and each answer ends with the server's run_id.
 local token, level, cap, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local how, ticket, waited, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
 local max_lease = tonumber(ARGV[9])
@@ -73,7 +73,7 @@ local function reenter(r)
   local hold = tonumber(extra(tail, 'hold'))
   if hold then
     r.tail = with_extra(r.tail, 'hold', num(math.max(hold, tonumber(extra(r.tail, 'hold')) or 0)))
-    r.cools = math.max(r.cools, now + hold)
+    r.cools = math.max(r.cools, born + hold)
   end
   extend(token, r, lease, ttl)
   note_end(r, level, math.min(r.expires, now + ttl))
@@ -273,7 +273,7 @@ end
 if not in_quorum then return answer() end
 local run_id, uptime = describe_server()
 local reply = uptime < max_lease and {'young', num(uptime)} or answer()
-if reply[1] == 'granted' then
+if reply[1] == 'granted' or reply[1] == 'busy' then
   local success = tonumber((meta.success or ''):match('^%d+'))
   reply[#reply + 1] = success and num(math.max(0, now - success)) or '-1'
 end

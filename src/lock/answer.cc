@@ -41,6 +41,12 @@ Asked read_asked(Fields& fields, BootClock::time_point sent) { return {.sent = s
 
 Capacity read_capacity(Fields& fields) { return {static_cast<int>(std::clamp(fields.number(), 0LL, most_slots))}; }
 
+/// Servers of a quorum say it in milliseconds, -1 for none.
+std::optional<Milliseconds> read_last_success(Fields& fields) {
+  const long long ago = fields.at_end() ? -1 : fields.number();
+  return ago >= 0 ? std::optional{Milliseconds{std::min(ago, longest_time)}} : std::nullopt;
+}
+
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
   return Busy{.sleep = read_ms(fields),
               .ticket = fields.text(),
@@ -51,7 +57,8 @@ Answer read_busy(Fields& fields, BootClock::time_point sent) {
               .asked = read_asked(fields, sent),
               .in_force = read_capacity(fields),
               .place = fields.number(),
-              .waiting = fields.number()};
+              .waiting = fields.number(),
+              .last_success = read_last_success(fields)};
 }
 
 Answer read_foreign(Fields& fields, BootClock::time_point sent) {
@@ -79,8 +86,7 @@ Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl
   const Milliseconds lease = read_ms(fields);
   if (lease < ttl)
     granted.unconfirmed = lease;
-  if (const long long ago = fields.at_end() ? -1 : fields.number(); ago >= 0)
-    granted.last_success = Milliseconds{std::min(ago, longest_time)};
+  granted.last_success = read_last_success(fields);
   return granted;
 }
 

@@ -51,6 +51,7 @@ struct Busy {
   Capacity in_force;
   long long place = 0;  // in the queue, from 1; 0 if we are not in it
   long long waiting = 0;
+  std::optional<Milliseconds> last_success{};  // as in Granted
   bool tied = false;  // in a quorum: takers have split the servers among them, and nobody holds the lock
 };
 struct Foreign {
@@ -63,6 +64,7 @@ struct Foreign {
 /// The queue has as many waiters as --max-waiting allows.
 struct Full {
   long long waiting;
+  bool tied = false;  // in a quorum: there is room at other servers
 };
 /// With --once or --once-per: the work has been done already.
 struct Done {
@@ -73,6 +75,7 @@ struct Done {
 /// With --latest or --replace: a newer waiter has taken our place.
 struct Superseded {
   Owner by;
+  bool tied = false;  // in a quorum: no majority of the servers names the same waiter
 };
 /// The level was cancelled or released before; nothing was taken.
 struct Cancelled {};

@@ -46,7 +46,7 @@ struct Question {
   };
   How how = How::once;
   std::string ticket;      // of its place in the queue, if it has one already
-  Milliseconds waited{0};  // since it first asked; to restore: since it was granted
+  Milliseconds waited{0};  // since it first asked; to restore or re-enter: since it was granted
 };
 
 }  // namespace rlock::lock

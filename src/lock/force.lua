@@ -45,9 +45,7 @@ end
 local function take_away(token, r)
   if is_live(r) and not extra(r.tail, 'evict') then count('forced') end
   if strike(token) then -- the end of a cooling one has been recorded already
-    local run = run_of(r, num(capacity))
-    if is_settled(r) then add_entry(run, now, 'evicted,' .. by) end
-    note_last(run, now, 'evicted,' .. by)
+    record_end(run_of(r, num(capacity)), now, '-', 'evicted,' .. by)
   end
   if is_live(r) then tell_levels(r.levels, 'evicted') end
   remove(token)

@@ -107,10 +107,10 @@ Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Question&
   const auto granted = outcome_is("granted");
   (void)ask(loop, acquire_request(name_, claim, question, max_lease_), deadline, granted);
   check_distinct(answers_);
-  const std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
+  std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted};
-  std::optional<Answer> refusal = find_done(votes);
+  std::optional<Answer> refusal = take_done(votes);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(votes, sent);
     const bool is_new = question.how != Question::How::reenter;  // else an enclosing run uses this fence already

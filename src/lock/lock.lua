@@ -12,6 +12,7 @@
 --             settled=1    its fence is the one on which a quorum has agreed
 --             ends=LEVEL:MS,...    until when each level counts on it, once there were several; '*' is for all levels
 --             evict=KIND,BY   it must give up the lock, and is not renewed any more
+--             end=STATUS/END  how the level that made it has ended, while others still share it
 -- Times are the server's, in ms; fences and tickets are in us.
 if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
 

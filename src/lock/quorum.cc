@@ -36,9 +36,28 @@ std::size_t most_named(std::span<const Answer> votes, Name name) {
   return most;
 }
 
-bool is_granted_somewhere(std::span<const Answer> votes) {
-  return std::any_of(
-      votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Granted>(vote); });
+template <typename Kind>
+bool any_is(std::span<const Answer> votes) {
+  return std::any_of(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Kind>(vote); });
+}
+
+void mark_tie(Answer& refusal, std::span<const Answer> votes, std::size_t majority) {
+  if (auto* busy = std::get_if<Busy>(&refusal)) {
+    const auto holder = [](const Busy& other) { return other.holder; };
+    busy->tied = any_is<Granted>(votes) && most_named<Busy>(votes, holder) < majority;
+  } else if (auto* full = std::get_if<Full>(&refusal)) {
+    full->tied = any_is<Granted>(votes) || any_is<Busy>(votes);
+  } else if (auto* superseded = std::get_if<Superseded>(&refusal)) {
+    const auto newer = [](const Superseded& other) { return other.by; };
+    superseded->tied = most_named<Superseded>(votes, newer) < majority;
+  }
+}
+
+std::optional<Milliseconds> last_success(const Answer& vote) {
+  if (const auto* granted = std::get_if<Granted>(&vote))
+    return granted->last_success;
+  const auto* busy = std::get_if<Busy>(&vote);
+  return busy != nullptr ? busy->last_success : std::nullopt;
 }
 
 }  // namespace
@@ -72,7 +91,7 @@ Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent)
   return held;
 }
 
-Answer sum_up_refusals(std::span<const Answer> votes, std::size_t majority) {
+std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t majority) {
   std::array<std::vector<Answer>, std::variant_size_v<Answer>> by_kind;
   for (const Answer& vote : votes) {
     if (!std::holds_alternative<Granted>(vote))
@@ -80,31 +99,30 @@ Answer sum_up_refusals(std::span<const Answer> votes, std::size_t majority) {
   }
   const auto most = std::max_element(
       by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  if (most->empty())
+    return std::nullopt;
   Answer refusal = most->front();
-  if (auto* busy = std::get_if<Busy>(&refusal)) {
-    const auto holder = [](const Busy& other) { return other.holder; };
-    busy->tied = is_granted_somewhere(votes) && most_named<Busy>(votes, holder) < majority;
-  }
-  const auto newer = [](const Superseded& other) { return other.by; };
-  if (std::holds_alternative<Superseded>(refusal) && most_named<Superseded>(votes, newer) < majority)
-    return Cancelled{};
+  mark_tie(refusal, votes, majority);
   return refusal;
 }
 
-std::optional<Answer> find_done(std::span<const Answer> votes) {
+std::optional<Answer> take_done(std::vector<Answer>& votes) {
   const Done* newest = nullptr;
   for (const Answer& vote : votes) {
     const auto* done = std::get_if<Done>(&vote);
     if (done != nullptr && (newest == nullptr || done->granted_ago < newest->granted_ago))
       newest = done;
   }
-  const auto knows_later = [&](const Answer& vote) {
-    const auto* granted = std::get_if<Granted>(&vote);
-    return granted != nullptr && granted->last_success && *granted->last_success < newest->granted_ago;
-  };
-  if (newest == nullptr || std::any_of(votes.begin(), votes.end(), knows_later))
+  if (newest == nullptr)
     return std::nullopt;
-  return *newest;
+  const auto knows_later = [&](const Answer& vote) {
+    const auto success = last_success(vote);
+    return success && *success < newest->granted_ago;
+  };
+  if (std::none_of(votes.begin(), votes.end(), knows_later))
+    return *newest;
+  std::erase_if(votes, [](const Answer& vote) { return std::holds_alternative<Done>(vote); });
+  return std::nullopt;
 }
 
 Fence largest_used_fence(std::span<const CallResult> answers) {

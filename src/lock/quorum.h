@@ -22,14 +22,14 @@ std::vector<Answer> read_votes(std::span<CallResult> answers, BootClock::time_po
 Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent);
 
 /// Sums up an acquire that no majority has granted: the most frequent refusal, since a single server may know of a
-/// holder that the others have forgotten. There must be one. Takers that ask at the same time may each be refused for
-/// another's sake, so that all would leave: a refusal for the sake of a holder counts as a tie, and one for a newer
-/// waiter as cancelled, unless `majority` servers name the same one.
-Answer sum_up_refusals(std::span<const Answer> votes, std::size_t majority);
+/// holder that the others have forgotten; nothing if there is none. Takers that ask at the same time may each be
+/// refused for another's sake, so that all would leave. Such a refusal is marked as a tie: where a server has room, and
+/// where no `majority` of the servers names the same holder or newer waiter.
+std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t majority);
 
 /// The answer of a server that remembers the work of --once as done. A single server is enough, since the release may
-/// have reached no other, unless another server knows of a later success.
-std::optional<Answer> find_done(std::span<const Answer> votes);
+/// have reached no other. Where another server knows of a later success, such answers are removed from the votes.
+std::optional<Answer> take_done(std::vector<Answer>& votes);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.
 Fence largest_used_fence(std::span<const CallResult> answers);

@@ -18,39 +18,22 @@ local function report_loss()
   local run = strike(token)
   if not run then return end
   keep_memory() -- a server that is out of memory allows this, and every write after it
-  how = how == '' and 'lost' or how
-  add_entry(run, now, how)
-  note_last(run, now, how)
-  if how == 'lost' then count('lost') end
+  local code, cause = end_of_first(run)
+  record_end(run, now, code or '-', cause or how ~= '' and how or 'lost')
   write_all()
 end
 
-local function note_success(run, id)
-  local lines = {string.format('%s %.0f %s %s', run.acquired, now, run.owner, id)}
-  for line in (meta.success or ''):gmatch('[^\n]+') do
-    if #lines < SUCCESSES and line:match(' (%S*)$') ~= id then lines[#lines + 1] = line end
-  end
-  note('success', table.concat(lines, '\n'))
-end
-
--- An acquisition ends as the level that made it has ended, whichever level is the last to leave. That level is the
--- first of the record; once it has left, 'end' says how.
+-- An acquisition ends as the level that made it has ended, the first of the record, whichever is the last to leave.
 local function how_it_ended(r, levels)
-  local status_then, how_then = (extra(r.tail, 'end') or ''):match('^(.-)/(.*)$')
-  if status_then then return status_then, how_then end
+  local code, cause = end_of_first(r)
+  if code then return code, cause end
   if all or levels:match('^[^,]*') == level then return status, how end
-  return '-', 'died'
+  return '-', eviction_end(r) or 'died'
 end
 
 local function end_run(r, levels)
   strike(token)
-  local run = run_of(r, num(capacity))
-  local code, cause = how_it_ended(r, levels)
-  local word = cause ~= '' and cause or code ~= '-' and code or eviction_end(r) or 'released'
-  if is_settled(r) then add_entry(run, now, word) end
-  note_last(run, now, cause:match('^signal:') and code ~= '-' and code or word)
-  if word == 'lost' or word == 'died' then count('lost') end
-  if word == '0' then note_success(run, extra(r.tail, 'once') or '') end
+  record_end(run_of(r, num(capacity)), now, how_it_ended(r, levels))
   if all then mark_released(token, r.expires) end
   if r.cools > now then r.expires = now else remove(token) end
   count_seats(capacity)
@@ -74,7 +57,7 @@ touched[token] = true
 local lease_end = r.expires
 if left ~= '' then
   local is_first = before:match('^[^,]*') == level
-  if is_first and not extra(r.tail, 'end') then r.tail = with_extra(r.tail, 'end', status .. '/' .. how) end
+  if is_first and not end_of_first(r) then note_extra(token, r, 'end', status .. '/' .. how) end
   r.levels = left
   r.expires = last_end(r)
   count_seats(capacity)

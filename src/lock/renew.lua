@@ -23,8 +23,10 @@ local function write_record(r)
 end
 
 local r = load_record()
-local is_clock_set_back = r and touched[token] -- then every record is to be bounded, and the lock's expiry
-if is_clock_set_back then
+-- After the clock was set back every record is to be bounded, and the lock's expiry; a lock that somebody has robbed of
+-- its expiry gets the longest.
+local needs_all = r and (touched[token] or call('PTTL', LOCK) < 0)
+if needs_all then
   load_lock()
   r = holders[token]
 end
@@ -33,5 +35,5 @@ local kind, by = eviction_of(r)
 if kind then return {'evicted', kind, by} end
 extend(token, r, ttl, ttl)
 note_end(r, level, now + ttl)
-if is_clock_set_back then write_lock() else write_record(r) end
+if needs_all then write_lock() else write_record(r) end
 return {'extended', num(r.expires - now), (level == '' or has_level(r, level)) and '1' or '0'}

@@ -92,7 +92,7 @@ Taken Taker::compete() {
 
 /// After a tie: pauses until it is time to ask again.
 bool Taker::break_tie() {
-  if (!std::exchange(tied_, false) || ties_ == most_ties)
+  if (!std::exchange(tied_, false))
     return false;
   ++ties_;
   loop_->wait_out(BootClock::now() + jitter(shortest_tie_break, longest_tie_break));
@@ -119,7 +119,8 @@ Answer Taker::ask(Question::How how) {
       listen(how);
       asked_as_poller_ = claim_.polls || !lock_->can_queue();
       throttle_.note_question();
-      const Question question{.how = how, .ticket = ticket_, .waited = waited()};
+      const Milliseconds age = how == Question::How::reenter ? Milliseconds{0} : waited();
+      const Question question{.how = how, .ticket = ticket_, .waited = age};
       auto answer = lock_->acquire(*loop_, claim_, question, deadline);
       note_refusal_to_listen();
       return answer;
@@ -159,10 +160,15 @@ std::optional<Taken> Taker::examine(const Answer& answer) {
   const Overloaded react{
       [&](const Granted& granted) { end = examine_grant(granted); },
       [&](const Full& full) {
-        if (!note_tie())
+        if (full.tied)
+          withdraw();  // so that our place at other servers is not in anybody's way
+        if (!note_tie(full.tied))
           end_by(Kind::full, describe(full));
       },
-      [&](const Superseded& newer) { end_by(Kind::superseded, "superseded by " + describe(newer.by)); },
+      [&](const Superseded& newer) {
+        if (!note_tie(newer.tied))
+          end_by(Kind::superseded, "superseded by " + describe(newer.by));
+      },
       [&](const Done& done) { end_by(Kind::done, describe(done, claim_.once)); },
       [&](const Upgrade& upgrade) { refuse(lock_->name(), claim_.capacity, upgrade); },
       [&](const OtherOnce& other) { refuse(lock_->name(), other); },
@@ -196,7 +202,7 @@ void Taker::note_obstacle(const Busy& busy) {
   told_sleep_ = busy.sleep;
   place_ = busy.place;
   obstacle_ = describe(busy, claim_.capacity);
-  tied_ = busy.tied && BootClock::now() >= give_up_;  // whoever waits asks again anyway
+  (void)note_tie(busy.tied && BootClock::now() >= give_up_);  // whoever waits asks again anyway
   if (lock_->listens())
     return;
   if (!asked_as_poller_)
@@ -212,15 +218,8 @@ void Taker::note_obstacle(const Foreign& foreign) {
   obstacle_ = describe(foreign);
 }
 
-/// In a quorum waiters that come at the same time may each be counted as one too many, at different servers. None of
-/// them may keep a place where it was not, and the first that asks again has room.
-bool Taker::note_tie() {
-  if (lock_->can_queue())
-    return false;
-  withdraw();
-  tied_ = ties_ < most_ties;
-  return tied_;
-}
+/// Whether we are to ask again for that.
+bool Taker::note_tie(bool tied) { return tied_ = tied && ties_ < most_ties; }
 
 bool Taker::is_in_time(const Granted& granted) const {
   return BootClock::now() < Lease{terms_, granted.sent, granted.unconfirmed}.usable_until();

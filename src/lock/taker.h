@@ -46,7 +46,7 @@ class Taker {
   std::optional<Taken> reenter(const Token& token);
   Taken compete();
   bool break_tie();
-  bool note_tie();
+  bool note_tie(bool tied);
   Taken secure(const Granted& granted);
   std::optional<Taken> examine(const Answer& answer);
   std::optional<Granted> examine_grant(const Granted& granted);

@@ -98,6 +98,7 @@ struct LockFacts {
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs
 };
 
+/// Asks for what read_facts() reads.
 lock::Request status_request(const lock::LockName& name);
 
 /// Reads the answer of status.lua, which is untrusted. Values that make no sense are read as zero or left out; throws

@@ -18,7 +18,7 @@ namespace rlock::run {
 /// What `acquire --hold-pid` asks for: the lock, and the signal for the process that works under it.
 struct HoldPlan {
   lock::LockName name;
-  lock::Claim claim;  // its owner lacks the keeper's pid; its token and level may change until the lock is granted
+  lock::Claim claim;  // its owner lacks the keeper's pid; the grant brings the token and level that it was given to
   lock::LeaseTerms lease;
   Milliseconds max_lease{};
   Milliseconds timeout{};

@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-/// The terminal, on descriptor 0 or else the session's /dev/tty, and which process group may read from it.
+/// The session's terminal, /dev/tty or else descriptor 0, and which process group may read from it.
 namespace rlock::run::terminal {
 
 /// Whether the command should get the terminal: rlock's group has it, and stdout is not a pipe, since in `rlock ... |
@@ -28,7 +28,8 @@ bool stop_ourselves();
 /// its script only when it gets the signal itself.
 void interrupt_ourselves(int number);
 
-/// Whether it has hung up, and the kernel has sent SIGHUP directly to the group that was given it.
+/// Whether it has hung up, and the kernel has sent SIGHUP directly to the group that was given it. To be asked only
+/// while a group has it.
 bool has_hung_up_on_borrower();
 
 }  // namespace rlock::run::terminal

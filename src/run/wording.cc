@@ -29,7 +29,7 @@ std::string describe_stop(Cause cause, const Plan& plan) {
   const bool has_ended = cause == Cause::signalled || cause == Cause::at_end;
   return fmt::format("{}; KILL follows within {}",
                      has_ended ? "the command has ended; stopping what it left running" : "telling the command to stop",
-                     format_duration(plan.command.kill_after));
+                     format_duration(plan.lease.kill_after));
 }
 
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan) {

@@ -173,6 +173,34 @@ setup() { start_scripts; }
   same "${#REPLY[@]}" 2 # no run has died
 }
 
+@test "acquire: a level that is given back to a server does not begin the minimum hold anew" {
+  acquire a hold=60000
+  LEVEL=inner HOW=reenter WAITED=50000 acquire a hold=60000
+  call release a level-a 0 ''
+  call release a inner 0 ''
+  outcome cooling
+  nearly 60000 "${REPLY[1]}"
+  cli FLUSHALL >/dev/null
+  HOW=restore WAITED=50000 MAX_LEASE=1 LEVEL=level-b wait_until "$PATIENCE" is_restored
+  LEVEL=inner-b HOW=reenter WAITED=50000 MAX_LEASE=1 acquire b hold=60000
+  outcome granted
+  call status
+  between 5000 $(($(fact holder | cut -d ' ' -f 3) - REPLY[1])) 10000
+}
+
+is_restored() {
+  acquire b hold=60000
+  [[ ${REPLY[0]} == granted ]]
+}
+
+@test "renew: a lock that somebody has robbed of its expiry gets that of its longest holder" {
+  CAPACITY=0 hold a
+  CAPACITY=0 hold b
+  cli PERSIST "$LOCK"
+  call renew b 6000 level-b
+  nearly 30000 "$(cli PTTL "$LOCK")"
+}
+
 @test "renew: it takes no longer if there are thousands of holders" {
   local one
   CAPACITY=0 hold a

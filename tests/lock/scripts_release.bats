@@ -102,6 +102,22 @@ hold_again() { # the same two levels, on a server that knows nothing
   same "$(fact success | awk '{print $NF}')" v43
 }
 
+@test "release: an acquisition ends as the level that made it even if the one inside dies, or loses the lock" {
+  local inner_end
+  for inner_end in killed lost; do
+    hold "$inner_end" "once=$inner_end"
+    LEVEL=inner-$inner_end HOW=reenter acquire "$inner_end"
+    call release "$inner_end" "level-$inner_end" 0 ''
+    outcome kept
+    cli DEL "$LOCK"
+    [[ $inner_end == killed ]] || call release "$inner_end" "inner-$inner_end" 143 lost
+    call log 10
+  done
+  same "$(ends)" '0 0'
+  call status
+  same "$(fact success | awk '{print $NF}') $(fact lost)" 'lost '
+}
+
 @test "release: an acquisition whose level was killed has died, whatever those inside have done since" {
   hold a once=v42
   LEVEL=inner HOW=reenter acquire a

@@ -95,7 +95,7 @@ void test_refusals() {
   const auto now = BootClock::now();
   constexpr Milliseconds ttl{30'000};
   const auto sum_up = [&](std::vector<CallResult> answers) {
-    return lock::sum_up_refusals(lock::read_votes(answers, now, ttl), 2);
+    return lock::sum_up_refusals(lock::read_votes(answers, now, ttl), 2).value();
   };
   const auto by = [](const std::string& who) { return says({"superseded", who + " host user 17 command note"}); };
   const auto busy = [](const std::string& who) {
@@ -105,17 +105,49 @@ void test_refusals() {
   const auto is_tied = [&](std::vector<CallResult> answers) {
     return std::get<lock::Busy>(sum_up(std::move(answers))).tied;
   };
-  expect(std::holds_alternative<lock::Superseded>(sum_up({by("a"), by("a"), by("b")})), "a newer waiter of a majority");
-  expect(std::holds_alternative<lock::Cancelled>(sum_up({by("a"), by("b"), by("c")})),
-         "each waiter is newer somewhere");
+  const auto is_newer_somewhere_only = [&](std::vector<CallResult> answers) {
+    return std::get<lock::Superseded>(sum_up(std::move(answers))).tied;
+  };
+  const auto is_full_somewhere_only = [&](std::vector<CallResult> answers) {
+    return std::get<lock::Full>(sum_up(std::move(answers))).tied;
+  };
+  const CallResult full = says({"full", "1"});
+  expect(!is_newer_somewhere_only({by("a"), by("a"), by("b")}), "a waiter that is newer at a majority supersedes");
+  expect(is_newer_somewhere_only({by("a"), by("b"), by("c")}), "a waiter that is newer at one server does not");
+  expect(!is_full_somewhere_only({full, full, full}), "a queue that is full everywhere is full");
+  expect(is_full_somewhere_only({full, full, busy("a")}), "one that has room at a server is not");
   expect(is_tied({grant, busy("a"), busy("b")}), "three takers that have a server each are tied");
   expect(!is_tied({grant, busy("a"), busy("a")}), "a holder that one server has forgotten holds");
   expect(!is_tied({busy("c"), busy("a"), busy("b")}), "whoever was granted nothing leaves it to the others");
 }
 
+void test_done() {
+  const auto now = BootClock::now();
+  constexpr Milliseconds ttl{30'000};
+  const auto done = says({"done", "500", "600", "1000", "owner host user 17 command note", "v42"});
+  const auto busy = [](const std::string& ago) {
+    return says({"busy", "9", "", "1", "2", "0", "a host user 17 command note", "1000", "1", "0", "0", ago, "id"});
+  };
+  const auto grant = [](const std::string& ago) { return says({"granted", "42", "0", "30000", ago, "id"}); };
+  const auto counts = [&](std::vector<CallResult> answers) {
+    std::vector<lock::Answer> votes = lock::read_votes(answers, now, ttl);
+    const bool taken = lock::take_done(votes).has_value();
+    expect_same(votes.size(), taken ? answers.size() : answers.size() - 1, "a success that is outdated has no vote");
+    return taken;
+  };
+  expect(counts({done, grant("-1"), grant("501")}), "a success that one server remembers counts");
+  expect(!counts({done, grant("-1"), grant("499")}), "unless a server that is free knows of a later one");
+  expect(!counts({done, busy("499")}), "or one where the lock is held");
+  std::vector<CallResult> alone{done, grant("499"), says({"young", "1"})};
+  std::vector<lock::Answer> votes = lock::read_votes(alone, now, ttl);
+  (void)lock::take_done(votes);
+  expect(!lock::sum_up_refusals(votes, 2), "and then nothing refuses");
+}
+
 }  // namespace
 
 void test_ballots() {
+  test_done();
   test_nonsense();
   test_refusals();
   test_one();
