@@ -331,8 +331,8 @@ all_listen() { [[ $(cli CLIENT LIST TYPE pubsub | grep -c addr) == "$1" ]]; } # 
   start near rlock run --key job -- sh -c "echo near >>$T/log" # its question finds that the first does not listen
   NEAR=$PID
   wait_until "$PATIENCE" listens_near
+  wait_until "$PATIENCE" all_listen 3 # from then on nobody is dropped
   wait_until "$PATIENCE" waiting 2
-  wait_until "$PATIENCE" all_listen 3
   kill -TERM "$HELD"
   finish "$FAR"
   exits 0

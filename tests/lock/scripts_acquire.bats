@@ -181,16 +181,11 @@ setup() { start_scripts; }
   outcome cooling
   nearly 60000 "${REPLY[1]}"
   cli FLUSHALL >/dev/null
-  HOW=restore WAITED=50000 MAX_LEASE=1 LEVEL=level-b wait_until "$PATIENCE" is_restored
+  HOW=restore WAITED=50000 wait_until "$PATIENCE" grants_in_quorum b hold=60000
   LEVEL=inner-b HOW=reenter WAITED=50000 MAX_LEASE=1 acquire b hold=60000
   outcome granted
   call status
   between 5000 $(($(fact holder | cut -d ' ' -f 3) - REPLY[1])) 10000
-}
-
-is_restored() {
-  acquire b hold=60000
-  [[ ${REPLY[0]} == granted ]]
 }
 
 @test "renew: a lock that somebody has robbed of its expiry gets that of its longest holder" {

@@ -63,9 +63,9 @@ acquire() {
     "${WAITED:-0}" "$(owner "$token")" "${MAX_LEASE:-0}" "$@"
 }
 
-# grants_in_quorum TOKEN: as a server of a quorum does once it has been up for long enough
+# grants_in_quorum TOKEN [OPTION...]: as a server of a quorum does once it has been up for long enough
 grants_in_quorum() {
-  MAX_LEASE=1 acquire "$1" || return
+  MAX_LEASE=1 acquire "$@" || return
   [[ ${REPLY[0]} == granted ]]
 }
 
