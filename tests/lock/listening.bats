@@ -316,7 +316,6 @@ mallory() { cli --user mallory --pass m --no-auth-warning "$@"; }
   kill -TERM "$FLOOD"
 }
 
-
 @test "a waiter that is dropped because it does not listen yet gets its place back" {
   local near=$RLOCK_REDIS
   hold job
