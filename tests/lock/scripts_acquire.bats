@@ -190,7 +190,7 @@ setup() { start_scripts; }
 
 @test "renew: a lock that somebody has robbed of its expiry gets that of its longest holder" {
   CAPACITY=0 hold a
-  CAPACITY=0 hold b
+  CAPACITY=0 acquire b
   cli PERSIST "$LOCK"
   call renew b 6000 level-b
   nearly 30000 "$(cli PTTL "$LOCK")"
