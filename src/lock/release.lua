@@ -23,11 +23,14 @@ local function report_loss()
   write_all()
 end
 
--- An acquisition ends as the level that made it has ended, the first of the record, whichever is the last to leave.
+-- Whether the level that is released made the acquisition: it is the first of the record.
+local function is_first(levels) return levels:match('^[^,]*') == level end
+
+-- An acquisition ends as the level that made it has ended, whichever is the last to leave.
 local function how_it_ended(r, levels)
   local code, cause = end_of_first(r)
   if code then return code, cause end
-  if all or levels:match('^[^,]*') == level then return status, how end
+  if all or is_first(levels) then return status, how end
   return '-', eviction_end(r) or 'died'
 end
 
@@ -56,8 +59,7 @@ if request ~= '' then remember(request, 'r') end
 touched[token] = true
 local lease_end = r.expires
 if left ~= '' then
-  local is_first = before:match('^[^,]*') == level
-  if is_first and not end_of_first(r) then note_extra(token, r, 'end', status .. '/' .. how) end
+  if is_first(before) and not end_of_first(r) then note_extra(token, r, 'end', status .. '/' .. how) end
   r.levels = left
   r.expires = last_end(r)
   count_seats(capacity)

@@ -17,15 +17,15 @@ local function load_record()
 end
 
 -- The expiry is written first, even if it stays, for the reason given at write_lock.
-local function write_record(r)
-  call('PEXPIRE', LOCK, num(math.max(call('PTTL', LOCK), until_when(r) - now)))
+local function write_record(r, left)
+  call('PEXPIRE', LOCK, num(math.max(left, until_when(r) - now)))
   call('HSET', LOCK, token, format_record(r))
 end
 
-local r = load_record()
+local r, left = load_record(), call('PTTL', LOCK)
 -- After the clock was set back every record is to be bounded, and the lock's expiry; a lock that somebody has robbed of
 -- its expiry gets the longest.
-local needs_all = r and (touched[token] or call('PTTL', LOCK) < 0)
+local needs_all = r and (touched[token] or left < 0)
 if needs_all then
   load_lock()
   r = holders[token]
@@ -35,5 +35,5 @@ local kind, by = eviction_of(r)
 if kind then return {'evicted', kind, by} end
 extend(token, r, ttl, ttl)
 note_end(r, level, now + ttl)
-if needs_all then write_lock() else write_record(r) end
+if needs_all then write_lock() else write_record(r, left) end
 return {'extended', num(r.expires - now), (level == '' or has_level(r, level)) and '1' or '0'}
