@@ -15,20 +15,24 @@ _rlock_split() {
   done
 }
 
-# Offers the lines of standard input that begin with what was typed, in the same quoting.
+# Offers the lines of standard input that begin with what was typed. The names of locks are anybody's words, and the
+# shell would run what stands in $(...): a name is escaped, or left out where the open quote lets it do something.
 _rlock_offer() {
-  local line quoted='' typed=$cur prefix=''
+  local line open='' typed=$cur prefix='' unsafe='' breaks=${COMP_WORDBREAKS//[^:=@]/}
   case $cur in
-    [\"\']*) quoted=yes typed=${cur:1} ;;
+    \"*) open=\" typed=${cur:1} unsafe='["$`\\!]' ;;
+    \'*) open=\' typed=${cur:1} unsafe="[']" ;;
+    *[\"\'\`\$]*) return ;; # a quote begins inside the word
     *)
       typed=${cur//\\/}
-      [[ $COMP_WORDBREAKS == *:* ]] && prefix=${cur%"${cur##*[:=]}"} # readline keeps this part of the word
+      [[ -z $breaks ]] || prefix=${cur%"${cur##*["$breaks"]}"} # readline keeps this part of the word
       ;;
   esac
   while IFS= read -r line; do
     [[ -n $line && $line == "$typed"* ]] || continue
+    [[ -z $open || $line != *$unsafe* ]] || continue
     [[ $line != *[=/] ]] || compopt -o nospace 2>/dev/null
-    [[ -n $quoted || $line == *= ]] || printf -v line %q "$line"
+    [[ -n $open ]] || printf -v line %q "$line"
     COMPREPLY+=("${line#"$prefix"}")
   done
 }
@@ -67,8 +71,8 @@ _rlock() {
   answer=$("${words[0]}" __complete "${plain[@]}" "$cur" 2>/dev/null </dev/null)
   [[ $cur != --*=* ]] || cur=${cur#*=}
   case $answer in
-    *:files*) _rlock_files ;;
-    *:processes*) _rlock_offer < <(ps -eo pid= 2>/dev/null | tr -d ' ') ;;
+    :files) _rlock_files ;;
+    :processes) _rlock_offer < <(ps -eo pid= 2>/dev/null | tr -d ' ') ;;
     *) _rlock_offer < <(cut -f 1 <<<"$answer") ;;
   esac
 }

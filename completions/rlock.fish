@@ -28,7 +28,7 @@ function __rlock_complete
             case :processes
                 __fish_complete_pids
             case '*'
-                echo "$prefix$line"
+                printf '%s\n' "$prefix$line"
         end
     end
 end

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages for building and testing rlock, as far as they are missing.
-#   tests/install-deps.sh [build|server|test|lint|tidy|fuzz|fresh|installed]...     default: build server test
-#   tests/install-deps.sh --list GROUP...                  prints the packages of these groups, installed or not
+#   tests/install-deps.sh [GROUP...]            of the table below; build, server and test by default
+#   tests/install-deps.sh --list GROUP...       prints the packages of these groups, installed or not
+#   tests/install-deps.sh --missing GROUP...    prints those that are not installed
 # Prints nothing and returns at once if everything is there.
 set -euo pipefail
 
@@ -42,6 +43,7 @@ test    less            less
 test    vim-tiny        vim.tiny
 test    file            file
 test    mandoc          mandoc
+sim     liblua5.1-0-dev lua5.1/lua.h
 lint    clang-format    clang-format
 lint    shellcheck      shellcheck
 lint    shfmt           shfmt
@@ -52,6 +54,21 @@ fuzz    clang           clang++
 fresh   debootstrap     debootstrap
 fresh   git             git
 installed man-db        man
+arm64   g++-aarch64-linux-gnu aarch64-linux-gnu-g++
+arm64   libhiredis-dev:arm64  /usr/lib/aarch64-linux-gnu/libhiredis.a
+arm64   libfmt-dev:arm64      /usr/lib/aarch64-linux-gnu/cmake/fmt
+arm64   libssl-dev:arm64      /usr/lib/aarch64-linux-gnu/libssl.a
+arm64   zlib1g-dev:arm64      /usr/lib/aarch64-linux-gnu/libz.a
+arm64   libzstd-dev:arm64     /usr/lib/aarch64-linux-gnu/libzstd.a
+dist    git             git
+dist    rpm             rpmbuild
+dist    python3         python3
+dist    ca-certificates /usr/share/ca-certificates/mozilla
+release skopeo          skopeo
+release umoci           umoci
+release cpio            cpio
+release busybox-static  /bin/busybox
+release qemu-user       qemu-aarch64
 END
 }
 
@@ -109,6 +126,10 @@ main() {
     of_groups "${@:2}" | cut -d ' ' -f 1
     return
   fi
+  if [[ ${1-} == --missing ]]; then
+    missing "${@:2}"
+    return
+  fi
   (($#)) || set -- build server test
   mapfile -t packages < <(missing "$@")
   ((${#packages[@]})) || return 0
@@ -119,6 +140,7 @@ main() {
     die "there is no sudo; please run as root: apt-get install --no-install-recommends ${packages[*]}"
   echo "Installing ${packages[*]} ..."
   forbid_services
+  [[ ${packages[*]} != *:arm64* ]] || as_root dpkg --add-architecture arm64
   apt update
   apt install --no-install-recommends "${packages[@]}"
 }

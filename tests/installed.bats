@@ -10,8 +10,10 @@ load support/helpers
   same "$OUT" ran
 }
 
-@test "man finds the manual" {
-  contains "$(MANPAGER='cat' man rlock 2>&1)" 'EXIT STATUS'
+@test "man finds the manual, and groff can set it" {
+  local page
+  contains "$(MANPAGER='cat' man rlock)" 'EXIT STATUS'
+  for page in rlock rlock-protocol; do same "$(MANPAGER='cat' man "$page" 2>&1 >/dev/null)" ''; done
 }
 
 @test "bash finds the completions" {

@@ -15,7 +15,7 @@ contents() { tar -tzf "$package" | sed -E "s,^[^/]*/,$prefix/,"; }
 install_package() {
   case $package in
     *.deb) dpkg --install "$package" && RLOCK=/usr/bin/rlock ;;
-    *) tar -C "$prefix" --strip-components 1 -xzf "$package" && RLOCK=$prefix/bin/rlock ;;
+    *) tar -C "$prefix" --strip-components 1 --no-same-owner --no-overwrite-dir -xzf "$package" && RLOCK=$prefix/bin/rlock ;;
   esac
 }
 

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # Checks that take too long for every change. A step that fails does not stop the others; the failures are listed last.
-#   tests/nightly.sh [STEP...]   of tidy, sanitizers, shared, arm64, fuzz, mutants, controls, torture, upgrade; or all
+#   tests/nightly.sh [STEP...]   of tidy, sanitizers, shared, arm64, fuzz, model, sim, mutants, controls, torture,
+#                                upgrade, release; or all
 #
 #   FUZZ_SECONDS=n      for each target (300)
+#   FUZZ_SEED=n         tries the same new inputs each time (others)
+#   SIM_SECONDS=n       of simulation on each processor (3600)
 #   TORTURE_SECONDS=n   for each topology (1800)
+#   ALPINE=file         an alpine-minirootfs-VERSION-x86_64.tar.gz, in which release tries the program (a root of busybox)
 #   NIGHTLY_DIR=dir     builds, corpora, and inputs that made a target fail, kept from night to night (build-nightly)
 #
 # The sanitizers are those for addresses and undefined behaviour. rlock has no threads, so there is no thread sanitizer.
@@ -13,7 +17,7 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 root=$(dirname "$here")
 dir=${NIGHTLY_DIR:-$root/build-nightly}
 sanitize=-DRLOCK_SANITIZE=address,undefined
-earlier=e2743df # rlock 0.1.0
+earlier=v1.0.0 # the first whose locks every later version can read
 
 # shellcheck source=tests/support/steps.bash
 source "$here/support/steps.bash"
@@ -27,7 +31,7 @@ tidy() {
 
 prepare_tidy() {
   bash "$here/install-deps.sh" build tidy &&
-    cmake -S "$root" -B "$dir/tidy" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+    cmake -S "$root" -B "$dir/tidy" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DRLOCK_UNITY=OFF >/dev/null
 }
 
 tidy_all() { find "$root/src" -name '*.cc' -print0 | xargs -0 -P "$(nproc)" -n 4 clang-tidy -p "$dir/tidy" --quiet; }
@@ -36,9 +40,9 @@ sanitizers() {
   RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
 }
 
-# The other build, as distributions want it: with shared libraries, and position-independent.
+# The other build, as distributions want it: with shared libraries, and position-independent; and each file by itself.
 shared() {
-  RLOCK_BUILD_DIR=$dir/shared RLOCK_CMAKE_ARGS=-DRLOCK_SHARED_LIBRARIES=ON step shared bash "$here/run.sh"
+  RLOCK_BUILD_DIR=$dir/shared RLOCK_CMAKE_ARGS='-DRLOCK_SHARED_LIBRARIES=ON -DRLOCK_UNITY=OFF' step shared bash "$here/run.sh"
 }
 
 # Built for another processor, and run on an emulated one.
@@ -62,7 +66,7 @@ fuzz() {
 
 prepare_fuzz() {
   bash "$here/install-deps.sh" build fuzz &&
-    CXX=clang++ cmake -S "$root" -B "$dir/fuzz" -DRLOCK_FUZZ=ON "$sanitize" >/dev/null
+    CXX=clang++ cmake -S "$root" -B "$dir/fuzz" -DRLOCK_FUZZ=ON -DRLOCK_WERROR=ON "$sanitize" >/dev/null
 }
 
 fuzz_one() { # TARGET: memory is limited, since rlock promises limits for replies and files
@@ -70,10 +74,23 @@ fuzz_one() { # TARGET: memory is limited, since rlock promises limits for replie
   cmake --build "$dir/fuzz" --parallel "$(nproc)" --target "fuzz-$1" || return
   mkdir -p "$corpus"
   [[ ! -d $seeds ]] || cp "$seeds"/* "$corpus"
-  ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" -max_total_time="${FUZZ_SECONDS:-300}" -max_len=4096 \
-    -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=1024 -artifact_prefix="$dir/fuzz-$1-" "$corpus" >"$log" 2>&1 ||
+  ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" -max_total_time="${FUZZ_SECONDS:-300}" -seed="${FUZZ_SEED:-0}" \
+    -max_len=4096 -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=1024 -artifact_prefix="$dir/fuzz-$1-" "$corpus" >"$log" 2>&1 ||
     { tail -n 40 "$log" && return 1; }
   grep DONE "$log" # shows how many inputs were tried, and how much code they have reached
+}
+
+# The model of the queue and the lease with any two faults, a minute's work; tests/model tries any single one.
+model() {
+  mkdir -p "$dir"
+  c++ -std=c++20 -O2 -o "$dir/queue_lease" "$here/model/queue_lease/queue_lease.cc"
+  step model "$dir/queue_lease" 2
+}
+
+# Worlds that nobody has seen before, on each processor.
+sim() {
+  RLOCK_BUILD_DIR=$dir/release step sim \
+    bash "$here/sim/run.sh" --seconds "${SIM_SECONDS:-3600}" --commands 100000
 }
 
 torture() {
@@ -106,10 +123,42 @@ mutants() { step mutants python3 "$here/mutants/plant.py" "$dir/mutants"; }
 
 controls() { step controls bash "$here/torture/controls.sh"; }
 
-(($#)) || set -- tidy sanitizers shared arm64 fuzz mutants controls torture upgrade
+# The files of a release: made twice on each Debian, the second time as another would do it, and used on both, on an older
+# Debian, and where there is next to nothing.
+release() {
+  local suite other why
+  # shellcheck source=tests/support/machines.bash
+  source "$here/support/machines.bash"
+  if why=$(why_no_machines bookworm trixie bullseye); then
+    echo "nightly.sh: release is skipped: $why"
+    return
+  fi
+  for suite in bookworm trixie; do
+    make_machine release "$suite"
+    step "release: $suite makes it" on release 'bash tests/install-deps.sh build arm64 dist
+      cmake -S . -B build >/dev/null && cmake --build build --target dist'
+    step "release: $suite makes the same again" on release "git clone -q . '/root/a copy' && cd '/root/a copy' &&
+      umask 077 && export TZ=Asia/Tokyo && cmake -S . -B there >/dev/null && cmake --build there --target dist >/dev/null &&
+      diff -r /root/rlock/build/dist there/dist"
+    for other in bookworm trixie bullseye; do
+      make_machine user "$other"
+      cp -r "$machines/release/root/rlock/build/dist" "$machines/user/root/dist"
+      [[ -z ${ALPINE-} ]] || cp "$ALPINE" "$machines/user/root/alpine.tar.gz"
+      if [[ $other == bullseye ]]; then
+        step "release: $suite's, on $other" on user 'bash tests/install-deps.sh server
+          dpkg --install /root/dist/rlock_*_amd64.deb && bash tests/main_job.sh rlock'
+      else
+        step "release: $suite's, on $other" on user 'bash tests/release.sh /root/dist'
+        step "release: $suite's .deb, on $other" on user 'bash tests/installed.sh /root/dist/rlock_*_amd64.deb'
+      fi
+    done
+  done
+}
+
+(($#)) || set -- tidy sanitizers shared arm64 fuzz model sim mutants controls torture upgrade release
 for name; do
   case $name in
-    tidy | sanitizers | shared | arm64 | fuzz | mutants | controls | torture | upgrade) "$name" ;;
+    tidy | sanitizers | shared | arm64 | fuzz | model | sim | mutants | controls | torture | upgrade | release) "$name" ;;
     *)
       echo "nightly.sh: there is no such step: $name" >&2
       exit 64

@@ -7,8 +7,29 @@
 #   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
 #   REDIS_SERVER=valkey-server  test against that server
 #   JOBS=n                      run this many tests at a time (6, since they mostly wait)
+#
+# Whatever starts it, such as nohup, cron or a CI, the tests find the same: signals at their defaults, a session of its
+# own, no standard input, umask 022, and no environment but the variables above and those of the build tools.
 set -euo pipefail
 shopt -s extglob nullglob
+
+begin_anew() { # ARG...: runs this script with them in such surroundings
+  local name kept=() status=0
+  while IFS= read -r name; do
+    kept+=("$name=${!name}")
+  done < <(compgen -e | grep -xE 'PATH|TMPDIR|CI|JOBS|REDIS_SERVER|RLOCK(_BUILD_DIR|_CMAKE_ARGS)?|CC|CXX|C(MAKE|CACHE)_.*|.*_proxy')
+  unset HOME # bash then finds the one of the user database
+  umask 022
+  kept+=(HOME=~ "USER=$(id -un)" "LOGNAME=$(id -un)" TERM=dumb LC_ALL=C RLOCK_TESTS_BEGAN=yes)
+  env -i "${kept[@]}" setsid env --default-signal bash "$0" "$@" </dev/null &
+  trap 'kill -TERM -- -$!' HUP INT TERM # another session hears nothing of our terminal's Ctrl-C
+  wait $! || status=$?
+  while kill -0 $! 2>/dev/null; do wait $! || status=$?; done # such a signal has interrupted the wait
+  exit "$status"
+}
+
+[[ -n ${RLOCK_TESTS_BEGAN-} ]] || begin_anew "$@"
+unset RLOCK_TESTS_BEGAN
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 build=${RLOCK_BUILD_DIR:-$root/build}
@@ -18,6 +39,8 @@ build() {
   read -ra options <<<"${RLOCK_CMAKE_ARGS:-}"
   cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release "${options[@]}" >/dev/null
   cmake --build "$build" --parallel "$(nproc)" --target rlock rlock-unit
+  # The simulator needs a Lua that users need not install; its tests are skipped without it.
+  [[ ! -e /usr/include/lua5.1/lua.h ]] || cmake --build "$build" --parallel "$(nproc)" --target rlock-sim
 }
 
 select_files() { # NAME...: sets files

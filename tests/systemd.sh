@@ -40,7 +40,9 @@ no_job() { ! pgrep -f /usr/local/bin/backup.sh >/dev/null; }
 result() { systemctl show --value -p Result backup.service; }
 same() { [[ $1 == "$2" ]] || { echo "systemd.sh: expected $2, got $1" >&2 && return 1; }; }
 
+# A new day: what was done is forgotten.
 start_a_long_job() {
+  redis-cli FLUSHALL >/dev/null
   touch /tmp/busy
   systemctl start --no-block backup.service
   wait_until ran "$1"
@@ -73,24 +75,30 @@ a_killed_service_leaves_the_lock_to_its_lease() {
   systemctl kill --signal=KILL backup.service
   wait_until no_job
   held
-  rlock run -k backup -w 60 -- true
+  rlock run backup -w 60 -- true
 }
 
-a_service_whose_lock_is_held_elsewhere_is_content() {
-  local holder
-  rlock run -k backup -- sleep 600 &
-  holder=$!
+a_service_whose_job_is_done_elsewhere_is_content() {
+  local elsewhere
+  redis-cli FLUSHALL >/dev/null
+  rlock run backup --once-per day -- sh -c 'while [ -e /tmp/busy ]; do sleep 0.05; done' &
+  elsewhere=$!
   wait_until held
   systemctl reset-failed backup.service
-  systemctl start backup.service
+  systemctl start --no-block backup.service
+  wait_until waits
+  rm /tmp/busy
+  wait "$elsewhere"
+  wait_until systemd_has_ended_it
   same "$(result)" success
-  kill "$holder"
-  wait "$holder" || true
+  same "$(wc -l </tmp/ran)" 3
 }
 
+waits() { rlock status backup --json | jq -e '.[0].waiters | length > 0' >/dev/null; }
+
 the_timer_starts_the_service() {
+  redis-cli FLUSHALL >/dev/null
   systemd-analyze verify /etc/systemd/system/backup.timer
-  rm /tmp/busy
   mkdir -p /etc/systemd/system/backup.timer.d
   printf '[Timer]\nOnActiveSec=0\nAccuracySec=1ms\n' >/etc/systemd/system/backup.timer.d/now.conf
   systemctl daemon-reload
@@ -103,7 +111,7 @@ redis-server --save '' >/tmp/redis.log &
 wait_until redis-cli PING >/dev/null 2>&1
 install_units
 for check in the_service_runs_its_job a_stopped_service_ends_its_job_and_then_frees_the_lock \
-  a_killed_service_leaves_the_lock_to_its_lease a_service_whose_lock_is_held_elsewhere_is_content \
+  a_killed_service_leaves_the_lock_to_its_lease a_service_whose_job_is_done_elsewhere_is_content \
   the_timer_starts_the_service; do
   "$check"
   echo "systemd: ${check//_/ }"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/fd.h"
+
 namespace rlock {
 
 /// CLOCK_BOOTTIME: nobody can set it, and it runs on while the machine is suspended, as our lease does on the server.
@@ -15,11 +17,7 @@ struct BootClock {
   using time_point = std::chrono::time_point<BootClock>;
   static constexpr bool is_steady = true;
 
-  static time_point now() noexcept {
-    timespec t{};
-    ::clock_gettime(CLOCK_BOOTTIME, &t);
-    return time_point{std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec}};
-  }
+  static time_point now() noexcept;
 };
 
 /// A point in time by which something must have happened; absolute, so that it can be handed down through calls.
@@ -44,5 +42,20 @@ inline timespec to_timespec(BootClock::duration duration) noexcept {
   t.tv_nsec = static_cast<long>((left - seconds).count());
   return t;
 }
+
+/// A descriptor that becomes readable when a deadline has passed. A deadline that passes while the machine is suspended
+/// fires as soon as it resumes; the timeout of poll(2) would not, since it does not count suspended time.
+class BootTimer {
+ public:
+  /// Throws Error{os}.
+  BootTimer();
+
+  int fd() const { return fd_.get(); }
+  /// Replaces the deadline and clears an expiry that nobody has read yet. `never` disarms the timer.
+  void set(Deadline at) const;
+
+ private:
+  Fd fd_;
+};
 
 }  // namespace rlock

@@ -2,30 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
-
-#include "base/utf8.h"
 
 namespace rlock {
 namespace {
 
-using Range = std::pair<char32_t, char32_t>;
+std::uint8_t byte_at(std::string_view text, std::size_t i) { return static_cast<std::uint8_t>(text[i]); }
+
+using CodeRange = std::pair<char32_t, char32_t>;
 
 /// The large blocks of Unicode's EastAsianWidth W and F; the small ones are rare in practice.
-constexpr std::array<Range, 9> wide{{{0x1100, 0x115F},
-                                     {0x2E80, 0x303E},
-                                     {0x3041, 0xA4CF},
-                                     {0xAC00, 0xD7A3},
-                                     {0xF900, 0xFAFF},
-                                     {0xFE30, 0xFE6F},
-                                     {0xFF00, 0xFF60},
-                                     {0x1F300, 0x1FAFF},
-                                     {0x20000, 0x3FFFD}}};
-constexpr std::array<Range, 4> combining{{{0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x20D0, 0x20FF}}};
+constexpr std::array<CodeRange, 9> wide{{{0x1100, 0x115F},
+                                         {0x2E80, 0x303E},
+                                         {0x3041, 0xA4CF},
+                                         {0xAC00, 0xD7A3},
+                                         {0xF900, 0xFAFF},
+                                         {0xFE30, 0xFE6F},
+                                         {0xFF00, 0xFF60},
+                                         {0x1F300, 0x1FAFF},
+                                         {0x20000, 0x3FFFD}}};
+constexpr std::array<CodeRange, 4> combining{{{0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x20D0, 0x20FF}}};
 
 template <std::size_t size>
-bool is_in(const std::array<Range, size>& ranges, char32_t c) {
-  return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return c >= r.first && c <= r.second; });
+bool is_in(const std::array<CodeRange, size>& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](CodeRange r) { return c >= r.first && c <= r.second; });
 }
 
 std::size_t width(const CodePoint& c) {
@@ -35,6 +36,25 @@ std::size_t width(const CodePoint& c) {
 }
 
 }  // namespace
+
+CodePoint decode_utf8(std::string_view text) {
+  const std::uint8_t first = byte_at(text, 0);
+  if (first < 0x80)
+    return {first, 1, true};
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length)
+    return {first};
+  char32_t value = first & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte_at(text, i) & 0xC0U) != 0x80)
+      return {first};
+    value = (value << 6U) | (byte_at(text, i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && value < 0x800) || (length == 4 && value < 0x10000);
+  if (overlong || (value >= 0xD800 && value <= 0xDFFF) || value > 0x10FFFF)
+    return {first};
+  return {value, length, true};
+}
 
 std::size_t count_columns(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
@@ -48,7 +68,7 @@ std::size_t count_columns(std::string_view text) {
   return columns;
 }
 
-std::string cut_to_columns(std::string_view text, std::size_t columns) {
+std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8) {
   if (count_columns(text) <= columns)
     return std::string{text};
   std::size_t taken = 0;
@@ -56,7 +76,7 @@ std::string cut_to_columns(std::string_view text, std::size_t columns) {
   for (;;) {
     const CodePoint c = decode_utf8(text.substr(bytes));
     if (taken + width(c) + 1 > columns)  // one column is for the ellipsis
-      return std::string{text.substr(0, bytes)} + "…";
+      return std::string{text.substr(0, bytes)} + (utf8 ? "…" : "~");
     taken += width(c);
     bytes += c.length;
   }

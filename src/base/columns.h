@@ -6,11 +6,23 @@
 
 namespace rlock {
 
+/// One character, and how many bytes it takes.
+struct CodePoint {
+  char32_t value = 0;
+  std::size_t length = 1;
+  bool valid = false;  // otherwise `value` is a single byte that is not UTF-8
+};
+
+/// Decodes the first character of a text that is not empty, by RFC 3629: no overlong forms, no surrogates, nothing
+/// above U+10FFFF.
+CodePoint decode_utf8(std::string_view text);
+
 /// How many terminal columns the text takes: two for an East Asian wide character, none for a combining mark. Both
 /// functions expect text that has been through printable().
 std::size_t count_columns(std::string_view text);
 
-/// The text, or its beginning followed by "…", in at most `columns`, of which there must be at least one.
-std::string cut_to_columns(std::string_view text, std::size_t columns);
+/// The text, or its beginning followed by "…", in at most `columns`, of which there must be at least one. Where the
+/// terminal does not have UTF-8, "~" stands for "…".
+std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8);
 
 }  // namespace rlock

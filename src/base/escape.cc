@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/utf8.h"
+#include "base/columns.h"
 
 namespace rlock {
 namespace {
@@ -15,19 +15,11 @@ struct Range {
 };
 
 /// Control characters, and those that reorder, hide or break the line (Unicode: Cc, bidi controls, default-ignorables).
-constexpr Range unsafe[] = {{0x00, 0x1F},
-                            {0x7F, 0x9F},
-                            {0xAD, 0xAD},
-                            {0x61C, 0x61C},
-                            {0x180E, 0x180E},
-                            {0x200B, 0x200F},
-                            {0x2028, 0x202E},
-                            {0x2060, 0x206F},
-                            {0xFE00, 0xFE0F},
-                            {0xFEFF, 0xFEFF},
-                            {0xFFF0, 0xFFFB},
-                            {0xFFFE, 0xFFFF},
-                            {0xE0000, 0xE0FFF}};
+constexpr Range unsafe[] = {{0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},
+                            {0x61C, 0x61C},   {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},
+                            {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},   {0x3164, 0x3164},
+                            {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
+                            {0xFFFE, 0xFFFF}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
 
 bool is_unsafe(char32_t c) {
   return std::any_of(std::begin(unsafe), std::end(unsafe), [c](Range r) { return c >= r.first && c <= r.last; });
@@ -129,7 +121,9 @@ std::string json_string(std::string_view text) {
 }
 
 std::string shell_word(std::string_view text) {
-  const auto is_plain = [](char c) { return is_unreserved(c) && c != '~'; };  // a shell expands ~ to a home directory
+  const auto is_plain = [](char c) {
+    return c == '/' || (is_unreserved(c) && c != '~');
+  };  // a shell expands ~ to a home directory
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain))
     return std::string{text};
   std::string out = "'";

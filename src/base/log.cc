@@ -1,13 +1,18 @@
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "base/escape.h"
+#include "base/fd.h"
 
 namespace rlock {
 namespace {
@@ -25,10 +30,26 @@ std::string cut(std::string text, std::size_t limit) {
   return text.substr(0, limit) + "...";
 }
 
+/// A pipe or a terminal that is stderr, opened once more so that no write blocks, whoever else fills it. O_NONBLOCK on
+/// stderr itself would change it for all that share it. Empty for anything else: a file never blocks, and has a
+/// position that is shared.
+Fd reopen_stderr() {
+  struct stat info {};
+  if (::fstat(STDERR_FILENO, &info) < 0 || (!S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)))
+    return {};
+  return Fd{::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+}
+
 /// A reader that has stopped reading (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
-bool is_writable() {
+void write_to_stderr(std::string_view text) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
-  return ::poll(&out, 1, patience_ms) != 0;
+  if (::poll(&out, 1, patience_ms) == 0)
+    return;
+  const Fd reopened = reopen_stderr();
+  const int fd = reopened ? reopened.get() : STDERR_FILENO;
+  // There is nobody left to tell when stderr itself fails.
+  if (::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ENOTSOCK)
+    (void)!::write(fd, text.data(), text.size());
 }
 
 /// In the machine's time zone, as its other logs have it.
@@ -41,12 +62,9 @@ std::string time_of_day() {
 }
 
 void write_line(std::string_view message, std::string_view text = {}) {
-  if (!is_writable())
-    return;
   constexpr std::size_t frame = 16;  // at most what is put around a message
   const std::string line = "rlock: " + cut(printable(message), longest_line - frame) + "\n" + std::string{text};
-  // There is nobody left to tell when stderr itself fails.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  write_to_stderr(line);
 }
 
 }  // namespace

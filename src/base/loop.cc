@@ -1,5 +1,7 @@
 #include "base/loop.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -16,16 +18,10 @@ void Loop::unwatch(int fd) {
 
 Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {
   std::vector<pollfd> polled(fds.begin(), fds.end());
-  for (const Watch& watch : watches_) polled.push_back({watch.fd, POLLIN, 0});
-  timespec timeout{};
-  const timespec* limit = nullptr;
-  if (deadline != never) {
-    timeout = to_timespec(deadline - BootClock::now());
-    limit = &timeout;
+  if (mutes_ == 0) {
+    for (const Watch& watch : watches_) polled.push_back({watch.fd, POLLIN, 0});
   }
-  const int ready = ::ppoll(polled.data(), polled.size(), limit, nullptr);
-  if (ready < 0 && errno != EINTR && errno != EAGAIN)
-    throw os_error("poll", errno);
+  const int ready = poll(polled, deadline);
   if (ready > 0 && run_handlers(std::span{polled}.subspan(fds.size())))
     return Wake::event;
   if (BootClock::now() >= deadline)
@@ -55,6 +51,19 @@ bool Loop::run_handlers(std::span<const pollfd> polled) {
     any = true;
   }
   return any;
+}
+
+int Loop::poll(std::span<pollfd> fds, Deadline deadline) {
+  timespec timeout{};
+  const timespec* limit = nullptr;
+  if (deadline != never) {
+    timeout = to_timespec(deadline - BootClock::now());
+    limit = &timeout;
+  }
+  const int ready = ::ppoll(fds.data(), fds.size(), limit, nullptr);
+  if (ready < 0 && errno != EINTR && errno != EAGAIN)
+    throw os_error("poll", errno);
+  return ready;
 }
 
 }  // namespace rlock

@@ -29,7 +29,8 @@ class Loop {
   void unwatch(int fd);
 
   /// Sleeps until a handler has run, `deadline` has passed, or one of `fds` is ready (its revents are set). Where
-  /// several are true the first of these is reported: an answer found after a suspend is late, not ready.
+  /// several are true, handlers count first, then the deadline, then readiness: an answer found after a suspend is
+  /// late.
   Wake wait(std::span<pollfd> fds, Deadline deadline);
 
   /// Waits for handlers alone.
@@ -37,14 +38,31 @@ class Loop {
   /// Waits until the deadline, whatever handlers run meanwhile.
   void wait_out(Deadline deadline);
 
+  /// While it lives no handler runs in any wait: for what must be finished although a handler has just thrown, or
+  /// would.
+  class [[nodiscard]] Mute {
+   public:
+    explicit Mute(Loop& loop) : loop_(loop) { ++loop_.mutes_; }
+    Mute(const Mute&) = delete;
+    Mute& operator=(const Mute&) = delete;
+    ~Mute() { --loop_.mutes_; }
+
+   private:
+    Loop& loop_;
+  };
+
  private:
   struct Watch {
     int fd;
     Handler handler;
   };
+  /// Sleeps in ppoll(2); returns how many descriptors are ready, or less than one. In a file of its own, so that a
+  /// simulator can link another one.
+  static int poll(std::span<pollfd> fds, Deadline deadline);
   bool run_handlers(std::span<const pollfd> polled);
 
   std::vector<Watch> watches_;
+  int mutes_ = 0;
 };
 
 }  // namespace rlock

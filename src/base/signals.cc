@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/error.h"
-#include "base/number.h"
+#include "base/word.h"
 
 namespace rlock {
 

@@ -3,10 +3,114 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
+#include <array>
+
 namespace rlock {
 
 WallTime wall_now() {
   return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
+
+namespace {
+
+/// Cuts the fraction of a second from a time of RFC 3339, such as rlock itself prints.
+void cut_fraction(std::string& text) {
+  constexpr std::string_view digits{"0123456789"};
+  constexpr std::size_t at = std::string_view{"2026-11-25T08:00:00"}.size();
+  if (text.size() > at + 1 && text[at] == '.' && digits.find(text[at + 1]) != digits.npos)
+    text.erase(at, std::min(text.find_first_not_of(digits, at + 1), text.size()) - at);
+}
+
+/// Reads the parts that the format names, and nothing else, from all of the text.
+bool reads_as(const std::string& text, const char* format, tm& parts) {
+  const char* const end = ::strptime(text.c_str(), format, &parts);
+  return end != nullptr && *end == '\0' && text.find_first_of(" \t") == text.find_last_of(" \t");
+}
+
+WallTime from_seconds(time_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
+
+tm local_parts(WallTime time) {
+  const auto count = static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
+  tm parts{};
+  ::localtime_r(&count, &parts);
+  return parts;
+}
+
+constexpr std::string_view tomorrow{"tomorrow"};
+constexpr std::array<std::string_view, 7> weekdays{
+    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+
+/// Whether a word, in any case, is a weekday's name or its first three letters.
+bool names_weekday(std::string_view word, std::string_view weekday) {
+  const auto equal = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+  return (word.size() == weekday.size() || (word.size() == 3 && weekday != tomorrow)) &&
+         std::equal(word.begin(), word.end(), weekday.begin(), equal);
+}
+
+/// How many days after today the word means: the first of those on which the time of day is yet to come.
+std::optional<int> days_ahead(std::string_view word, const tm& today, bool has_passed) {
+  if (word.empty())
+    return has_passed ? 1 : 0;
+  if (names_weekday(word, tomorrow))
+    return 1;
+  for (std::size_t i = 0; i < weekdays.size(); ++i) {
+    if (!names_weekday(word, weekdays.at(i)))
+      continue;
+    const int days = (static_cast<int>(i) - today.tm_wday + 7) % 7;
+    return days == 0 && has_passed ? 7 : days;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WallTime> parse_time(std::string_view text) {
+  std::string whole{text};
+  cut_fraction(whole);
+  for (const char* format :
+       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%SZ", "%Y-%m-%d %H:%M:%S%z"}) {
+    tm parts{};
+    if (!reads_as(whole, format, parts))
+      continue;
+    const long offset = parts.tm_gmtoff;  // timegm() clears it
+    const int day = parts.tm_mday;
+    const time_t time = ::timegm(&parts);
+    return parts.tm_mday == day ? std::optional{from_seconds(time - offset)} : std::nullopt;
+  }
+  const time_t now = ::time(nullptr);
+  for (const char* format :
+       {"%H:%M", "%H:%M:%S", "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"}) {
+    tm parts{};
+    if (format[1] == 'H')
+      ::localtime_r(&now, &parts);
+    parts.tm_sec = 0;
+    parts.tm_isdst = -1;
+    if (!reads_as(whole, format, parts))
+      continue;
+    const int day = parts.tm_mday;
+    const time_t time = ::mktime(&parts);
+    return parts.tm_mday == day ? std::optional{from_seconds(time)} : std::nullopt;  // there is no 31 February
+  }
+  return std::nullopt;
+}
+
+std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now) {
+  const auto space = text.rfind(' ');
+  const std::string_view word = space == std::string_view::npos ? "" : text.substr(0, space);
+  const std::string clock{text.substr(space == std::string_view::npos ? 0 : space + 1)};
+  const tm today = local_parts(now);
+  tm parts = today;
+  parts.tm_sec = 0;
+  parts.tm_isdst = -1;
+  if (!reads_as(clock, "%H:%M", parts) && !reads_as(clock, "%H:%M:%S", parts))
+    return text.find(':') == std::string_view::npos ? std::nullopt : parse_time(text);
+  tm at = parts;
+  const auto days = days_ahead(word, today, from_seconds(::mktime(&at)) <= now);
+  if (!days)
+    return parse_time(text);
+  parts.tm_mday += *days;
+  return from_seconds(::mktime(&parts));
 }
 
 std::string format_utc(WallTime time) {
@@ -25,16 +129,25 @@ std::string format_utc(WallTime time) {
 }
 
 std::string format_local(WallTime time) {
-  const auto count = static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
-  tm parts{};
-  ::localtime_r(&count, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+  return fmt::format("{}:{:02}", format_minute(time), local_parts(time).tm_sec);
+}
+
+std::string format_minute(WallTime time) {
+  const tm parts = local_parts(time);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}",
                      parts.tm_year + 1900,
                      parts.tm_mon + 1,
                      parts.tm_mday,
                      parts.tm_hour,
-                     parts.tm_min,
-                     parts.tm_sec);
+                     parts.tm_min);
+}
+
+std::string format_soon(WallTime time, WallTime now) {
+  if (time - now >= std::chrono::hours{6 * 24})
+    return format_minute(time);
+  const tm parts = local_parts(time);
+  const auto day = weekdays.at(static_cast<std::size_t>(parts.tm_wday)).substr(0, 3);
+  return fmt::format("{} {:02}:{:02}", day, parts.tm_hour, parts.tm_min);
 }
 
 }  // namespace rlock

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace rlock {
 
@@ -10,10 +12,23 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono:
 /// By this machine's clock.
 WallTime wall_now();
 
+/// Reads "08:00" (today), "2026-11-22", "2026-11-22 08:00", in the local time zone and with seconds if wanted, and RFC
+/// 3339: "2026-11-22T08:00:00Z", "2026-11-22T08:00:00+01:00". Returns nothing for any other text.
+std::optional<WallTime> parse_time(std::string_view text);
+
+/// Reads a time to come: "08:00" (the next), "tomorrow 08:00", "mon 08:00" or "monday 08:00" (the next), and the forms
+/// of parse_time() that have a date and a time. The time may have passed all the same. Returns nothing for any other
+/// text.
+std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now);
+
 /// RFC 3339 in UTC with milliseconds: "2026-11-20T21:02:18.250Z".
 std::string format_utc(WallTime time);
 
 /// For people, in the local time zone: "2026-11-20 22:02:18".
 std::string format_local(WallTime time);
+/// The same without seconds: "2026-11-20 22:02".
+std::string format_minute(WallTime time);
+/// The same, or "Mon 08:00" if that is less than six days away.
+std::string format_soon(WallTime time, WallTime now);
 
 }  // namespace rlock

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
 #include <string_view>
 
 namespace rlock {
@@ -12,6 +15,22 @@ inline std::string_view take_word(std::string_view& rest, char separator = ' ') 
   const std::string_view word = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
   return word;
+}
+
+/// No number that Redis tells us is larger: Lua and JSON count in doubles, which skip whole numbers above it.
+constexpr long long largest_whole = 1LL << 53;
+
+/// Reads a whole decimal number in [low, high]; returns nothing unless all of the text is one.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text,
+                                   Number low = std::numeric_limits<Number>::min(),
+                                   Number high = std::numeric_limits<Number>::max()) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value < low || value > high)
+    return std::nullopt;
+  return value;
 }
 
 }  // namespace rlock

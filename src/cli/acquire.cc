@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,12 +13,12 @@
 #include "base/signals.h"
 #include "base/timestamp.h"
 #include "cli/claim.h"
-#include "cli/commands.h"
-#include "cli/enclosing.h"
+#include "cli/config.h"
 #include "cli/failure.h"
+#include "cli/options.h"
 #include "cli/screen.h"
-#include "cli/script_name.h"
 #include "cli/servers.h"
+#include "cli/subcommand.h"
 #include "lock/retry.h"
 #include "lock/taker.h"
 #include "observe/facts.h"
@@ -28,7 +29,27 @@
 namespace rlock::cli {
 namespace {
 
+/// Assignments for a script's `eval`. With them `rlock run` of this lock re-enters it, as inside `run`.
+std::string format_exports(const Settings& settings,
+                           const lock::LockName& name,
+                           const lock::Claim& claim,
+                           const lock::Granted& grant,
+                           const std::string& urls) {
+  std::string out = fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_HELD={} {}={}",
+                                shell_word(name.text()),
+                                claim.token.text(),
+                                grant.fence.value,
+                                shell_word(held_with(settings, urls, name.text(), claim.token)),
+                                prefix_variable,
+                                shell_word(settings.prefix));
+  // Where the environment names these servers with a password, the script keeps what it has.
+  if (!names_servers(urls) || from_environment(redis_variable) == urls)
+    out += fmt::format(" {}={}", redis_variable, shell_word(urls));
+  return out + "\n";
+}
+
 std::string format_grant(const Settings& settings,
+                         const std::string& urls,
                          const lock::LockName& name,
                          const lock::Claim& claim,
                          const lock::Granted& grant,
@@ -38,8 +59,7 @@ std::string format_grant(const Settings& settings,
     case Output::token:
       return token + "\n";
     case Output::shell:
-      return fmt::format(
-          "export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={}\n", shell_word(name.text()), token, grant.fence.value);
+      return format_exports(settings, name, claim, grant, urls);
     case Output::json:
       break;
   }
@@ -58,17 +78,11 @@ std::string format_grant(const Settings& settings,
          "\n";
 }
 
-/// Makes `eval "$(rlock acquire ...)" || exit` exit with our status, since eval ignores the status of a substitution.
-void print_failure(const Settings& settings, int status) {
-  if (settings.output == Output::shell)
-    print(fmt::format("(exit {})\n", status));
-}
-
 /// The owner. Its command is the script that called us or, with --hold-pid, the one that the lock is held for.
 lock::Owner describe_caller(const Settings& settings) {
   const pid_t caller = settings.hold_pid.value_or(::getppid());
-  lock::Owner owner = lock::describe_self(settings.holder, settings.note, {script_name(caller)});
-  owner.stays = settings.hold_pid.has_value();
+  lock::Owner owner = lock::describe_self(settings.holder, settings.note, {run::script_name(caller)});
+  owner.stays = owner.for_another = settings.hold_pid.has_value();
   return owner;
 }
 
@@ -92,7 +106,7 @@ class Acquirer {
       : settings_(settings),
         log_(settings.verbosity),
         name_(choose_lock(settings)),
-        claim_(choose_claim(settings, describe_caller(settings), settings.ttl, settings.hold_pid.has_value())),
+        claim_(choose_claim(settings, describe_caller(settings), settings.hold_pid.has_value())),
         servers_(choose_voters()),
         lease_(choose_lease(settings)),
         hold_pid_(start_background()),
@@ -110,7 +124,7 @@ class Acquirer {
   ExitCode run() {
     refuse_to_wait_for_ourselves();
     const auto start = BootClock::now();
-    lock::Taker taker{loop_, log_, lock_, claim_, lease_, choose_patience(settings_)};
+    lock::Taker taker{log_, lock_, claim_, lease_, choose_patience(settings_)};
     const auto taken = taker.take();
     claim_ = taker.claim();
     if (const auto* conflict = std::get_if<lock::Conflict>(&taken))
@@ -120,9 +134,9 @@ class Acquirer {
   }
 
  private:
-  std::vector<redis::Server> choose_voters() const {
-    auto servers = choose_servers(settings_, log_);
-    check_quorum_times(settings_, claim_.ttl);
+  std::vector<redis::Server> choose_voters() {
+    auto servers = choose_servers(loop_, settings_, log_);
+    check_quorum_times(settings_);
     return servers;
   }
 
@@ -163,8 +177,8 @@ class Acquirer {
       return;
     const Deadline until = BootClock::now() + settings_.timeout;
     // Renewing by 1 ms extends nothing, and tells whether the token still holds.
-    const auto renewal = lock::persist(loop_, lock_, settings_.timeout, until, [&](Deadline deadline) {
-      return lock_.renew(loop_, *token, Milliseconds{1}, deadline);
+    const auto renewal = lock::persist(lock_, settings_.timeout, until, [&](Deadline deadline) {
+      return lock_.renew(*token, Milliseconds{1}, deadline);
     });
     if (std::holds_alternative<lock::Extended>(renewal) && is_closed_to_us(until)) {
       throw Error{ExitCode::usage,
@@ -181,7 +195,7 @@ class Acquirer {
       return true;
     for (redis::Server& server : servers_) {
       try {
-        const observe::LockFacts facts = observe::inspect(loop_, server, name_, until);
+        const observe::LockFacts facts = observe::inspect(server, name_, until);
         if (!facts.holders.empty())
           return facts.capacity != claim_.capacity;
       } catch (const Error& error) {
@@ -194,7 +208,6 @@ class Acquirer {
 
   ExitCode report(const lock::Conflict& conflict) const {
     log_.notice(fmt::format("{} not acquired: {}", name_.text(), conflict.message));
-    print_failure(settings_, static_cast<int>(settings_.conflict));
     return settings_.conflict;
   }
 
@@ -202,10 +215,10 @@ class Acquirer {
   /// nobody could use it.
   void deliver(const lock::Granted& grant, Milliseconds waited) {
     try {
-      print(format_grant(settings_, name_, claim_, grant, waited));
+      print(format_grant(settings_, join_urls(servers_), name_, claim_, grant, waited));
       if (hold_pid_)
         hold_pid_->background.entrust(claim_, grant);
-    } catch (const Error&) {
+    } catch (...) {
       give_back();
       throw;
     }
@@ -213,12 +226,14 @@ class Acquirer {
 
   /// A failure is only told, so that it does not hide why we give the lock back.
   void give_back() {
-    Loop quiet;  // a signal must not interrupt this
+    const Loop::Mute quiet{loop_};  // a signal must not interrupt this
     try {
-      lock_.cancel(quiet, claim_, BootClock::now() + settings_.timeout);
+      lock_.cancel(claim_, BootClock::now() + settings_.timeout);
     } catch (const Error& error) {
       log_.notice(
           fmt::format("could not release {} ({}); its lease will run out by itself", name_.text(), error.what()));
+    } catch (const std::bad_alloc&) {
+      log_.notice("out of memory; the lease will run out by itself");
     }
   }
 
@@ -228,11 +243,11 @@ class Acquirer {
   const Log log_;
   const lock::LockName name_;
   lock::Claim claim_;
+  Loop loop_;
   std::vector<redis::Server> servers_;
   const lock::LeaseTerms lease_;
   const std::optional<HoldPid> hold_pid_;
   lock::Lock lock_;
-  Loop loop_;
   Signals signals_;
   bool interrupted_ = false;
 };
@@ -240,12 +255,7 @@ class Acquirer {
 }  // namespace
 
 ExitCode acquire(const Settings& settings) {
-  try {
-    return explaining(settings, "nothing was acquired", [&] { return Acquirer{settings}.run(); });
-  } catch (const Error& error) {
-    print_failure(settings, static_cast<int>(error.code()));
-    throw;
-  }
+  return explaining(settings, "nothing was acquired", [&] { return Acquirer{settings}.run(); });
 }
 
 }  // namespace rlock::cli

@@ -2,19 +2,139 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 #include "base/error.h"
 #include "cli/config.h"
-#include "cli/config_file.h"
 #include "cli/help.h"
 #include "cli/options.h"
-#include "cli/suggest.h"
-#include "cli/words.h"
-#include "redis/masking.h"
+#include "cli/value.h"
+#include "redis/address.h"
+#include "redis/link.h"
 
 namespace rlock::cli {
 namespace {
+
+using Line = std::vector<std::string>;
+
+bool is_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
+bool is_long(std::string_view word) { return word.starts_with("--"); }
+
+const Option* find_long(std::string_view word) { return find_option(word.substr(2, word.find('=') - 2)); }
+
+/// The option whose value is the next word; nullptr where the word is no option, or one that needs no further word.
+const Option* option_that_awaits_value(std::string_view word, std::optional<Subcommand> subcommand) {
+  if (!is_option(word))
+    return nullptr;
+  if (is_long(word)) {
+    const Option* option = find_long(word);
+    const bool waits = option != nullptr && !option->is_flag() && word.find('=') == std::string_view::npos;
+    return waits ? option : nullptr;
+  }
+  for (std::size_t i = 1; i < word.size(); ++i) {  // of a bundle such as -qnE only the last can await a value
+    const Option* option = find_option(word[i], subcommand);
+    if (option == nullptr || !option->is_flag())
+      return option != nullptr && i + 1 == word.size() ? option : nullptr;
+  }
+  return nullptr;
+}
+
+bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
+
+/// Finds the first word that is neither an option nor an option's value: the name of a subcommand, if all is well.
+/// Since that name is not known yet, a number after -n is taken for the value of --lines.
+Line::iterator find_subcommand_word(Line& line) {
+  for (auto word = line.begin(); word != line.end(); ++word) {
+    if (!is_option(*word))
+      return word;
+    const auto next = std::next(word);
+    if (next == line.end())
+      break;
+    const bool counts_lines = !is_long(*word) && word->ends_with('n') && is_number(*next);
+    if (counts_lines || option_that_awaits_value(*word, std::nullopt) != nullptr)
+      ++word;
+  }
+  return line.end();
+}
+
+/// CLI11 would take the next word as the value of `--option=`, and `--flag=` as the flag alone.
+Line separate_values(const Line& line, std::optional<Subcommand> subcommand) {
+  Line out;
+  bool is_value = false;
+  for (const std::string& word : line) {
+    const auto equals = is_value || !is_long(word) ? std::string::npos : word.find('=');
+    const Option* option = equals == std::string::npos ? nullptr : find_long(word);
+    if (option != nullptr && option->is_flag() && equals + 1 == word.size())
+      Value{.text = {}, .origin = word.substr(0, equals)}.flag();  // throws
+    out.push_back(word);
+    if (option != nullptr && !option->is_flag()) {
+      out.back().resize(equals);
+      out.push_back(word.substr(equals + 1));
+    }
+    is_value = !is_value && option_that_awaits_value(word, subcommand) != nullptr;
+  }
+  return out;
+}
+
+/// Two options share a letter; CLI11 must know it only for the one that it means here. A flag alone means "yes".
+std::string names_for_cli11(const Option& option, std::optional<Subcommand> subcommand) {
+  const std::string_view bare = option.is_flag() ? "{yes}" : "";
+  std::string names = fmt::format("--{}{}", option.name, bare);
+  if (find_option(option.letter, subcommand) == &option)
+    names += fmt::format(",-{}{}", option.letter, bare);
+  return names;
+}
+
+bool is_mentioned(const Option& option, const Line& line) {
+  return std::any_of(line.begin(), line.end(), [&option](const std::string& word) {
+    if (is_long(word))
+      return find_long(word) == &option;
+    return is_option(word) && option.letter != '\0' && word.find(option.letter) != std::string::npos;
+  });
+}
+
+void add_given(const Option& option, const std::vector<std::string>& results, Layer& options) {
+  Given given{&option, {}};
+  for (const std::string& text : results)
+    given.values.push_back({.text = text, .origin = fmt::format("--{}", option.name)});
+  if (!given.values.empty())
+    options.push_back(std::move(given));
+}
+
+/// Has CLI11 sort the words. It is told of the options that the line mentions, since to declare all 50 would cost every
+/// start 150 us.
+void sort(Line line, Words& words) {
+  const auto id = words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id};
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<std::pair<const Option*, CLI::Option*>> known;
+  for (const Option& option : all_options()) {
+    if (!is_mentioned(option, line))
+      continue;
+    const std::string names = names_for_cli11(option, id);
+    CLI::Option* read = option.is_flag() ? app.add_flag(names) : app.add_option(names);
+    read->take_all();  // so that we, not CLI11, report an option that is given twice
+    known.emplace_back(&option, read);
+  }
+  const std::string last = line.empty() ? "" : line.back();
+  std::reverse(line.begin(), line.end());  // CLI11 reads from the end
+  try {
+    app.parse(std::move(line));
+  } catch (const CLI::ArgumentMismatch&) {
+    words.incomplete = option_that_awaits_value(last, id);  // only there can a value be missing
+  }
+  for (std::string& extra : app.remaining()) {
+    if (words.unknown.empty() && is_option(extra))
+      words.before_unknown = words.plain.size();
+    (is_option(extra) ? words.unknown : words.plain).push_back(std::move(extra));
+  }
+  for (const auto& [option, read] : known) add_given(*option, read->results(), words.options);
+}
 
 [[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
 
@@ -28,61 +148,110 @@ std::vector<std::string_view> option_names(const SubcommandEntry* subcommand) {
   return names;
 }
 
-bool is_long(const std::string& word) { return word.starts_with("--"); }
-
 /// An option's name without its value, which may be a secret.
 std::string name_of(const std::string& word) {
   return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
 }
 
-std::string describe_unknown(const std::string& word, const SubcommandEntry* subcommand) {
+/// What to write instead of an unknown option; empty where we do not know.
+std::string remedy_for(const std::string& word, const SubcommandEntry* subcommand) {
   const std::string name = name_of(word);
-  return fmt::format("unknown option '{}{}'{}",
-                     is_long(word) ? "--" : "-",
-                     redis::mask_password(name),
-                     is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "");
-}
-
-[[noreturn]] void refuse_unknown(const std::string& word, const SubcommandEntry& subcommand) {
-  const std::string name = name_of(word);
+  if (is_long(word) && name == "timeout")
+    return fmt::format("there is no --timeout; {}", instead_of_timeout);
   if (name == "password" || name == "pass")
-    refuse(fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name));
-  if (name == "c" && subcommand.id == Subcommand::run)
-    refuse("run has no -c; write `-- sh -c '...'` after the options");
-  refuse(describe_unknown(word, &subcommand));
+    return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
+  if (name == "c" && subcommand != nullptr && subcommand->id == Subcommand::run)
+    return "run has no -c; write `-- sh -c '...'` after the options";
+  const std::string nearest = is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "";
+  return nearest.empty() ? "" : fmt::format("unknown option '--{}'{}", redis::mask_password(name), nearest);
 }
 
-/// Refuses `-ttl 5`, which reads as `-t tl` and a word.
-void refuse_single_dash(const Words& words) {
+std::string describe_unknown(const std::string& word, const SubcommandEntry* subcommand) {
+  const std::string remedy = remedy_for(word, subcommand);
+  return remedy.empty()
+             ? fmt::format("unknown option '{}{}'", is_long(word) ? "--" : "-", redis::mask_password(name_of(word)))
+             : remedy;
+}
+
+/// Refuses `-ttl 5`, which reads as `-t tl` and a word, and `-k=b`, which reads as the key "=b".
+void refuse_slips(const Words& words) {
   for (const Given& given : words.options) {
     const Option& option = *given.option;
-    const bool is_slip = option.letter + given.values.back().text == option.name;
+    const std::string& value = given.values.back().text;
+    const bool is_name = option.letter + value == option.name;
     const bool may_be_meant = option.name == "key" && words.plain.empty();  // a lock may be called "ey"
-    if (is_slip && !may_be_meant)
-      refuse(fmt::format("-{0} means -{1} {2}; write --{0}", option.name, option.letter, given.values.back().text));
+    if (is_name && !may_be_meant)
+      refuse(fmt::format("-{0} means -{1} {2}; write --{0}", option.name, option.letter, value));
+    const bool stands_in_line = std::any_of(words.line.begin(), words.line.end(), [&](const std::string& word) {
+      return word.starts_with('-') && !is_long(word) && word.ends_with(option.letter + value);
+    });
+    if (value.starts_with('=') && option.letter != '\0' && stands_in_line)
+      refuse(redis::mask_password(
+          fmt::format("write -{} {} instead of -{}{}", option.letter, value.substr(1), option.letter, value)));
   }
 }
 
-/// Checks for a command without `--` first, since the unknown options may be the command's own.
+/// Refuses the host of redis-cli's -h.
+void refuse_host(const Words& words) {
+  const auto letter = std::find(words.line.begin(), words.line.end(), "-h");
+  if (letter == words.line.end() || std::next(letter) == words.line.end())
+    return;
+  const std::string& host = *std::next(letter);
+  if (!host.starts_with('-') && host != "help" && find_subcommand(host) == nullptr)
+    refuse(fmt::format("-h is --help; to name a server write --redis redis://{}", redis::mask_password(host)));
+}
+
+/// What is to be said of an option that the subcommand does not have.
+std::string describe_foreign(const Given& given, const Words& words) {
+  const bool means_watch = given.option->name == "wait" && words.subcommand->id == Subcommand::status;
+  return fmt::format("--{} is not an option of {}{}",
+                     given.option->name,
+                     words.subcommand->name,
+                     means_watch ? "; did you mean --watch?" : "");
+}
+
+std::string describe_incomplete(const Option& option) {
+  const bool two_meanings = option.name == "lines";
+  return fmt::format("--{} needs a value{}",
+                     option.name,
+                     two_meanings ? "; -n is --lines N for log, and --nonblock for run and acquire" : "");
+}
+
+/// Refuses what stands before `--`, or instead of it, and is neither an option nor the key.
+void check_words_of_run(const Words& words) {
+  const bool has_key = words.find("key") != nullptr;
+  const std::size_t keys = has_key ? 0 : 1;
+  if (words.plain.size() <= keys && (words.has_dashes || words.unknown.empty() || words.plain.empty()))
+    return;
+  const std::string word = redis::mask_password(words.plain[std::min(keys, words.plain.size() - 1)]);
+  if (words.has_dashes && has_key)
+    refuse(fmt::format("unexpected '{}': the key is given by --key already", word));
+  if (words.has_dashes)
+    refuse(fmt::format("unexpected '{}': only the key and options may stand between run and `--`", word));
+  refuse(
+      fmt::format("unexpected '{}': write `--` before the command{}", word, has_key ? "" : ", and the key before it"));
+}
+
+/// Whether an unknown option of `run` is the mistake, and not that `--` is missing before a command with options. Of
+/// `run ls -la` the second is true, of `run backup -c 'tar ...'` the first.
+bool is_unknown_at_fault(const Words& words) {
+  if (words.unknown.empty() || words.has_dashes || words.before_unknown == 0)
+    return !words.unknown.empty();
+  return words.before_unknown == 1 && !remedy_for(words.unknown.front(), words.subcommand).empty();
+}
+
 void check_words(const Words& words) {
-  refuse_single_dash(words);
-  if (words.subcommand->id == Subcommand::run && !words.plain.empty() && !words.unknown_first) {
-    const std::string word = redis::mask_password(words.plain.front());
-    const bool has_key = words.find("key") != nullptr;
-    if (!words.command.empty() && has_key)
-      refuse(fmt::format("unexpected '{}': only options may stand between run and `--`", word));
-    if (!words.command.empty())
-      refuse(fmt::format("unexpected '{}': run takes its key as an option only, --key {}", word, word));
-    refuse(fmt::format("unexpected '{}': write `--` before the command{}", word, has_key ? "" : ", and --key K"));
-  }
+  refuse_slips(words);
+  if (words.subcommand->id == Subcommand::run && !is_unknown_at_fault(words))
+    check_words_of_run(words);
   if (!words.unknown.empty())
-    refuse_unknown(words.unknown.front(), *words.subcommand);
+    refuse(describe_unknown(words.unknown.front(), words.subcommand));
   for (const Given& given : words.options) {
     if (!given.option->belongs_to(words.subcommand->id))
-      refuse(fmt::format("--{} is not an option of {}", given.option->name, words.subcommand->name));
+      refuse(describe_foreign(given, words));
   }
   if (words.incomplete != nullptr)
-    refuse(fmt::format("--{} needs a value", words.incomplete->name));
+    refuse(describe_incomplete(*words.incomplete));
   check_consistency(words.options);
 }
 
@@ -98,7 +267,8 @@ void take_positional_keys(const Words& words, Settings& settings) {
   const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
     refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
-  const bool several = words.subcommand->id == Subcommand::status || words.subcommand->id == Subcommand::log;
+  const Subcommand id = words.subcommand->id;
+  const bool several = id == Subcommand::hold || id == Subcommand::status || id == Subcommand::log;
   if (words.plain.size() > 1 && !several)
     refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
   settings.keys = words.plain;
@@ -113,7 +283,7 @@ std::optional<std::string> find_help(const Words& words) {
   if (words.find("help") != nullptr || about_all || (asked && about != nullptr))
     return about == nullptr ? usage() : help(*about);
   if (words.find("version") != nullptr)
-    return "rlock " RLOCK_VERSION "\n";
+    return fmt::format("rlock {}\n{}", RLOCK_VERSION, redis::library_versions());
   return std::nullopt;
 }
 
@@ -122,35 +292,47 @@ std::string describe_fault(const Words& words) {
   auto plain = words.plain.begin();
   if (plain != words.plain.end() && *plain == "help")
     ++plain;
-  if (plain != words.plain.end())
-    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggest_subcommand(*plain));
-  if (!words.unknown.empty())
+  const std::string suggestion = plain == words.plain.end() ? "" : suggest_subcommand(*plain);
+  const bool may_be_value = words.before_unknown == 0 && suggestion.empty();
+  if (!words.unknown.empty() && (plain == words.plain.end() || may_be_value))
     return describe_unknown(words.unknown.front(), nullptr);
+  if (plain != words.plain.end())
+    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggestion);
   if (!words.command.empty())
     return "no subcommand before `--`";
   return words.options.empty() ? "no subcommand" : "no subcommand, only options";
 }
 
-/// The configuration file that is asked for, if there is one.
-std::optional<Value> chosen_config(const Words& words) {
-  if (const Given* given = words.find("config"))
-    return given->values.back();
-  if (const auto file = from_environment("RLOCK_CONFIG"))
-    return Value{.text = *file, .origin = "RLOCK_CONFIG"};
-  return std::nullopt;
-}
-
 }  // namespace
 
+const Given* Words::find(std::string_view option) const {
+  const auto found =
+      std::find_if(options.begin(), options.end(), [&](const Given& g) { return g.option->name == option; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+Words read_words(int argc, const char* const* argv) {
+  const Line all(argv + std::min(argc, 1), argv + argc);
+  const auto dashes = std::find(all.begin(), all.end(), "--");
+  Words words;
+  words.line.assign(all.begin(), dashes);
+  words.has_dashes = dashes != all.end();
+  Line line = words.line;
+  const auto name = find_subcommand_word(line);
+  words.subcommand = name == line.end() ? nullptr : find_subcommand(*name);
+  if (words.subcommand != nullptr)
+    line.erase(name);
+  sort(separate_values(line, words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id}), words);
+  if (words.has_dashes) {
+    const bool is_command = words.subcommand == nullptr || words.subcommand->id == Subcommand::run;
+    auto& rest = is_command ? words.command : words.plain;
+    rest.insert(rest.end(), std::next(dashes), all.end());
+  }
+  return words;
+}
+
 Settings read_settings(const Words& words) {
-  const Subcommand subcommand = words.subcommand->id;
-  auto files = read_config_files(chosen_config(words), subcommand);
-  std::vector<Layer> layers = std::move(files.layers);
-  layers.push_back(read_environment(subcommand));
-  layers.push_back(words.options);
-  Settings settings = merge(layers);
-  settings.exposed_files = std::move(files.exposed);
-  settings.writable_files = std::move(files.writable);
+  Settings settings = read_settings(words.subcommand->id, words.options);
   take_positional_keys(words, settings);
   return settings;
 }
@@ -165,22 +347,33 @@ void blot_passwords(int argc, char** argv) {
 
 Invocation parse_arguments(int argc, const char* const* argv) {
   const Words words = read_words(argc, argv);
+  refuse_host(words);
   Invocation invocation;
   invocation.text = find_help(words);
   if (invocation.text)
     return invocation;
   if (words.subcommand == nullptr) {
     invocation.fault = describe_fault(words);
-    invocation.text = usage();
+    invocation.text = words.line.empty() && !words.has_dashes ? usage() : short_usage();
     return invocation;
   }
   check_words(words);
-  invocation.subcommand = words.subcommand->id;
+  invocation.subcommand = words.subcommand;
   invocation.settings = read_settings(words);
-  invocation.command = words.command;
+  invocation.settings.command = words.command;
   if (words.subcommand->id == Subcommand::run && words.command.empty())
-    refuse("no command; write `rlock run --key K -- COMMAND`");
+    refuse("no command; write `rlock run KEY -- COMMAND`");
   return invocation;
+}
+
+bool is_for_eval(const std::vector<std::string_view>& words) {
+  bool acquires = false;
+  bool for_shell = false;
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    acquires = acquires || words[i] == "acquire";
+    for_shell = for_shell || words[i] == "--output=shell" || (words[i] == "shell" && words[i - 1] == "--output");
+  }
+  return acquires && for_shell;
 }
 
 }  // namespace rlock::cli

@@ -7,10 +7,10 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/loop.h"
-#include "cli/colour.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
+#include "cli/subcommand.h"
 #include "observe/fitness.h"
 
 namespace rlock::cli {
@@ -25,12 +25,14 @@ struct Examined {
   std::optional<Error> failure;
 };
 
-Examined examine_one(Loop& loop, redis::Server& server, const observe::ExamineOptions& how) {
+Examined examine_one(redis::Server& server, const observe::ExamineOptions& how) {
   try {
-    return {.url = server.address().url, .fitness = observe::examine(loop, server, how), .failure = {}};
+    return {.url = server.address().url, .fitness = observe::examine(server, how), .failure = {}};
   } catch (const Error& error) {
     const Finding finding{Finding::Grade::fail, "reachable", error.what()};
-    return {.url = server.address().url, .fitness = {.findings = {finding}, .acl_line = {}}, .failure = error};
+    return {.url = server.address().url,
+            .fitness = {.findings = {finding}, .acl_line = {}, .acl_lasts = {}},
+            .failure = error};
   }
 }
 
@@ -111,9 +113,10 @@ std::string format_lines(const std::vector<Examined>& all, bool coloured) {
   if (!lines.empty()) {
     const std::string_view which =
         lines.size() == 1 ? "this line suffices; paste it" : "these lines suffice; paste them";
-    out += format_line({Finding::Grade::ok, "rights", fmt::format("{} into redis-cli:", which)}, coloured);
+    const std::string& lasts = all.front().fitness.acl_lasts;
+    out += format_line({Finding::Grade::ok, "rights", fmt::format("{} into redis-cli; {}:", which, lasts)}, coloured);
   }
-  for (const std::string& line : lines) out += line + "\n";
+  for (const std::string& line : lines) out += printable(line) + "\n";
   return out + format_line(sum_up(all), coloured);
 }
 
@@ -147,13 +150,15 @@ ExitCode judge(const std::vector<Examined>& all) {
 
 ExitCode check(const Settings& settings) {
   const Log log{settings.verbosity};
-  auto servers = choose_servers(settings, log);
-  const observe::ExamineOptions how{
-      .prefix = settings.prefix, .timeout = settings.timeout, .quorum = servers.size() > 1};
   Loop loop;
+  auto servers = choose_servers(loop, settings, log);
+  const observe::ExamineOptions how{.prefix = settings.prefix,
+                                    .timeout = settings.timeout,
+                                    .new_password = lock::Token::random().text(),  // the same on all servers
+                                    .quorum = servers.size() > 1};
   std::vector<Examined> all;
   all.reserve(servers.size());
-  for (redis::Server& server : servers) all.push_back(examine_one(loop, server, how));
+  for (redis::Server& server : servers) all.push_back(examine_one(server, how));
   const ExitCode code = judge(all);
   print(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));
   for (const Examined& one : all) {

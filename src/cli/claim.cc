@@ -7,8 +7,12 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/escape.h"
+#include "base/word.h"
 #include "cli/config.h"
+#include "cli/options.h"
 #include "cli/value.h"
+#include "redis/address.h"
 
 namespace rlock::cli {
 namespace {
@@ -50,7 +54,7 @@ std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
 
 lock::LockName choose_lock(const Settings& settings) {
   if (settings.keys.empty())
-    throw Error{ExitCode::usage, "no --key"};
+    throw Error{ExitCode::usage, "no key; write it after the subcommand"};
   return {settings.prefix, settings.keys.front(), settings.key_origin};
 }
 
@@ -59,16 +63,16 @@ lock::LockName choose_held_lock(const Settings& settings) {
     return choose_lock(settings);
   const auto key = from_environment("RLOCK_KEY");
   if (!key)
-    throw Error{ExitCode::usage, "no --key, and no RLOCK_KEY"};
+    throw Error{ExitCode::usage, "no key, and no RLOCK_KEY"};
   return {settings.prefix, *key, "RLOCK_KEY"};
 }
 
-lock::Token choose_token(const Settings& settings) {
+lock::Token choose_token(const Settings& settings, std::string_view hint) {
   if (settings.token)
     return *settings.token;
   const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
   if (!text)
-    throw Error{ExitCode::usage, "no --token, and no RLOCK_TOKEN"};
+    throw Error{ExitCode::usage, fmt::format("no --token, and no RLOCK_TOKEN{}", hint)};
   const auto token = lock::Token::parse(*text);
   if (!token) {
     throw Error{ExitCode::usage,
@@ -78,20 +82,27 @@ lock::Token choose_token(const Settings& settings) {
   return *token;
 }
 
-lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept) {
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool kept) {
+  if (settings.attempts && !settings.once && !settings.once_per && !settings.period)
+    throw Error{ExitCode::usage, "--attempts is for an ID or a period: write --once ID or --once-per day too"};
+  const auto slot = settings.period ? std::optional{slot_of(*settings.period, wall_now())} : std::nullopt;
   return {.token = lock::Token::random(),
           .level = lock::Level::random(),
           .capacity = choose_capacity(settings),
-          .ttl = ttl,
+          .ttl = settings.ttl,
           .min_hold = settings.min_hold,
           .replicas = choose_replicas(settings),
           .owner = owner,
           .kept = kept,
           .latest = settings.latest,
           .replace = settings.replace,
+          .first = settings.first,
           .max_waiting = settings.max_waiting,
           .once = settings.once,
-          .once_per = settings.once_per};
+          .once_per = settings.once_per,
+          .backoff = settings.backoff,
+          .attempts = settings.attempts,
+          .slot = slot};
 }
 
 lock::Patience choose_patience(const Settings& settings) {
@@ -101,7 +112,7 @@ lock::Patience choose_patience(const Settings& settings) {
   return patience;
 }
 
-void check_quorum_times(const Settings& settings, Milliseconds ttl) {
+void check_quorum_times(const Settings& settings) {
   if (settings.redis.size() <= 1)
     return;
   const auto check = [&settings](std::string_view option, Milliseconds duration) {
@@ -113,8 +124,68 @@ void check_quorum_times(const Settings& settings, Milliseconds ttl) {
                             format_limit(duration),
                             format_limit(settings.max_lease))};
   };
-  check("--ttl", ttl);
+  check("--ttl", settings.ttl);
   check("--min-hold", settings.min_hold);
+}
+
+observe::Scope choose_scope(const Settings& settings) {
+  observe::Scope scope{.prefix = settings.prefix};
+  for (const std::string& word : settings.keys) {
+    if (observe::is_pattern(word)) {
+      scope.patterns.push_back(word);
+    } else {
+      scope.names.emplace_back(settings.prefix, word, settings.key_origin);
+    }
+  }
+  return scope;
+}
+
+std::string held_around(const Settings& settings, const std::string& urls) {
+  const bool same = names_servers(urls) && from_environment(prefix_variable).value_or("") == settings.prefix;
+  return same ? from_environment("RLOCK_HELD").value_or("") : "";
+}
+
+std::string held_with(const Settings& settings,
+                      const std::string& urls,
+                      const std::string& name,
+                      const lock::Token& token) {
+  const std::string entry = percent_encode(name) + "=";
+  std::string held = entry + token.text();
+  const std::string before = held_around(settings, urls);
+  for (std::string_view rest = before; !rest.empty();) {
+    const std::string_view other = take_word(rest);
+    if (!other.empty() && !other.starts_with(entry))
+      held.append(" ").append(other);
+  }
+  return held;
+}
+
+bool names_servers(const std::string& urls) {
+  const std::string named = from_environment(redis_variable).value_or("");
+  std::string bare;
+  for (std::string_view rest = named; !rest.empty();) {
+    const std::string_view url = take_word(rest);
+    if (!url.empty())
+      bare += (bare.empty() ? "" : " ") + redis::strip_password(url);
+  }
+  return bare == urls;
+}
+
+std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name) {
+  while (!held.empty()) {
+    std::string_view token = take_word(held);
+    if (percent_decode(take_word(token, '=')) != name)
+      continue;
+    if (auto parsed = lock::Token::parse(token))
+      return parsed;
+  }
+  return std::nullopt;
+}
+
+std::string join_urls(const std::vector<redis::Server>& servers) {
+  std::string urls;
+  for (const redis::Server& server : servers) urls += (urls.empty() ? "" : " ") + server.address().bare_url;
+  return urls;
 }
 
 }  // namespace rlock::cli

@@ -1,12 +1,19 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/duration.h"
-#include "cli/settings.h"
-#include "lock/claim.h"
+#include "cli/options.h"
 #include "lock/name.h"
 #include "lock/owner.h"
+#include "lock/request.h"
 #include "lock/taker.h"
 #include "lock/token.h"
+#include "observe/listing.h"
+#include "redis/server.h"
 
 namespace rlock::cli {
 
@@ -16,18 +23,39 @@ lock::LockName choose_lock(const Settings& settings);
 lock::LockName choose_held_lock(const Settings& settings);
 
 /// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is
-/// malformed.
-lock::Token choose_token(const Settings& settings);
+/// malformed; `hint` then ends the message.
+lock::Token choose_token(const Settings& settings, std::string_view hint = {});
 
 /// The claim that the settings describe. Throws Error{usage} for options that exclude each other. `kept` means that a
 /// process will renew the lease.
-lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, Milliseconds ttl, bool kept);
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool kept);
 
 /// How long the settings allow to wait for the lock, and for one answer.
 lock::Patience choose_patience(const Settings& settings);
 
 /// Throws Error{usage} for a lease or --min-hold longer than --max-lease where several servers are a quorum, since a
 /// server that restarted would vote again before it is over.
-void check_quorum_times(const Settings& settings, Milliseconds ttl);
+void check_quorum_times(const Settings& settings);
+
+/// The locks and patterns that the settings name; all locks where they name none.
+observe::Scope choose_scope(const Settings& settings);
+
+/// The servers in the form that RLOCK_REDIS has.
+std::string join_urls(const std::vector<redis::Server>& servers);
+
+/// RLOCK_HELD, if the enclosing runs use the same servers and the same prefix as this one.
+std::string held_around(const Settings& settings, const std::string& urls);
+
+/// The same with one more lock, which an earlier entry of the same name gives way to.
+std::string held_with(const Settings& settings,
+                      const std::string& urls,
+                      const std::string& name,
+                      const lock::Token& token);
+
+/// Whether RLOCK_REDIS names these servers, passwords aside.
+bool names_servers(const std::string& urls);
+
+/// The token with which an enclosing run holds this lock. Malformed entries are ignored.
+std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name);
 
 }  // namespace rlock::cli

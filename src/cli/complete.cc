@@ -7,14 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "base/boot_timer.h"
+#include "base/calendar.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/loop.h"
 #include "cli/args.h"
 #include "cli/help.h"
 #include "cli/servers.h"
-#include "cli/words.h"
+#include "cli/subcommand.h"
+#include "lock/wording.h"
 #include "observe/survey.h"
 
 namespace rlock::cli {
@@ -35,6 +37,8 @@ std::string line_of(std::string_view word, std::string_view meaning) { return fm
 
 /// Reads only the options that choose the connection, since the rest of the line may be unfinished.
 Settings connection_settings(Words words) {
+  if (words.subcommand == nullptr)
+    words.subcommand = find_subcommand("status");  // the connection's options are the same for all
   std::erase_if(words.options, [](const Given& given) { return given.option->environment.empty(); });
   words.plain.clear();
   Settings settings = read_settings(words);
@@ -42,19 +46,20 @@ Settings connection_settings(Words words) {
   return settings;
 }
 
-/// Leaves out names that a shell would not show unchanged.
+/// The keys of `hold --end` are those that are on hold. Leaves out names that a shell would not show unchanged.
 std::string lock_names(const Words& words) {
   const Settings settings = connection_settings(words);
-  auto servers = choose_servers(settings, Log{Verbosity::quiet}, observe::listing_limits);
-  const observe::Scope scope{.prefix = settings.prefix, .remembered = true};
   Loop loop;
+  auto servers = choose_servers(loop, settings, Log{Verbosity::quiet}, observe::listing_limits);
+  const bool ends_hold = words.find("end") != nullptr;
+  const observe::Scope scope{.prefix = settings.prefix, .remembered = !ends_hold};
   const BootTimer timer;  // for all questions together: a slow server could use up one time limit for each
   timer.set(BootClock::now() + patience);
   loop.watch(timer.fd(), [] { throw Error{ExitCode::unavailable, "too late"}; });
   std::string out;
-  for (const observe::LockFacts& lock : observe::survey(loop, servers, scope, settings.timeout)) {
-    if (printable(lock.name) == lock.name)
-      out += line_of(lock.name, "lock");
+  for (const observe::LockFacts& lock : observe::survey(servers, scope, settings.timeout)) {
+    if (printable(lock.name) == lock.name && (lock.hold || !ends_hold))
+      out += line_of(lock.name, lock.hold ? lock::describe(lock.hold->hold, lock.now) : "lock");
   }
   return out;
 }
@@ -69,6 +74,8 @@ std::string values(const Option& option, const Words& words) {
     out += lock_names(words);
   if (option.value == "SIG")
     add_all(common_signals);
+  if (option.value == "PERIOD")
+    add_all(period_names);
   if (option.value == "URL")
     add_all(url_beginnings);
   if (option.value == "PID")

@@ -1,17 +1,26 @@
 #include "cli/config.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/fd.h"
+#include "base/trust.h"
 #include "base/word.h"
+#include "cli/subcommand.h"
+#include "cli/value.h"
+#include "redis/address.h"
 
 namespace rlock::cli {
 namespace {
@@ -19,7 +28,7 @@ namespace {
 /// Options that contradict each other. In one source both together are an error; --wait in a stronger source overrides
 /// --nonblock in a weaker one. --once and --once-per need an exclusive lock, since several holders at a time would do
 /// the work several times.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> rivals{{{"nonblock", "wait"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> rivals{{{"nonblock", "wait"},
                                                                                 {"exclusive", "shared"},
                                                                                 {"exclusive", "slots"},
                                                                                 {"shared", "slots"},
@@ -30,8 +39,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> rivals{{
                                                                                 {"once-per", "slots"},
                                                                                 {"quiet", "verbose"},
                                                                                 {"token", "force"},
+                                                                                {"for", "until"},
+                                                                                {"for", "end"},
+                                                                                {"until", "end"},
+                                                                                {"note", "end"},
                                                                                 {"json", "prometheus"},
                                                                                 {"json", "timeline"},
+                                                                                {"follow", "timeline"},
                                                                                 {"prometheus", "watch"}}};
 
 bool are_rivals(const Option& a, const Option& b) {
@@ -100,15 +114,161 @@ std::optional<std::string> handed_on(const Option& option, const Value& value) {
   return fmt::format("{}={}", option.environment, value.text);
 }
 
-}  // namespace
-
-std::optional<std::string> from_environment(const char* variable) {
-  const char* value = std::getenv(variable);
-  if (value == nullptr || *value == '\0')
-    return std::nullopt;
-  return value;
+/// Where options that must fit together are all a file's, what does not fit is the file's mistake.
+void note_lease_place(const Option& option, const Value& value, Settings& settings, bool& is_mixed) {
+  if (option.name != "ttl" && option.name != "renew-every" && option.name != "kill-after")
+    return;
+  is_mixed = is_mixed || value.fault != ExitCode::config;
+  settings.lease_place = is_mixed ? "" : value.origin.substr(0, value.origin.rfind(": "));
 }
 
+constexpr std::size_t longest_file = 64UL * 1024;
+
+[[noreturn]] void refuse(const std::string& place, std::string_view why) {
+  Value{.text = {}, .origin = place, .fault = ExitCode::config}.refuse(why);
+}
+
+std::vector<std::string_view> option_names() {
+  std::vector<std::string_view> names;
+  for (const Option& option : all_options()) {
+    if (option.set != nullptr)
+      names.push_back(option.name);
+  }
+  return names;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/// Reads one file's lines from top to bottom.
+class Parser {
+ public:
+  Parser(const std::string& file, Subcommand reader) : file_(file), reader_(reader) {}
+
+  void line(std::string_view text) {
+    ++number_;
+    text = trim(text);
+    if (text.empty() || text.starts_with('#'))
+      return;
+    if (text.starts_with('[')) {
+      begin_section(text);
+    } else {
+      take_option(text);
+    }
+  }
+
+  std::vector<Layer> take_layers() { return std::move(layers_); }
+
+ private:
+  std::string place() const { return fmt::format("{}:{}", file_, number_); }
+
+  void begin_section(std::string_view text) {
+    const std::string_view name = text.ends_with(']') ? trim(text.substr(1, text.size() - 2)) : "";
+    section_ = find_subcommand(name);
+    if (section_ == nullptr)
+      refuse(place(),
+             fmt::format("unknown section '{}'; write [run], or another subcommand{}", text, suggest_subcommand(name)));
+  }
+
+  void take_option(std::string_view text) {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos)
+      refuse(place(), fmt::format("'{}' is neither `option = value` nor `[subcommand]`", text));
+    const std::string_view name = trim(text.substr(0, equals));
+    const Option* option = find_option(name);
+    if (name == "timeout")
+      refuse(place(), fmt::format("unknown option 'timeout'; {}", instead_of_timeout));
+    if (option == nullptr || option->set == nullptr)
+      refuse(place(), fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names())));
+    if (section_ != nullptr && !option->belongs_to(section_->id))
+      refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
+    take_value(*option,
+               {.text = std::string{trim(text.substr(equals + 1))},
+                .origin = fmt::format("{}: {}", place(), name),
+                .fault = ExitCode::config});
+  }
+
+  void take_value(const Option& option, Value value) {
+    Settings scratch;
+    option.set(scratch, option.resolve(value));
+    check_repetition(option);
+    if (!option.belongs_to(reader_) || (section_ != nullptr && section_->id != reader_))
+      return;
+    Layer& layer = layers_[section_ == nullptr ? 0 : 1];
+    const auto same = std::find_if(layer.begin(), layer.end(), [&](const Given& g) { return g.option == &option; });
+    Given& given = same == layer.end() ? layer.emplace_back(Given{&option, {}}) : *same;
+    given.values.push_back(std::move(value));
+  }
+
+  /// Refuses an option that is given twice, since one of the values would be ignored. Only `redis` may repeat.
+  void check_repetition(const Option& option) {
+    const std::pair seen{section_, &option};
+    if (!option.may_repeat() && std::find(seen_.begin(), seen_.end(), seen) != seen_.end())
+      refuse(place(), fmt::format("{} is given twice", option.name));
+    seen_.push_back(seen);
+  }
+
+  const std::string& file_;
+  Subcommand reader_;
+  int number_ = 0;
+  const SubcommandEntry* section_ = nullptr;  // nullptr above the first section
+  std::vector<std::pair<const SubcommandEntry*, const Option*>> seen_;
+  std::vector<Layer> layers_{2};
+};
+
+std::string read_text(const Fd& fd, const std::string& file) {
+  std::string text;
+  std::array<char, 8192> buffer;
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count == 0)
+      return text;
+    if (count < 0)
+      refuse(file, ::strerror(errno));
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > longest_file)
+      refuse(file, "too large for a configuration file");
+  }
+}
+
+bool has_password(const std::vector<Layer>& layers) {
+  const auto secret = [](const Value& v) { return redis::mask_password(v.text) != v.text; };
+  return std::any_of(layers.begin(), layers.end(), [&](const Layer& layer) {
+    return std::any_of(layer.begin(), layer.end(), [&](const Given& given) {
+      return given.option->name == "redis" && std::any_of(given.values.begin(), given.values.end(), secret);
+    });
+  });
+}
+
+struct FileLayers {
+  std::vector<Layer> layers;         // the weakest first
+  std::vector<std::string> exposed;  // files that contain a password and that others can read
+};
+
+/// `asked_by`: "--config " or "RLOCK_CONFIG "; empty for one of the usual files, which need not exist.
+void read_file(const std::string& file, std::string_view asked_by, Subcommand subcommand, FileLayers& into) {
+  const std::string shown = fmt::format("{}{}", asked_by, file);
+  const Fd fd = open_trusted(file, shown);
+  if (!fd && asked_by.empty() && (errno == ENOENT || errno == ENOTDIR))
+    return;
+  if (!fd && (errno == EMFILE || errno == ENFILE))
+    throw os_error(shown, errno);
+  if (!fd)
+    refuse(shown, ::strerror(errno));
+  auto layers = parse_config(read_text(fd, shown), file, subcommand);
+  struct stat info {};
+  const bool is_file = ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode);
+  if (is_file && (info.st_mode & (S_IRGRP | S_IROTH)) != 0 && has_password(layers))
+    into.exposed.push_back(file);
+  std::move(layers.begin(), layers.end(), std::back_inserter(into.layers));
+}
+
+/// Reads RLOCK_REDIS (URLs separated by spaces) or else REDIS_URL, and the variable of every other option.
 Layer read_environment(Subcommand subcommand) {
   Layer layer;
   for (const Option& option : all_options()) {
@@ -121,6 +281,42 @@ Layer read_environment(Subcommand subcommand) {
       layer.push_back({&option, std::move(values)});
   }
   return layer;
+}
+
+/// The configuration file that is asked for, if there is one.
+std::optional<Value> chosen_file(const Layer& line) {
+  for (const Given& given : line) {
+    if (given.option->name == "config")
+      return given.values.back();
+  }
+  if (const auto file = from_environment("RLOCK_CONFIG"))
+    return Value{.text = *file, .origin = "RLOCK_CONFIG"};
+  return std::nullopt;
+}
+
+FileLayers read_files(const std::optional<Value>& chosen, Subcommand subcommand) {
+  FileLayers files;
+  if (chosen) {
+    chosen->check_file();
+    read_file(chosen->text, chosen->origin + ' ', subcommand, files);
+    return files;
+  }
+  read_file("/etc/rlock.conf", {}, subcommand, files);
+  if (const auto folder = from_environment("XDG_CONFIG_HOME")) {
+    read_file(*folder + "/rlock.conf", {}, subcommand, files);
+  } else if (const auto home = from_environment("HOME")) {
+    read_file(*home + "/.config/rlock.conf", {}, subcommand, files);
+  }
+  return files;
+}
+
+}  // namespace
+
+std::optional<std::string> from_environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr || *value == '\0')
+    return std::nullopt;
+  return value;
 }
 
 void check_consistency(const Layer& layer) {
@@ -137,6 +333,7 @@ void check_consistency(const Layer& layer) {
 
 Settings merge(std::span<const Layer> layers) {
   Settings settings;
+  bool is_mixed = false;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     for (const Given& given : layers[i]) {
       if (is_overridden(given, layers.subspan(i + 1)))
@@ -145,6 +342,7 @@ Settings merge(std::span<const Layer> layers) {
         const Value value = given.option->resolve(text);
         if (given.option->set != nullptr)
           given.option->set(settings, value);
+        note_lease_place(*given.option, value, settings, is_mixed);
         if (auto variable = handed_on(*given.option, value))
           settings.handed_on.push_back(*std::move(variable));
       }
@@ -156,6 +354,25 @@ Settings merge(std::span<const Layer> layers) {
 std::optional<std::string> password_from_environment() {
   auto password = from_environment("RLOCK_PASSWORD");
   return password ? password : from_environment("REDISCLI_AUTH");
+}
+
+std::vector<Layer> parse_config(std::string_view text, const std::string& file, Subcommand subcommand) {
+  if (text.find('\0') != std::string_view::npos)
+    refuse(file, "not a text file");
+  Parser parser{file, subcommand};
+  while (!text.empty()) parser.line(take_word(text, '\n'));
+  std::vector<Layer> layers = parser.take_layers();
+  for (const Layer& layer : layers) check_consistency(layer);
+  return layers;
+}
+
+Settings read_settings(Subcommand subcommand, const Layer& line) {
+  FileLayers files = read_files(chosen_file(line), subcommand);
+  files.layers.push_back(read_environment(subcommand));
+  files.layers.push_back(line);
+  Settings settings = merge(files.layers);
+  settings.exposed_files = std::move(files.exposed);
+  return settings;
 }
 
 }  // namespace rlock::cli

@@ -3,12 +3,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options.h"
-#include "cli/settings.h"
 
 namespace rlock::cli {
+
+// How options come from files, the environment and the command line, and which of these outranks which. Hides where the
+// files are, how they are written, and who may have written them.
 
 /// The values that one source, such as a file or the command line, gives for one option. Without values it only
 /// overrides those of weaker sources.
@@ -20,9 +23,6 @@ struct Given {
 /// Everything that one source gives, with each option at most once.
 using Layer = std::vector<Given>;
 
-/// Reads RLOCK_REDIS (URLs separated by spaces) or else REDIS_URL, and the variable of every other option.
-Layer read_environment(Subcommand subcommand);
-
 /// Throws Error{usage or config}, as the option's source says, for an option that one source gives twice, and for two
 /// that contradict each other (--wait and --nonblock).
 void check_consistency(const Layer& layer);
@@ -31,10 +31,21 @@ void check_consistency(const Layer& layer);
 /// contradict it, of weaker ones. Throws the same Error for a value that makes no sense.
 Settings merge(std::span<const Layer> layers);
 
+/// Merges the configuration files, the environment and the options of the command line, of which each outranks the one
+/// before it. The files are the one that the command line or RLOCK_CONFIG names, or else /etc/rlock.conf and then
+/// $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist. Throws Error{usage or config} that names the option, the
+/// variable or the line at fault; also for a file that somebody else could have written.
+Settings read_settings(Subcommand subcommand, const Layer& line);
+
 /// The password in the environment: RLOCK_PASSWORD, or else REDISCLI_AUTH.
 std::optional<std::string> password_from_environment();
 
 /// The variable's value, if it is set and not empty.
 std::optional<std::string> from_environment(const char* variable);
+
+/// Parses one file: lines of `option = value`, and comment lines that start with `#`. Returns two layers: the lines
+/// above every [subcommand], which are for all subcommands, and those under the section of this one, which outrank
+/// them. The lines of other subcommands are checked too. Nothing is expanded or run.
+std::vector<Layer> parse_config(std::string_view text, const std::string& file, Subcommand subcommand);
 
 }  // namespace rlock::cli

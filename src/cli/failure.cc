@@ -4,7 +4,11 @@
 
 #include <string>
 
+#include "base/error.h"
+#include "base/escape.h"
 #include "cli/config.h"
+#include "lock/retry.h"
+#include "lock/wording.h"
 
 namespace rlock::cli {
 namespace {
@@ -23,9 +27,28 @@ std::string missing_password(const Settings& settings) {
   return " (`rlock run` hands --password-file on to its command, but neither RLOCK_PASSWORD nor a URL's password)";
 }
 
+std::string describe_instead(lock::Lock& lock, const lock::Token& token, Deadline deadline) {
+  const lock::Forced found = lock.look(deadline);
+  if (std::holds_alternative<lock::ForeignKey>(found))
+    return "another program's key is there";
+  const auto& targets = std::get<std::vector<lock::Target>>(found);
+  if (!targets.empty()) {
+    const bool cooling = targets[0].state == lock::Target::State::cooling;
+    return fmt::format("{} {} with fence {}; to make it give the lock up: rlock release {} --force --fence {}",
+                       cooling ? "cooling after" : "held by",
+                       lock::describe(targets[0].owner),
+                       targets[0].fence.value,
+                       shell_word(lock.name().text()),
+                       targets[0].fence.value);
+  }
+  const lock::Fate fate = lock.recall(token, lock::Level::random(), {}, deadline);
+  return std::holds_alternative<lock::GivenBack>(fate) ? "it was released already"
+                                                       : "it is free; the lease has ended, or its holder was evicted";
+}
+
 }  // namespace
 
-Error explain(const Error& error, const Settings& settings, std::string_view undone) {
+Error with_context(const Error& error, const Settings& settings, std::string_view undone) {
   const bool refused = error.code() == ExitCode::no_permission;
   if (!refused && error.code() != ExitCode::unavailable)
     return error;
@@ -39,6 +62,20 @@ Error explain(const Error& error, const Settings& settings, std::string_view und
                       what,
                       refused ? missing_password(settings) : whose_address(settings),
                       undone)};
+}
+
+ExitCode say_not_held(
+    lock::Lock& lock, const lock::Token& token, Milliseconds timeout, Deadline give_up, const Log& log) {
+  std::string message = fmt::format("{} is not held by this token any more", lock.name().text());
+  try {
+    message += ": " + lock::persist(lock, timeout, give_up, [&](Deadline deadline) {
+                 return describe_instead(lock, token, deadline);
+               });
+  } catch (const Error&) {
+    // Only the explanation failed.
+  }
+  log.error(message);
+  return ExitCode::negative;
 }
 
 }  // namespace rlock::cli

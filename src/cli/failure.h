@@ -3,13 +3,15 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "cli/settings.h"
+#include "base/log.h"
+#include "cli/options.h"
+#include "lock/lock.h"
 
 namespace rlock::cli {
 
 /// Completes a failure of Redis with what the reader of the message needs to know: which lock, where the address came
 /// from, and what was not done, such as "the command was not started". Other failures are left as they are.
-Error explain(const Error& error, const Settings& settings, std::string_view undone);
+Error with_context(const Error& error, const Settings& settings, std::string_view undone);
 
 /// Calls the action, and explains its failure.
 template <typename Action>
@@ -17,8 +19,13 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
   try {
     return action();
   } catch (const Error& error) {
-    throw explain(error, settings, undone);
+    throw with_context(error, settings, undone);
   }
 }
+
+/// Says that the token does not hold the lock any more, and what is there instead: free, released, or held by somebody
+/// else. It asks the servers for that until `give_up`.
+ExitCode say_not_held(
+    lock::Lock& lock, const lock::Token& token, Milliseconds timeout, Deadline give_up, const Log& log);
 
 }  // namespace rlock::cli

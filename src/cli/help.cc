@@ -20,12 +20,21 @@ struct Meaning {
   std::string_view help;
 };
 
-constexpr std::array<Meaning, 4> own_meanings{{
+constexpr std::array<Meaning, 7> own_meanings{{
+    {Subcommand::acquire, "ttl", "Lease: nobody renews it, unless --hold-pid is given [30s]"},
     {Subcommand::acquire, "signal", "With --hold-pid: the signal to PID when the lease is lost [TERM]"},
     {Subcommand::renew, "ttl", "How long the lease lasts from now; never shortens it [30s]"},
     {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
+    {Subcommand::hold, "holder", "Name of whoever puts it on hold [user@host]"},
+    {Subcommand::hold, "note", "Why, for whoever waits, and for status and log to show"},
     {Subcommand::check, "json", "Print JSON on one line"},
 }};
+
+constexpr std::array<std::pair<Section, std::string_view>, 5> headings{{{Section::lock, "Lock"},
+                                                                        {Section::command, "Command"},
+                                                                        {Section::redis, "Redis"},
+                                                                        {Section::output, "Output"},
+                                                                        {Section::advanced, "Advanced"}}};
 
 /// Wraps `text` at the width of the help. The first line begins at column `at`, the others at `column`.
 std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
@@ -86,17 +95,29 @@ std::string usage() {
          "\n`rlock SUBCOMMAND --help` lists its options, `rlock --version` the version.\nrlock(1) explains all.\n";
 }
 
+std::string short_usage() {
+  std::string names;
+  for (const SubcommandEntry& entry : all_subcommands())
+    names += fmt::format("{}{}", names.empty() ? "" : "|", entry.name);
+  return fmt::format("Usage: rlock {} ...; `rlock --help` explains them\n", names);
+}
+
 std::string help(const SubcommandEntry& subcommand) {
-  std::string text = fmt::format("Usage: rlock {}\n{}.\n\nOptions:\n", subcommand.synopsis, subcommand.purpose);
-  for (const Option& option : all_options()) {
-    if (option.belongs_to(subcommand.id))
-      text += describe(option, subcommand);
+  std::string text = fmt::format("Usage: rlock {}\n{}.\n", subcommand.synopsis, subcommand.purpose);
+  for (const auto& [section, heading] : headings) {
+    std::string options;
+    for (const Option& option : all_options()) {
+      if (option.section == section && option.belongs_to(subcommand.id))
+        options += describe(option, subcommand);
+    }
+    if (!options.empty())
+      text += fmt::format("\n{}:\n{}", heading, options);
   }
   return fmt::format("{}\nExample:\n{}{}\n{}",
                      text,
                      subcommand.example,
                      variables(subcommand),
-                     "D is a duration: 30, 1.5s, 250ms, 10m, 1h30m, 7d. rlock(1) explains the rest.\n");
+                     "D is a duration: 30 (seconds), 500ms, 5m, 1h30m. rlock(1) explains the rest.\n");
 }
 
 }  // namespace rlock::cli

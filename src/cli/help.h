@@ -14,6 +14,9 @@ std::string_view meaning(const Option& option, const SubcommandEntry* subcommand
 /// The text of `rlock --help`: all subcommands in short.
 std::string usage();
 
+/// One line that names the subcommands.
+std::string short_usage();
+
 /// The text of `rlock SUBCOMMAND --help`. No line is wider than 80 columns.
 std::string help(const SubcommandEntry& subcommand);
 

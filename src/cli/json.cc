@@ -1,5 +1,7 @@
 #include "cli/json.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 
 namespace rlock::cli {
@@ -45,6 +47,20 @@ JsonObject& add_owner(JsonObject& object, const lock::Owner& owner) {
       .add("note", owner.note);
 }
 
+Json null() { return {"null"}; }
+
+/// After what it cools; null where nothing has failed.
+Json format_failures(const std::optional<lock::Failures>& failures) {
+  if (!failures)
+    return null();
+  const auto last = observe::Ending::read(failures->end);
+  return JsonObject{}
+      .add("failures", failures->count)
+      .add("end", ending_name(last.kind))
+      .add("exit_status", status_of(last))
+      .json();
+}
+
 Json format_holder(const observe::HolderFacts& h, bool slots) {
   JsonObject object;
   return add_owner(object, h.owner)
@@ -54,6 +70,7 @@ Json format_holder(const observe::HolderFacts& h, bool slots) {
       .add("held_ms", h.held.count())
       .add("lease_ms", h.lease.count())
       .add("cooling_ms", h.cooling.count())
+      .add("cooling_after", format_failures(h.failures))
       .add("fence", h.fence.value)
       .add("slot", slots ? std::optional{h.slot} : std::nullopt)
       .add("count", h.levels)
@@ -68,6 +85,7 @@ Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
       .add("waiting_ms", w.waiting.count())
       .add("mode", mode_name(w.wanted))
       .add("slots", slots_of(w.wanted))
+      .add("first", w.first)
       .json();
 }
 
@@ -82,11 +100,20 @@ Json format_last(const observe::LastRun& last) {
       .json();
 }
 
+/// It has the members of the last run.
 Json format_success(const observe::Success& success) {
-  JsonObject object;
-  return add_owner(object, success.owner)
-      .add("acquired_at", format_utc(success.acquired_at))
-      .add("ended_at", format_utc(success.ended_at))
+  return format_last({.owner = success.owner,
+                      .acquired_at = success.acquired_at,
+                      .ended_at = success.ended_at,
+                      .held = std::max(Milliseconds{0}, success.ended_at - success.acquired_at),
+                      .ending = {.kind = observe::Ending::Kind::exited}});
+}
+
+Json format_hold(const observe::HoldFacts& held_back) {
+  return JsonObject{}
+      .add("until", format_utc(held_back.hold.until))
+      .add("by", held_back.hold.by.holder)
+      .add("note", held_back.hold.by.note)
       .json();
 }
 
@@ -95,12 +122,31 @@ Json format_foreign(const observe::ForeignFacts& foreign) {
   return JsonObject{}.add("type", foreign.type).add("value", foreign.value).add("ttl_ms", ttl).json();
 }
 
+Json format_skips(const observe::Counters& counters) {
+  JsonObject object;
+  for (std::size_t i = 0; i < counters.skipped.size(); ++i)
+    object.add(observe::skip_reasons.at(i), counters.skipped.at(i));
+  return object.json();
+}
+
+Json format_skip(const observe::Skip& skip) {
+  return JsonObject{}
+      .add("holder", skip.holder)
+      .add("host", skip.host)
+      .add("at", format_utc(skip.at))
+      .add("reason", skip.reason)
+      .json();
+}
+
 Json format_counters(const observe::Counters& counters) {
   return JsonObject{}
       .add("acquired", counters.acquired)
       .add("waited", counters.waited)
-      .add("forced", counters.forced)
+      .add("evicted", counters.evicted)
       .add("lost", counters.lost)
+      .add("failed", counters.failed)
+      .add("skipped", format_skips(counters))
+      .add("last_skip", counters.last_skip ? format_skip(*counters.last_skip) : null())
       .json();
 }
 
@@ -108,14 +154,6 @@ Json format_server(const observe::ServerFacts& server) {
   const auto state = server.state ? std::optional{observe::state_name(*server.state)} : std::nullopt;
   return JsonObject{}.add("server", server.url).add("state", state).json();
 }
-
-/// An optional value as an array with one element or none.
-template <typename Value, typename Format>
-Json array_of(const std::optional<Value>& value, Format format) {
-  return value ? Json{"[" + format(*value).text + "]"} : Json{"[]"};
-}
-
-Json null() { return {"null"}; }
 
 Json format_lock(const observe::LockFacts& lock) {
   std::size_t position = 0;
@@ -130,15 +168,31 @@ Json format_lock(const observe::LockFacts& lock) {
       .add("holders", json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots.has_value()); }))
       .add("waiting", lock.waiting)
       .add("waiters", json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }))
-      .add("last", array_of(lock.last, format_last))
+      .add("last", lock.last ? format_last(*lock.last) : null())
       .add("success", lock.success ? format_success(*lock.success) : null())
+      .add("hold", lock.hold ? format_hold(*lock.hold) : null())
       .add("foreign", lock.foreign ? format_foreign(*lock.foreign) : null())
       .add("counters", format_counters(lock.counters))
       .add("servers", lock.servers.empty() ? null() : json_array(lock.servers, format_server))
       .json();
 }
 
+/// The begin or end of a hold: it has none of a run's members but the key.
+Json format_hold(const observe::Run& event) {
+  return JsonObject{}
+      .add("key", event.lock)
+      .add("event", ending_name(event.ending.kind))
+      .add("at", format_utc(event.ended_at))
+      .add("until", event.hold_until ? std::optional{format_utc(*event.hold_until)} : std::nullopt)
+      .add("holder", event.owner.holder)
+      .add("note", event.owner.note)
+      .add("by", text_or_null(event.ending.by))
+      .json();
+}
+
 Json format_run(const observe::Run& run) {
+  if (!run.ending.is_of_run())
+    return format_hold(run);
   JsonObject object;
   object.add("key", run.lock)
       .add("fence", run.fence.value)

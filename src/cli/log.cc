@@ -1,14 +1,18 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "base/loop.h"
-#include "cli/commands.h"
+#include "base/word.h"
+#include "cli/claim.h"
 #include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/json.h"
-#include "cli/scope.h"
+#include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
+#include "cli/subcommand.h"
 #include "cli/table.h"
 #include "cli/timeline.h"
 #include "observe/survey.h"
@@ -32,43 +36,46 @@ std::size_t choose_count(const Settings& settings) {
   return settings.timeline || settings.since ? observe::kept_runs : usual_count;
 }
 
-/// The newest runs of each lock that ended in the span asked for, in the order in which they ended.
+/// The beginning of the span asked for, by the server's clock.
+WallTime begin_of(const Since& since, WallTime now) {
+  const auto* const time = std::get_if<WallTime>(&since);
+  return time != nullptr ? *time : now - std::get<Milliseconds>(since);
+}
+
+/// The newest runs of each lock that ended in the span asked for, in the order in which they started, as shown.
 std::vector<Run> merge_by_time(std::vector<History> histories, const Settings& settings) {
   std::vector<Run*> chosen;  // pointers, since runs are expensive to move while sorting
   for (History& history : histories) {
     const std::size_t count = std::min(choose_count(settings), history.runs.size());
     for (auto run = history.runs.end() - static_cast<std::ptrdiff_t>(count); run != history.runs.end(); ++run) {
-      if (!settings.since || run->ended_at >= history.now - *settings.since)
+      if (!settings.since || run->ended_at >= begin_of(*settings.since, history.now))
         chosen.push_back(&*run);
     }
   }
-  std::stable_sort(chosen.begin(), chosen.end(), [](const Run* a, const Run* b) { return a->ended_at < b->ended_at; });
+  std::stable_sort(
+      chosen.begin(), chosen.end(), [](const Run* a, const Run* b) { return a->acquired_at < b->acquired_at; });
   std::vector<Run> runs;
   runs.reserve(chosen.size());
   for (Run* run : chosen) runs.push_back(std::move(*run));
   return runs;
 }
 
-bool wants_utf8() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    if (const auto locale = from_environment(variable))
-      return locale->find("UTF-8") != std::string::npos || locale->find("utf8") != std::string::npos;
-  }
-  return false;
-}
-
 /// Collects the lanes of a timeline, ordered by name.
 class Lanes {
  public:
-  explicit Lanes(Milliseconds window) : window_(window) {}
+  explicit Lanes(const Since& since) : since_(since) {}
 
   void add(const History& history, std::size_t asked) {
     end_ = std::max(end_, history.now);
     Lane& lane = lanes_[history.lock];
-    for (const Run& run : history.runs)
+    std::size_t runs = 0;
+    for (const Run& run : history.runs) {
+      if (!run.ending.is_of_run())
+        continue;
       lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.is_failure()});
-    if (!history.runs.empty() && history.runs.size() >= asked)
-      lane.known_since = history.runs.front().acquired_at;
+      if (++runs == asked)
+        lane.known_since = lane.blocks.front().begin;
+    }
   }
 
   /// Adds the current holders.
@@ -91,39 +98,100 @@ class Lanes {
     return all;
   }
 
-  WallTime begin() const { return end_ - window_; }
-  WallTime end() const { return end_; }
+  WallTime begin() const { return begin_of(since_, end()); }
+  /// The server's time, or ours where there is no lock that would tell it.
+  WallTime end() const { return end_ == WallTime{} ? wall_now() : end_; }
 
  private:
-  Milliseconds window_;
-  WallTime end_;
+  Since since_;
+  WallTime end_{};
   std::map<std::string, Lane> lanes_;
 };
 
 std::string format_timeline(const std::vector<History>& histories,
                             const std::vector<LockFacts>& now,
                             const Settings& settings) {
-  Lanes lanes{settings.since.value_or(usual_window)};
+  Lanes lanes{settings.since.value_or(Since{Milliseconds{usual_window}})};
   for (const History& history : histories) lanes.add(history, choose_count(settings));
   for (const LockFacts& facts : now) lanes.add(facts);
   const Screen screen = Screen::now();
   const TimelineStyle style{
-      .columns = screen.columns > 0 ? screen.columns : columns_in_pipe, .utf8 = wants_utf8(), .colour = screen.colour};
+      .columns = screen.columns > 0 ? screen.columns : columns_in_pipe, .utf8 = screen.utf8, .colour = screen.colour};
   return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), style);
 }
 
+/// Shows each run as it ends, until a signal ends us.
+class Follower {
+ public:
+  Follower(std::vector<redis::Server>& servers, const observe::Scope& scope, const Settings& settings)
+      : servers_(servers), scope_(scope), settings_(settings) {}
+
+  /// Prints those of these runs that it has not printed yet.
+  void show(std::vector<Run> runs) {
+    std::erase_if(runs, [this](const Run& run) { return !seen_.emplace(run.lock, run.fence.value).second; });
+    if (settings_.json) {
+      print(format_json(runs));
+      return;
+    }
+    const std::size_t before = shown_.size();
+    std::move(runs.begin(), runs.end(), std::back_inserter(shown_));
+    std::string_view text = table_ = format_table(shown_, Screen::now());  // all of them, so that the columns stay
+    for (std::size_t i = begun_ ? before + 1 : 0; i > 0; --i) take_word(text, '\n');
+    print(text);
+    begun_ = true;
+    if (shown_.size() > most_remembered)
+      shown_.erase(shown_.begin(), shown_.end() - static_cast<std::ptrdiff_t>(most_remembered));
+  }
+
+  [[noreturn]] void follow() {
+    for (;;) {
+      servers_.front().loop().wait_out(BootClock::now() + period);
+      auto histories = observe::survey_histories(servers_, scope_, observe::kept_runs, settings_.timeout);
+      std::vector<Run> runs;
+      for (History& history : histories) std::move(history.runs.begin(), history.runs.end(), std::back_inserter(runs));
+      std::erase_if(runs, [this](const Run& run) { return run.ended_at < since_; });
+      show(std::move(runs));
+    }
+  }
+
+  /// Runs that ended before the first look are shown by it or not at all.
+  void begin_at(WallTime now) { since_ = now; }
+
+ private:
+  static constexpr std::chrono::seconds period{1};
+  static constexpr std::size_t most_remembered = 1000;
+
+  std::vector<redis::Server>& servers_;
+  const observe::Scope& scope_;
+  const Settings& settings_;
+  std::set<std::pair<std::string, long long>> seen_;
+  std::vector<Run> shown_;
+  std::string table_;
+  WallTime since_{};
+  bool begun_ = false;
+};
+
 ExitCode read_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
-  auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
   observe::Scope scope = choose_scope(settings);
   scope.remembered = true;
-  auto histories = observe::survey_histories(loop, servers, scope, choose_count(settings), settings.timeout);
+  auto histories = observe::survey_histories(servers, scope, choose_count(settings), settings.timeout);
+  warn_of_replica(servers, settings, log);
   if (settings.timeline) {
-    print(format_timeline(histories, observe::survey(loop, servers, scope, settings.timeout), settings));
+    print(format_timeline(histories, observe::survey(servers, scope, settings.timeout), settings));
     return ExitCode::ok;
   }
-  const auto runs = merge_by_time(std::move(histories), settings);
+  WallTime now{};
+  for (const History& history : histories) now = std::max(now, history.now);
+  auto runs = merge_by_time(std::move(histories), settings);
+  if (settings.follow) {
+    Follower follower{servers, scope, settings};
+    follower.begin_at(now);
+    follower.show(std::move(runs));
+    follower.follow();
+  }
   print(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
   return ExitCode::ok;
 }

@@ -6,8 +6,8 @@
 #include <array>
 #include <filesystem>
 
+#include "base/calendar.h"
 #include "base/error.h"
-#include "base/number.h"
 #include "base/word.h"
 
 namespace rlock::cli {
@@ -20,8 +20,9 @@ constexpr unsigned release = static_cast<unsigned>(Subcommand::release);
 constexpr unsigned status = static_cast<unsigned>(Subcommand::status);
 constexpr unsigned history = static_cast<unsigned>(Subcommand::log);
 constexpr unsigned check = static_cast<unsigned>(Subcommand::check);
+constexpr unsigned hold = static_cast<unsigned>(Subcommand::hold);
 constexpr unsigned takers = run | acquire;
-constexpr unsigned with_key = takers | renew | release | status | history;
+constexpr unsigned with_key = takers | renew | release | hold | status | history;
 constexpr unsigned every = with_key | check;
 
 // In milliseconds.
@@ -29,6 +30,7 @@ constexpr long long second = 1000;
 constexpr long long day = 24 * 3600 * second;
 constexpr long long shortest_ttl = 500;
 constexpr long long longest_ttl = 7 * day;
+constexpr long long longest_hold = 90 * day;
 constexpr long long longest_duration = 3650 * day;
 
 /// The setting at the end of a path of one or two members, such as &Settings::tls, &TlsOptions::ca.
@@ -87,6 +89,18 @@ void set_key(Settings& s, const Value& v) {
   s.key_origin = v.origin;
 }
 
+/// Redis counts in milliseconds, and so do many libraries for locks: a bare number that is hours or more was probably
+/// meant so.
+void set_ttl(Settings& s, const Value& v) {
+  constexpr Milliseconds suspect{3600 * second};
+  const bool is_bare = v.text.find_first_not_of("0123456789.") == std::string::npos;
+  const std::string meant = is_bare ? fmt::format("for milliseconds write {}ms", v.text) : "";
+  s.ttl = v.duration(Milliseconds{shortest_ttl}, Milliseconds{longest_ttl}, meant.empty() ? "" : "; " + meant);
+  s.ttl_doubt = is_bare && s.ttl >= suspect
+                    ? fmt::format("{}: {} is {}; {}", v.origin, v.text, format_duration(s.ttl), meant)
+                    : "";
+}
+
 void set_timeout(Settings& s, const Value& v) {
   s.timeout =
       v.duration(Milliseconds{1}, Milliseconds{60 * second}, "; it is for one answer: see --max-runtime and --wait");
@@ -120,6 +134,58 @@ void set_once(Settings& s, const Value& v) {
   s.once = v.text;
 }
 
+void set_once_per(Settings& s, const Value& v) {
+  const bool is_word = !v.text.empty() && v.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
+  s.period = parse_period(v.text);
+  if (!s.period && is_word)
+    v.refuse_word(period_names);
+  if (!s.period)
+    s.once_per = v.duration(Milliseconds{1}, Milliseconds{30 * day});
+}
+
+void set_backoff(Settings& s, const Value& v) {
+  constexpr Milliseconds longest{30 * day};
+  constexpr Milliseconds usual{day};
+  const auto dots = v.text.find("..");
+  Value part = v;
+  part.text = v.text.substr(0, dots);
+  const Milliseconds first = part.duration(Milliseconds{1}, longest);
+  lock::Cooldown backoff{.first = first, .most = std::max(first, usual)};
+  if (dots != std::string::npos) {
+    part.text = v.text.substr(dots + 2);
+    backoff.most = part.duration(Milliseconds{1}, longest);
+    if (backoff.most < first)
+      v.refuse(fmt::format(
+          "{} is longer than {}; write {}..{}", v.text.substr(0, dots), part.text, part.text, v.text.substr(0, dots)));
+  }
+  s.backoff = backoff;
+}
+
+void set_since(Settings& s, const Value& v) {
+  if (const auto time = parse_time(v.text)) {
+    s.since = *time;
+  } else if (v.text.find(':') != std::string::npos || std::count(v.text.begin(), v.text.end(), '-') > 1) {
+    v.refuse(fmt::format("'{}' is not a time such as 08:00, 2026-11-22 or 2026-11-22 08:00", v.text));
+  } else {
+    s.since = v.duration(Milliseconds{1}, Milliseconds{longest_duration});
+  }
+}
+
+void set_until(Settings& s, const Value& v) {
+  const WallTime now = wall_now();
+  const auto time = parse_time_to_come(v.text, now);
+  if (!time) {
+    v.refuse(fmt::format("'{}' is not a time such as 08:00, 'tomorrow 08:00', 'mon 08:00' or '2026-11-25 08:00'{}",
+                         v.text,
+                         v.text.find_first_of(" T") == std::string::npos ? "; write it as one word, in quotes" : ""));
+  }
+  if (*time <= now)
+    v.refuse(fmt::format("{} has passed", v.text));
+  if (*time > now + Milliseconds{longest_hold})
+    v.refuse(fmt::format("{} is too far away; it must be within {}", v.text, format_limit(Milliseconds{longest_hold})));
+  s.hold_until = *time;
+}
+
 void set_signal(Settings& s, const Value& v) { s.first_signal = v.signal(); }
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
@@ -133,115 +199,134 @@ using rlock::run::OnLost;
 
 // clang-format off
 constexpr Option options[] = {
-  {'k', "key",                  "K",                 with_key, "",
+  {'k', "key",                 "K",                with_key,          Section::lock, "",
    "Name of the lock", set_key},
-  {'t', "ttl",                  "D",                 takers | renew, "",
-   "Lease: free after at most D unless it is renewed [30s]", duration<shortest_ttl, longest_ttl, &S::ttl>},
-  {'n', "nonblock",             "",                  takers, "",
+  {'t', "ttl",                 "D",                takers | renew,    Section::lock, "",
+   "Lease: rlock renews it while the command runs; after a crash the lock is free within D [30s]", set_ttl},
+  {'n', "nonblock",            "",                 takers,            Section::lock, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
-  {'w', "wait",                 "D",                 takers | release, "",
+  {'w', "wait",                "D",                takers | release,  Section::lock, "",
    "Give up after D [wait for ever]", duration<0, longest_duration, &S::wait>},
-  {'E', "conflict-exit-code",   "N",                 takers, "",
+  {'E', "conflict-exit-code",  "N",                takers,            Section::lock, "",
    "Exit status when the lock was not acquired [75]", set_conflict},
-  {'x', "exclusive",            "",                  takers, "",
+  {'x', "exclusive",           "",                 takers,            Section::lock, "",
    "Hold the lock alone, as a writer (the default)", flag<&S::exclusive>},
-  {'s', "shared",               "",                  takers, "",
+  {'s', "shared",              "",                 takers,            Section::lock, "",
    "Share the lock with other readers", flag<&S::shared>},
-  {0,   "slots",                "N",                 takers, "",
+  {0,   "slots",               "N",                takers,            Section::lock, "",
    "At most N holders at a time [1]", number<1, 100'000, &S::slots>},
-  {0,   "max-waiting",          "N",                 takers, "",
+  {0,   "max-waiting",         "N",                takers,            Section::advanced, "",
    "Fail at once if N are waiting already", number<0, 1'000'000, &S::max_waiting>},
-  {0,   "latest",               "",                  takers, "",
+  {0,   "latest",              "",                 takers,            Section::lock, "",
    "Of the waiters with this option only the newest stays", flag<&S::latest>},
-  {0,   "replace",              "",                  run, "",
+  {0,   "replace",             "",                 run,               Section::lock, "",
    "As --latest, and evict a holder that was started with --replace", flag<&S::replace>},
-  {0,   "min-hold",             "D",                 takers, "",
+  {0,   "first",               "",                 takers,            Section::lock, "",
+   "Go to the head of the queue, behind others with --first", flag<&S::first>},
+  {0,   "min-hold",            "D",                takers,            Section::lock, "",
    "Keep it taken for at least D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
-  {0,   "replicas",             "N[:D]",             takers, "",
+  {0,   "backoff",             "D[..MAX]",         takers,            Section::lock, "",
+   "After a run that failed keep it taken for D, twice as long after each further failure in a row [..1d]", set_backoff},
+  {0,   "replicas",            "N[:D]",            takers,            Section::advanced, "",
    "Fail unless N replicas have the lock within D [1s]", set_replicas},
-  {0,   "holder",               "NAME",              takers, "",
+  {0,   "holder",              "NAME",             takers | hold,            Section::advanced, "",
    "Name of the holder for status to show [user@host]", text<&S::holder>},
-  {0,   "note",                 "TEXT",              takers, "",
+  {0,   "note",                "TEXT",             takers | hold,            Section::lock, "",
    "A remark for status and log to show", text<&S::note>},
-  {0,   "no-command",           "",                  takers,           "RLOCK_NO_COMMAND",
+  {0,   "no-command",          "",                 takers,            Section::command, "RLOCK_NO_COMMAND",
    "Tell Redis the program's name, not its arguments", flag<&S::no_command>},
 
-  {0,   "renew-every",          "D",                 run, "",
+  {0,   "renew-every",         "D",                run,               Section::advanced, "",
    "Time between renewals [a third of --ttl]", duration<10, longest_ttl, &S::renew_every>},
-  {0,   "kill-after",           "D",                 run, "",
+  {0,   "kill-after",          "D",                run,               Section::advanced, "",
    "Time from the first signal to KILL [a quarter of --ttl, at most 5s]", duration<0, longest_ttl, &S::kill_after>},
-  {0,   "signal",               "SIG",               takers, "",
+  {0,   "signal",              "SIG",              takers,            Section::advanced, "",
    "First signal to a command that must stop [TERM]", set_signal},
-  {0,   "on-lost",              "kill|warn",         run, "",
+  {0,   "on-lost",             "kill|warn",        run,               Section::command, "",
    "What to do when the lease can no longer be kept [kill]", choice<&S::on_lost, OnLost::kill, OnLost::warn>},
-  {0,   "at-end",               "leave|wait|kill",   run, "",
+  {0,   "at-end",              "leave|wait|kill",  run,               Section::command, "",
    "What to do with processes that the command leaves behind [leave]",
    choice<&S::at_end, AtEnd::leave, AtEnd::wait, AtEnd::kill>},
-  {0,   "max-runtime",          "D",                 run, "",
+  {0,   "max-runtime",         "D",                run,               Section::command, "",
    "Stop the command D after its start; exit 124", duration<1, longest_duration, &S::max_runtime>},
-  {0,   "once",                 "ID",                run, "",
+  {0,   "once",                "ID",               run,               Section::lock, "",
    "Do nothing if the last run that ended with 0 had this ID", set_once},
-  {0,   "once-per",             "D",                 run, "",
-   "Do nothing if a run granted less than D ago ended with 0", duration<1, 30 * day, &S::once_per>},
-  {0,   "report",               "FILE",              run, "",
+  {0,   "once-per",            "PERIOD",           run,               Section::lock, "",
+   "Do it once per minute, hour, day, week or month of the local calendar; for D: do nothing if a run granted less "
+   "than D ago ended with 0", set_once_per},
+  {0,   "attempts",            "N",                run,               Section::lock, "",
+   "With --once or --once-per: exit as for a conflict once N runs in a row have failed", number<1, 50, &S::attempts>},
+  {0,   "report",              "FILE",             run,               Section::output, "",
    "Write how the run ended to FILE, as a JSON object", text<&S::report>},
 
-  {0,   "output",               "token|shell|json",  acquire, "",
+  {0,   "output",              "token|shell|json", acquire,           Section::output, "",
    "What to print [token]", choice<&S::output, Output::token, Output::shell, Output::json>},
-  {0,   "hold-pid",             "PID",               acquire, "",
+  {0,   "hold-pid",            "PID",              acquire,           Section::command, "",
    "Renew in the background until PID ends, then release", number<1, 4'194'304, &S::hold_pid>},
-  {0,   "token",                "T",                 renew | release, "",
+  {0,   "token",               "T",                renew | release,   Section::lock, "",
    "The token that acquire printed; - reads it from stdin [RLOCK_TOKEN]", set_token},
-  {0,   "force",                "",                  release, "",
+  {0,   "force",               "",                 release,           Section::lock, "",
    "Make the holder give the lock up, and wait for that", flag<&S::force>},
-  {0,   "now",                  "",                  release, "",
+  {0,   "now",                 "",                 release,           Section::lock, "",
    "With --force: break it at once; its command may run on", flag<&S::now>},
-  {0,   "fence",                "N",                 release, "",
+  {0,   "fence",               "N",                release,           Section::lock, "",
    "With --force: only if the holder has fence N", set_fence},
-  {0,   "json",                 "",                  status | history | check, "",
+  {0,   "hold",                "D",                release,           Section::lock, "",
+   "With --force: first put the lock on hold for D, so that nobody is next", duration<1, longest_hold, &S::hold_for>},
+  {0,   "for",                 "D",                hold,              Section::lock, "",
+   "Grant the lock to nobody for D, at most 90d", duration<1, longest_hold, &S::hold_for>},
+  {0,   "until",               "TIME",             hold,              Section::lock, "",
+   "Grant the lock to nobody until TIME, at most 90d away", set_until},
+  {0,   "end",                 "",                 hold,              Section::lock, "",
+   "End the hold; exit 1 where there is none", flag<&S::end>},
+  {0,   "json",                "",                 status | history | check, Section::output, "",
    "Print JSON on one line instead of a table", flag<&S::json>},
-  {0,   "prometheus",           "",                  status, "",
+  {0,   "prometheus",          "",                 status,            Section::output, "",
    "Print metrics in Prometheus' text format", flag<&S::prometheus>},
-  {0,   "watch",                "",                  status, "",
-   "Show it again every second until interrupted", flag<&S::watch>},
-  {'n', "lines",                "N",                 history, "",
+  {0,   "watch",               "",                 status,            Section::output, "",
+   "Show it again every second until q is typed", flag<&S::watch>},
+  {0,   "all",                 "",                 status,            Section::output, "",
+   "List free locks too, with their last end", flag<&S::all>},
+  {'n', "lines",               "N",                history,           Section::output, "",
    "Show the newest N runs of each lock [20, or all with --since]", number<0, 100'000, &S::lines>},
-  {0,   "since",                "D",                 history, "",
-   "Show the runs that ended less than D ago", duration<1, longest_duration, &S::since>},
-  {0,   "timeline",             "",                  history, "",
+  {0,   "since",               "D|TIME",           history,           Section::output, "",
+   "Show the runs that ended less than D ago, or since TIME: 08:00, 2026-11-22, 2026-11-22 08:00", set_since},
+  {'f', "follow",              "",                 history,           Section::output, "",
+   "Go on and show each run as it ends", flag<&S::follow>},
+  {0,   "timeline",            "",                 history,           Section::output, "",
    "Draw the runs, one lane for each lock [--since 24h]", flag<&S::timeline>},
 
-  {'r', "redis",                "URL",               every,            redis_variable,
+  {'r', "redis",               "URL",              every,             Section::redis, redis_variable,
    "The server; several are a quorum [redis://127.0.0.1:6379/0]", add_redis},
-  {0,   "username",             "NAME",              every,            "RLOCK_USERNAME",
+  {0,   "username",            "NAME",             every,             Section::redis, "RLOCK_USERNAME",
    "User to authenticate as", text<&S::username>},
-  {0,   "password-file",        "FILE",              every,            "RLOCK_PASSWORD_FILE",
+  {0,   "password-file",       "FILE",             every,             Section::redis, "RLOCK_PASSWORD_FILE",
    "File whose first line is the password", text<&S::password_file>},
-  {0,   "cacert",               "FILE",              every,            "RLOCK_CACERT",
+  {0,   "cacert",              "FILE",             every,             Section::redis, "RLOCK_CACERT",
    "CA for rediss://, a file or hashed directory [the system's]", text<&S::tls, &Tls::ca>},
-  {0,   "cert",                 "FILE",              every,            "RLOCK_CERT",
+  {0,   "cert",                "FILE",             every,             Section::redis, "RLOCK_CERT",
    "Our certificate for rediss://", text<&S::tls, &Tls::certificate>},
-  {0,   "tls-key",              "FILE",              every,            "RLOCK_TLS_KEY",
+  {0,   "tls-key",             "FILE",             every,             Section::redis, "RLOCK_TLS_KEY",
    "Its key [in the same file]", text<&S::tls, &Tls::key>},
-  {0,   "tls-server-name",      "NAME",              every,            "RLOCK_TLS_SERVER_NAME",
+  {0,   "tls-server-name",     "NAME",             every,             Section::advanced, "RLOCK_TLS_SERVER_NAME",
    "Name in the server's certificate [the host]", text<&S::tls, &Tls::server_name>},
-  {0,   "insecure",             "",                  every,            "RLOCK_INSECURE",
+  {0,   "insecure",            "",                 every,             Section::redis, "RLOCK_INSECURE",
    "Do not verify the server's certificate", flag<&S::tls, &Tls::insecure>},
-  {0,   "prefix",               "P",                 every,            prefix_variable,
+  {0,   "prefix",              "P",                every,             Section::redis, prefix_variable,
    "Put before every key name [rlock:]", text<&S::prefix>},
-  {0,   "timeout",              "D",                 every,            "RLOCK_TIMEOUT",
+  {0,   "redis-timeout",       "D",                every,             Section::redis, "RLOCK_REDIS_TIMEOUT",
    "Longest wait for one answer of one server [2s]", set_timeout},
-  {0,   "max-lease",            "D",                 every,            "RLOCK_MAX_LEASE",
+  {0,   "max-lease",           "D",                every,             Section::advanced, "RLOCK_MAX_LEASE",
    "With a quorum: the longest lease that anybody uses [60s]", duration<shortest_ttl, longest_ttl, &S::max_lease>},
-  {0,   "config",               "FILE",              every,            "RLOCK_CONFIG",
+  {0,   "config",              "FILE",             every,             Section::redis, "RLOCK_CONFIG",
    "Configuration file [/etc/rlock.conf, ~/.config/rlock.conf]", nullptr},
-  {'q', "quiet",                "",                  every, "",
+  {'q', "quiet",               "",                 every,             Section::output, "",
    "Print errors only", verbose<Verbosity::quiet>},
-  {'v', "verbose",              "",                  every, "",
+  {'v', "verbose",             "",                 every,             Section::output, "",
    "Print every step on stderr", verbose<Verbosity::verbose>},
-  {'h', "help",                 "",                  every, "",
+  {'h', "help",                "",                 every,             Section::output, "",
    "Show this help", nullptr},
-  {'V', "version",              "",                  0, "",
+  {'V', "version",             "",                 0,                 Section::output, "",
    "Show the version", nullptr},
 };
 // clang-format on
@@ -257,7 +342,8 @@ std::string make_absolute(const std::string& file) {
 
 std::vector<std::string_view> Option::choices() const {
   std::vector<std::string_view> out;
-  std::string_view rest = value.find('|') == std::string_view::npos ? "" : value;
+  const bool is_lower = !value.empty() && value[0] >= 'a' && value[0] <= 'z';  // D|TIME are no words to choose from
+  std::string_view rest = !is_lower || value.find('|') == std::string_view::npos ? "" : value;
   while (!rest.empty()) out.push_back(take_word(rest, '|'));
   return out;
 }

@@ -1,16 +1,119 @@
 #pragma once
 
+#include <signal.h>
+
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "cli/settings.h"
+#include "base/calendar.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/timestamp.h"
+#include "cli/subcommand.h"
 #include "cli/value.h"
+#include "lock/request.h"
+#include "lock/token.h"
+#include "redis/address.h"
+#include "run/plan.h"
 
 namespace rlock::cli {
 
+enum class Output { token, shell, json };
+
+/// Where a look back begins: at a time, or so long ago.
+using Since = std::variant<Milliseconds, WallTime>;
+
+/// Everything that the command line, the environment and configuration files can set. Each value has been checked by
+/// itself, but not yet against the others.
+struct Settings {
+  std::vector<redis::Address> redis;
+  std::string redis_origin;                // of the last URL: "--redis", "RLOCK_REDIS"; empty for the default
+  std::vector<std::string> exposed_files;  // configuration files that contain a password and that others can read
+  std::string username;
+  std::string password_file;
+  std::string prefix = "rlock:";
+  redis::TlsOptions tls;
+  Milliseconds timeout{2000};
+  Milliseconds max_lease{60'000};
+  Verbosity verbosity = Verbosity::normal;
+  /// NAME=value for a nested rlock, of every option with a variable but the servers and the prefix.
+  std::vector<std::string> handed_on;
+
+  std::vector<std::string> keys;
+  std::string key_origin = "the key";  // "--key", or how messages call one that no option names
+  std::optional<lock::Token> token;
+  bool token_from_stdin = false;
+
+  Milliseconds ttl{30'000};
+  bool ignores_sigchld = false;  // so was rlock started, and so its command must be
+  std::string lease_place;       // FILE:LINE, if a configuration file alone says --ttl, --renew-every and --kill-after
+  std::string ttl_doubt;         // a warning, if the lease was probably meant to be shorter
+  bool nonblock = false;
+  std::optional<Milliseconds> wait;
+  ExitCode conflict = ExitCode::conflict;
+  bool shared = false;
+  bool exclusive = false;
+  std::optional<int> slots;
+  Milliseconds min_hold{0};
+  std::optional<int> max_waiting;
+  bool latest = false;
+  bool first = false;
+  bool replace = false;
+  std::optional<std::string> once;
+  std::optional<Milliseconds> once_per;  // or the period
+  std::optional<Period> period;
+  std::optional<lock::Cooldown> backoff;
+  std::optional<int> attempts;
+  std::optional<lock::Replicas> replicas;
+  std::string holder;
+  std::string note;
+  bool no_command = false;
+
+  std::vector<std::string> command;  // of `run`
+  std::optional<Milliseconds> renew_every;
+  std::optional<Milliseconds> kill_after;
+  std::optional<Milliseconds> max_runtime;
+  int first_signal = SIGTERM;
+  run::OnLost on_lost = run::OnLost::kill;
+  run::AtEnd at_end = run::AtEnd::leave;
+  std::optional<std::string> report;
+
+  Output output = Output::token;
+  std::optional<int> hold_pid;
+  std::optional<Milliseconds> hold_for;
+  std::optional<WallTime> hold_until;
+  bool end = false;
+  bool force = false;
+  bool now = false;
+  std::optional<lock::Fence> fence;
+  bool json = false;
+  bool prometheus = false;
+  bool all = false;
+  bool watch = false;
+  std::optional<int> lines;
+  std::optional<Since> since;
+  bool follow = false;
+  bool timeline = false;
+};
+
+/// What main() was asked to do.
+struct Invocation {
+  const SubcommandEntry* subcommand = nullptr;
+  Settings settings;
+  std::optional<std::string> text;   // of --help or --version, to be printed instead of anything else
+  std::optional<std::string> fault;  // why there is no subcommand to run, to be printed on stderr with the text
+};
+
 constexpr const char* redis_variable = "RLOCK_REDIS";
 constexpr const char* prefix_variable = "RLOCK_PREFIX";
+
+/// The parts of --help. What few people need is `advanced`, whatever it is about.
+enum class Section { lock, command, redis, output, advanced };
 
 /// One option: its names, the subcommands that take it, its meaning and how it is read. The table of options serves the
 /// command line, the environment, the configuration files, nested runs, --help and the completions.
@@ -19,6 +122,7 @@ struct Option {
   std::string_view name;   // "ttl"
   std::string_view value;  // as --help shows it: "D", "FILE", or words to choose from, "kill|warn"; a flag has none
   unsigned subcommands;    // bits of Subcommand
+  Section section;
   std::string_view environment;  // its variable; empty when there is none
   std::string_view help;
   void (*set)(Settings&, const Value&);  // nullptr for one that is no setting: --config, --help, --version

@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "base/error.h"
 #include "base/escape.h"
-#include "base/exit_code.h"
 
 namespace rlock::cli {
 namespace {
@@ -67,6 +67,10 @@ struct Metric {
 
 constexpr std::array metrics{
     Metric{"rlock_held", "gauge", "Number of holders; 0 when the lock is free or cools.", held},
+    Metric{"rlock_on_hold",
+           "gauge",
+           "Whether the lock is on hold: nobody is granted it.",
+           [](const LockFacts& lock) { return std::optional{lock.hold ? 1.0 : 0.0}; }},
     Metric{"rlock_waiting",
            "gauge",
            "Number of waiters in the lock's queue.",
@@ -90,12 +94,32 @@ constexpr std::array metrics{
     Metric{"rlock_evicted_total",
            "counter",
            "How many holders were made to give the lock up.",
-           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.forced)}; }},
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.evicted)}; }},
     Metric{"rlock_lost_total",
            "counter",
            "How many holders died or could not keep the lock.",
            [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.lost)}; }},
+    Metric{"rlock_failed_total",
+           "counter",
+           "How many runs have failed.",
+           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.failed)}; }},
 };
+
+void add_head(std::string& out, std::string_view name, std::string_view help, std::string_view type) {
+  out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
+}
+
+/// The one metric with a second label.
+void add_skips(std::string& out, const std::vector<LockFacts>& locks, const std::vector<std::string>& labels) {
+  constexpr std::string_view name = "rlock_skipped_total";
+  add_head(out, name, "How often somebody left without the lock.", "counter");
+  for (std::size_t i = 0; i < locks.size(); ++i) {
+    const auto& skipped = locks[i].counters.skipped;
+    for (std::size_t r = 0; r < skipped.size(); ++r)
+      out += fmt::format(
+          "{}{{key=\"{}\",reason=\"{}\"}} {}\n", name, labels[i], observe::skip_reasons.at(r), skipped.at(r));
+  }
+}
 
 /// A label's value. Unprintable bytes are escaped as in tables, and then what the format requires.
 std::string label(std::string_view text) {
@@ -116,12 +140,13 @@ std::string format_prometheus(const std::vector<LockFacts>& locks) {
   for (const LockFacts& lock : locks) labels.push_back(label(lock.name));
   std::string out;
   for (const Metric& metric : metrics) {
-    out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help, metric.type);
+    add_head(out, metric.name, metric.help, metric.type);
     for (std::size_t i = 0; i < locks.size(); ++i) {
       if (const auto value = metric.value(locks[i]))
         out += fmt::format("{}{{key=\"{}\"}} {}\n", metric.name, labels[i], *value);
     }
   }
+  add_skips(out, locks, labels);
   return out;
 }
 

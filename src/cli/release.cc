@@ -1,26 +1,252 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
+#include "base/escape.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "cli/claim.h"
-#include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/force.h"
-#include "cli/not_held.h"
+#include "cli/hold.h"
+#include "cli/options.h"
+#include "cli/screen.h"
 #include "cli/servers.h"
+#include "cli/subcommand.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 #include "observe/listing.h"
+#include "observe/survey.h"
+#include "redis/server.h"
 
 namespace rlock::cli {
 namespace {
+
+using lock::Target;
+
+constexpr Milliseconds shortest_look{30};
+constexpr Milliseconds longest_look{70};
+constexpr Milliseconds quiet_wait{1000};  // how long to wait before saying for whom
+
+bool holds_on(const Target& target) {
+  return target.state == Target::State::held || target.state == Target::State::marked;
+}
+
+/// `release --force` of one lock: makes the holders give it up and waits until they have; with --now it takes the lock
+/// away at once. Says who is next. With --hold, nobody is.
+class ForcedRelease {
+ public:
+  ForcedRelease(const Settings& settings, std::vector<redis::Server>& servers, lock::Lock& lock, const Log& log)
+      : settings_(settings), servers_(servers), lock_(lock), log_(log) {}
+
+  /// A hold comes first, so that nobody gets the lock meanwhile, not even if its holder has just gone.
+  ExitCode run() {
+    if (settings_.hold_for)
+      put_on_hold(settings_, lock_, *settings_.hold_for);
+    const lock::Forced found = look();
+    if (!is_there(found))
+      return report_not_held(describe_others(found));
+    const std::string next = find_next();
+    const ExitCode outcome = break_it(found);
+    if (outcome == ExitCode::ok)
+      print(next);
+    return outcome;
+  }
+
+ private:
+  ExitCode break_it(const lock::Forced& found) {
+    if (const auto* foreign = std::get_if<lock::ForeignKey>(&found))
+      return delete_foreign(*foreign);
+    select(std::get<std::vector<Target>>(found));
+    begun_ = BootClock::now();
+    note_progress(force());
+    return wait_for_rest();
+  }
+
+  lock::Forced look() {
+    return insist([this](Deadline deadline) { return lock_.look(deadline); });
+  }
+
+  bool is_meant(const Target& target) const { return !settings_.fence || target.fence == *settings_.fence; }
+
+  /// Whether there is something to release.
+  bool is_there(const lock::Forced& found) const {
+    if (std::holds_alternative<lock::ForeignKey>(found))
+      return !settings_.fence;
+    const auto& targets = std::get<std::vector<Target>>(found);
+    return std::any_of(targets.begin(), targets.end(), [this](const Target& target) { return is_meant(target); });
+  }
+
+  /// A line that says who is first in the queue, if anybody waits and the lock is not on hold.
+  std::string find_next() {
+    const auto found = insist([this](Deadline) {
+      return observe::survey(servers_, {.prefix = settings_.prefix, .names = {lock_.name()}}, settings_.timeout);
+    });
+    if (found.empty() || found[0].hold || found[0].waiters.empty())
+      return "";
+    const lock::Owner& first = found[0].waiters.front().owner;
+    return fmt::format("next: {} pid {}\n", printable(first.holder), first.pid);
+  }
+
+  /// Repeats a call that fails, for as long as one answer may take.
+  template <typename Call>
+  std::invoke_result_t<Call, Deadline> insist(Call call) {
+    return lock::persist(lock_, settings_.timeout, call);
+  }
+
+  std::string name() const { return printable(lock_.name().text()); }
+
+  ExitCode report_not_held(std::string_view why) const {
+    const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
+    const bool is_pattern = observe::is_pattern(lock_.name().text());
+    log_.error(fmt::format("{} is not held{}: {}; {}{}",
+                           lock_.name().text(),
+                           which,
+                           why,
+                           settings_.hold_for ? "it is on hold now" : "nothing changed",
+                           is_pattern ? "; release takes the name of one lock, and no pattern" : ""));
+    return ExitCode::negative;
+  }
+
+  static std::string describe_others(const lock::Forced& found) {
+    if (std::holds_alternative<lock::ForeignKey>(found))
+      return "another program holds it";
+    std::string others;
+    for (const Target& target : std::get<std::vector<Target>>(found)) {
+      others += fmt::format(
+          "{}{} has it with fence {}", others.empty() ? "" : ", ", lock::describe(target.owner), target.fence.value);
+    }
+    return others.empty() ? "it is free" : others;
+  }
+
+  ExitCode delete_foreign(const lock::ForeignKey& foreign) {
+    insist([this](Deadline deadline) { return lock_.delete_foreign(deadline); });
+    const std::string key =
+        foreign.type == "string" ? lock::describe_length(foreign.type, foreign.value) : foreign.type;
+    print(fmt::format("{}: deleted another program's key ({})\n", name(), printable(key)));
+    return ExitCode::ok;
+  }
+
+  void select(const std::vector<Target>& found) {
+    for (const Target& target : found) {
+      if (is_meant(target))
+        pending_.push_back(target);
+    }
+  }
+
+  /// Names the fences, so that a repeated call cannot hit the next holder.
+  std::vector<Target> force() {
+    std::vector<lock::Fence> fences;
+    for (const Target& target : pending_) fences.push_back(target.fence);
+    const auto how = settings_.now ? lock::Force::now : lock::Force::evict;
+    return insist([&](Deadline deadline) { return lock_.force(how, self_, fences, deadline); });
+  }
+
+  /// Prints the holders that are gone, and keeps the others for the next round.
+  void note_progress(const std::vector<Target>& now) {
+    std::vector<Target> rest;
+    for (Target& target : pending_) {
+      const auto same = [&target](const Target& other) { return other.fence == target.fence; };
+      const auto found = std::find_if(now.begin(), now.end(), same);
+      if (found == now.end()) {
+        print_gone(target);
+      } else if (holds_on(*found)) {
+        rest.push_back(*found);
+      } else if (was_asked(target)) {
+        print_gone(target);  // it gave the lock up, which now only cools
+      } else {
+        print_removed(target);
+      }
+    }
+    pending_ = std::move(rest);
+    looked_at_ = BootClock::now();
+  }
+
+  /// Whether the holder was told to give the lock up by itself.
+  bool was_asked(const Target& target) const { return !settings_.now && target.kept && holds_on(target); }
+
+  void print_gone(const Target& target) const {
+    const std::string owner = printable(lock::describe(target.owner));
+    const auto now = BootClock::now();
+    if (target.owner.for_another && now >= looked_at_ + target.lease) {  // it did not end when it was told
+      print(fmt::format("{}: evicted {}; its process was told, and may run on\n", name(), owner));
+      return;
+    }
+    const std::chrono::duration<double> took = now - begun_;
+    print(fmt::format("{}: evicted {}, gone after {:.1f}s\n", name(), owner, took.count()));
+  }
+
+  /// A command whose lock was taken away is stopped when its keeper notices, and at the latest when its lease ends.
+  void print_removed(const Target& target) const {
+    const std::string owner = printable(lock::describe(target.owner));
+    if (target.state == Target::State::cooling) {
+      print(fmt::format("{}: no longer cooling after {}\n", name(), owner));
+      return;
+    }
+    const std::string warning =
+        target.kept ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
+    print(fmt::format("{}: evicted {}{}\n", name(), owner, warning));
+  }
+
+  ExitCode wait_for_rest() {
+    const Deadline give_up = settings_.wait ? begun_ + *settings_.wait : never;
+    while (!pending_.empty()) {
+      const auto now = BootClock::now();
+      if (now >= begun_ + quiet_wait)
+        report_waiting();
+      if (now >= give_up)
+        return report_timeout();
+      const auto again = std::min(give_up, now + lock::jitter(shortest_look, longest_look));
+      lock_.loop().wait_out(again);
+      note_progress(force());
+    }
+    return ExitCode::ok;
+  }
+
+  void report_waiting() {
+    if (std::exchange(waiting_is_reported_, true))
+      return;
+    for (const Target& target : pending_) {
+      log_.notice(fmt::format("waiting for {} to give up {}, lease {} left",
+                              lock::describe(target.owner),
+                              lock_.name().text(),
+                              format_duration(target.lease)));
+    }
+  }
+
+  ExitCode report_timeout() const {
+    for (const Target& target : pending_) {
+      log_.notice(fmt::format(
+          "{} has not given up {} yet; its lease is no longer renewed and ends in {}; --now breaks it at once",
+          lock::describe(target.owner),
+          lock_.name().text(),
+          format_duration(target.lease)));
+    }
+    return ExitCode::conflict;
+  }
+
+  const Settings& settings_;
+  std::vector<redis::Server>& servers_;
+  lock::Lock& lock_;
+  const Log& log_;
+  lock::Owner self_ = lock::describe_self({}, {}, {});
+  std::vector<Target> pending_;
+  BootClock::time_point begun_{};
+  BootClock::time_point looked_at_ = BootClock::now();
+  bool waiting_is_reported_ = false;
+};
 
 void check_options(const Settings& settings) {
   if (settings.force)
     return;
   for (const auto& [given, option] : {std::pair{settings.fence.has_value(), "--fence"},
                                       std::pair{settings.now, "--now"},
-                                      std::pair{settings.wait.has_value(), "--wait"}}) {
+                                      std::pair{settings.wait.has_value(), "--wait"},
+                                      std::pair{settings.hold_for.has_value(), "--hold"}}) {
     if (given)
       throw Error{ExitCode::usage, fmt::format("{} needs --force", option)};
   }
@@ -30,20 +256,23 @@ ExitCode give_up_or_force(const Settings& settings) {
   const Log log{settings.verbosity};
   check_options(settings);
   const lock::LockName name = choose_held_lock(settings);
-  auto servers = choose_servers(settings, log, observe::listing_limits);  // --force lists all holders
-  lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);  // --force lists all holders
+  lock::Lock lock{servers, name, settings.max_lease};
   const Deadline give_up = BootClock::now() + settings.timeout;
   if (settings.force)
-    return force_release(settings, lock, log);
-  const lock::Token token = choose_token(settings);
+    return ForcedRelease{settings, servers, lock, log}.run();
+  const lock::Token token = choose_token(settings, "; to make its holder give the lock up write --force");
   const lock::Level request = lock::Level::random();
-  const auto outcome = lock::persist(loop, lock, settings.timeout, give_up, [&](Deadline deadline) {
-    return lock.release_all(loop, token, request, deadline);
-  });
+  const auto attempt = [&](Deadline deadline) { return lock.release_all(token, request, deadline); };
+  const auto on_wait = [&](const Error& why, Deadline until) {
+    log.notice(fmt::format(
+        "{} is not released yet: {}; trying for {}", name.text(), why.what(), format_duration(time_until(until))));
+  };
+  const auto outcome = lock::release_in_time(lock, settings.timeout, never, attempt, on_wait);
   if (outcome != lock::Release::lost)
     return ExitCode::ok;
-  return say_not_held(loop, lock, token, settings.timeout, give_up, log);
+  return say_not_held(lock, token, settings.timeout, give_up, log);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include "base/loop.h"
 #include "cli/claim.h"
-#include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/not_held.h"
+#include "cli/options.h"
 #include "cli/servers.h"
+#include "cli/subcommand.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
@@ -17,15 +17,14 @@ ExitCode renew(const Settings& settings) {
   const lock::LockName name = choose_held_lock(settings);
   const lock::Token token = choose_token(settings);
   const Milliseconds ttl = settings.ttl;
-  auto servers = choose_servers(settings, log);
-  check_quorum_times(settings, ttl);
-  lock::Lock lock{servers, name, settings.max_lease};
   Loop loop;
+  auto servers = choose_servers(loop, settings, log);
+  check_quorum_times(settings);
+  lock::Lock lock{servers, name, settings.max_lease};
   const Deadline give_up = BootClock::now() + settings.timeout;
   const auto renewal = explaining(settings, "the lease was not extended", [&] {
-    return lock::persist(loop, lock, settings.timeout, give_up, [&](Deadline deadline) {
-      return lock.renew(loop, token, ttl, deadline);
-    });
+    return lock::persist(
+        lock, settings.timeout, give_up, [&](Deadline deadline) { return lock.renew(token, ttl, deadline); });
   });
   if (std::holds_alternative<lock::Extended>(renewal))
     return ExitCode::ok;
@@ -33,7 +32,7 @@ ExitCode renew(const Settings& settings) {
     log.notice(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
     return ExitCode::negative;
   }
-  return say_not_held(loop, lock, token, settings.timeout, give_up, log);
+  return say_not_held(lock, token, settings.timeout, give_up, log);
 }
 
 }  // namespace rlock::cli

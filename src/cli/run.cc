@@ -7,14 +7,14 @@
 #include <array>
 #include <string_view>
 
+#include "base/loop.h"
 #include "base/signals.h"
 #include "cli/claim.h"
-#include "cli/commands.h"
-#include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/servers.h"
-#include "redis/masking.h"
+#include "cli/subcommand.h"
+#include "redis/address.h"
 #include "run/child.h"
 #include "run/keeper.h"
 #include "run/report.h"
@@ -29,9 +29,9 @@ namespace {
 constexpr std::array<std::string_view, 4> removed{"RLOCK_HELD", "RLOCK_SLOT", "RLOCK_PASSWORD", "REDISCLI_AUTH"};
 
 bool is_removed(std::string_view variable) {
-  const auto options = all_options();
+  const auto known = all_options();
   return std::find(removed.begin(), removed.end(), variable) != removed.end() ||
-         std::any_of(options.begin(), options.end(), [&](const Option& o) { return o.environment == variable; });
+         std::any_of(known.begin(), known.end(), [&](const Option& o) { return o.environment == variable; });
 }
 
 /// The command's environment but for the lock's own variables: the caller's without passwords, and the connection.
@@ -49,36 +49,41 @@ std::vector<std::string> command_environment(const Settings& settings, const std
   return out;
 }
 
-/// Some callers leave SIGCHLD ignored, in which case the kernel would discard our children's statuses. Returns whether
-/// it was.
-bool reset_sigchld() { return ::signal(SIGCHLD, SIG_DFL) == SIG_IGN; }
-
-lock::Owner describe_run(const Settings& settings, const std::vector<std::string>& command) {
+lock::Owner describe_run(const Settings& settings) {
+  const auto& command = settings.command;
   return lock::describe_self(
       settings.holder, settings.note, settings.no_command ? std::vector{command.front()} : command);
 }
 
-run::Plan make_plan(const Settings& settings, std::vector<std::string> command, const std::string& urls) {
-  const lock::LeaseTerms lease = lock::plan_lease({.ttl = settings.ttl,
-                                                   .renew_every = settings.renew_every,
-                                                   .kill_after = settings.kill_after,
-                                                   .timeout = settings.timeout});
+lock::LeaseTerms fit_lease(const Settings& settings) try {
+  return lock::plan_lease({.ttl = settings.ttl,
+                           .renew_every = settings.renew_every,
+                           .kill_after = settings.kill_after,
+                           .timeout = settings.timeout});
+} catch (const Error& error) {
+  if (settings.lease_place.empty())
+    throw;
+  throw Error{ExitCode::config, fmt::format("{}: {}", settings.lease_place, error.what())};
+}
+
+run::Plan make_plan(const Settings& settings, const std::string& urls) {
+  const lock::LeaseTerms lease = fit_lease(settings);
   lock::LockName name = choose_lock(settings);
   lock::Patience patience = choose_patience(settings);
-  patience.renews = true;
+  patience.caller_renews = true;
   const std::string held = held_around(settings, urls);
-  const lock::Claim claim = choose_claim(settings, describe_run(settings, command), lease.ttl, true);
+  const lock::Claim claim = choose_claim(settings, describe_run(settings), true);
   std::vector<std::string> environment = command_environment(settings, urls);
   if (!held.empty())
     environment.push_back("RLOCK_HELD=" + held);  // our own lock is added once it is granted
-  return {.command = {.file = run::find_command(command.front()),
-                      .argv = std::move(command),
+  return {.command = {.file = run::find_command(settings.command.front()),
+                      .argv = settings.command,
                       .environment = std::move(environment),
                       .first_signal = settings.first_signal,
                       .kill_after = lease.kill_after,
                       .max_runtime = settings.max_runtime,
                       .at_end = settings.at_end,
-                      .ignore_sigchld = reset_sigchld()},
+                      .ignore_sigchld = settings.ignores_sigchld},
           .name = name,
           .claim = claim,
           .inherited = inherited_token(held, name.text()),
@@ -101,22 +106,23 @@ void die_of(int number) {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-run::Result hold_and_run(const Settings& settings, std::vector<std::string> command, const Log& log) {
-  auto servers = choose_servers(settings, log);
-  run::Plan plan = make_plan(settings, std::move(command), join_urls(servers));
-  check_quorum_times(settings, plan.lease.ttl);
+run::Result hold_and_run(const Settings& settings, const Log& log) {
+  Loop loop;
+  auto servers = choose_servers(loop, settings, log);
+  run::Plan plan = make_plan(settings, join_urls(servers));
+  check_quorum_times(settings);
   run::Keeper keeper{std::move(plan), log, servers};
   return explaining(settings, "the command was not started", [&] { return keeper.run(); });
 }
 
 /// hold_and_run(), with a report of how it ended.
-run::Result hold_run_report(const Settings& settings, std::vector<std::string> command, const Log& log) {
+run::Result hold_run_report(const Settings& settings, const Log& log) {
   const run::Report report{{.file = *settings.report,
                             .key = settings.keys.empty() ? "" : settings.keys.front(),
                             .slots = settings.slots.value_or(1) > 1},
                            log};
   try {
-    run::Result result = hold_and_run(settings, std::move(command), log);
+    run::Result result = hold_and_run(settings, log);
     report.write(result);
     return result;
   } catch (const Error& error) {
@@ -127,11 +133,10 @@ run::Result hold_run_report(const Settings& settings, std::vector<std::string> c
 
 }  // namespace
 
-ExitCode run(const Settings& settings, std::vector<std::string> command) {
+ExitCode run(const Settings& settings) {
   Signals::keep_failed_writes_quiet();
   const Log log{settings.verbosity};
-  const run::Result result = settings.report ? hold_run_report(settings, std::move(command), log)
-                                             : hold_and_run(settings, std::move(command), log);
+  const run::Result result = settings.report ? hold_run_report(settings, log) : hold_and_run(settings, log);
   if (result.verdict.die_of != 0)
     die_of(result.verdict.die_of);
   return ExitCode{result.verdict.exit_status};

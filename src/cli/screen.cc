@@ -8,16 +8,47 @@
 
 namespace rlock::cli {
 
+namespace {
+
+bool wants_utf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (const auto locale = from_environment(variable))
+      return locale->find("UTF-8") != std::string::npos || locale->find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
 Screen Screen::now() {
   if (::isatty(STDOUT_FILENO) == 0)
-    return {};
+    return {.utf8 = wants_utf8()};
   winsize size{};
   ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
   const bool dumb = from_environment("TERM").value_or("dumb") == "dumb";
   return {.is_terminal = true,
           .columns = size.ws_col,
           .rows = size.ws_row,
-          .colour = !dumb && !from_environment("NO_COLOR")};
+          .colour = !dumb && !from_environment("NO_COLOR"),
+          .utf8 = wants_utf8()};
+}
+
+FullScreen::FullScreen() {
+  const bool ours = ::isatty(STDIN_FILENO) != 0 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  if (ours && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    if (::tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0)
+      keys_ = STDIN_FILENO;
+  }
+  print("\x1b[?1049h\x1b[?25l");
+}
+
+FullScreen::~FullScreen() {
+  if (keys_ >= 0)
+    ::tcsetattr(keys_, TCSANOW, &before_);
+  constexpr std::string_view back = "\x1b[?25h\x1b[?1049l";
+  (void)!::write(STDOUT_FILENO, back.data(), back.size());  // nothing is left to be done where that fails
 }
 
 void print(std::string_view text) { write_all(STDOUT_FILENO, text, "cannot write to stdout"); }

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/trust.h"
 #include "cli/config.h"
 
 namespace rlock::cli {
@@ -17,7 +19,10 @@ bool others_can_read(const std::string& file) {
   return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & (S_IRGRP | S_IROTH)) != 0;
 }
 
+/// With --quiet only on a terminal: cron would mail each of them with every run.
 void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
+  if (settings.verbosity == Verbosity::quiet && ::isatty(STDERR_FILENO) == 0)
+    return;
   const auto has_password = [](const redis::Address& address) { return address.url != address.bare_url; };
   if (settings.redis_origin == "--redis" && std::any_of(settings.redis.begin(), settings.redis.end(), has_password))
     log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
@@ -30,8 +35,17 @@ void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
   if (!key.empty() && others_can_read(key))
     warn("the private key in", key);
   for (const std::string& file : settings.exposed_files) warn("the URL's password in configuration file", file);
-  for (const std::string& file : settings.writable_files)
-    log.error(fmt::format("warning: configuration file {} can be written by others; chmod o-w it", file));
+}
+
+/// Whoever can change one of these can read the password that we send, or be us.
+void check_tls_files(const redis::TlsOptions& tls) {
+  const auto must_be_ours = [](const std::string& option, const std::string& file) {
+    if (!file.empty())
+      check_trusted(file, fmt::format("{} {}", option, file));
+  };
+  must_be_ours("--cacert", tls.ca);
+  must_be_ours("--cert", tls.certificate);
+  must_be_ours("--tls-key", tls.key);
 }
 
 /// Our credentials where the URL has none. A password file is read again for each connection, since passwords change; a
@@ -81,22 +95,38 @@ void check_members(const std::vector<redis::Address>& addresses) {
 
 }  // namespace
 
-std::vector<redis::Server> choose_servers(const Settings& settings, const Log& log, redis::ReplyLimits limits) {
+std::vector<redis::Server> choose_servers(Loop& loop,
+                                          const Settings& settings,
+                                          const Log& log,
+                                          redis::ReplyLimits limits) {
   std::vector<redis::Address> addresses = settings.redis;
   if (addresses.empty())
     addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
   check_members(addresses);
   const redis::Credentials ours = choose_credentials(settings);
+  check_tls_files(settings.tls);
   std::vector<redis::Server> servers;
   for (redis::Address& address : addresses) {
     complete_credentials(address, ours);
     if (address.tls)
       address.tls = settings.tls;
     log.step(fmt::format("using {}", address.bare_url));
-    servers.emplace_back(address, limits, log);
+    servers.emplace_back(loop, address, limits, log);
   }
   warn_of_exposed_secrets(settings, log);
+  if (!settings.ttl_doubt.empty())
+    log.error("warning: " + settings.ttl_doubt);
   return servers;
+}
+
+void warn_of_replica(std::vector<redis::Server>& servers, const Settings& settings, const Log& log) {
+  redis::Server& server = servers.front();
+  if (servers.size() > 1 || server.address().kind != redis::Address::Kind::node)
+    return;
+  const redis::Command question{"INFO", "replication"};
+  const auto replies = server.call({question}, BootClock::now() + settings.timeout);
+  if (replies[0].text.find("\nrole:slave") != std::string::npos)
+    log.error(fmt::format("warning: {} is a replica: it may be behind its master", server.address().url));
 }
 
 }  // namespace rlock::cli

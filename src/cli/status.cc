@@ -1,20 +1,25 @@
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/loop.h"
+#include "base/signals.h"
 #include "base/word.h"
-#include "cli/commands.h"
+#include "cli/block.h"
+#include "cli/claim.h"
 #include "cli/failure.h"
 #include "cli/json.h"
+#include "cli/options.h"
 #include "cli/prometheus.h"
-#include "cli/scope.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
+#include "cli/subcommand.h"
 #include "cli/table.h"
 #include "observe/survey.h"
 
@@ -30,31 +35,39 @@ bool is_unrecognisable(const observe::LockFacts& lock) {
 }
 
 /// A keeper on this machine that was killed no longer renews. On other machines we cannot tell.
-void forget_killed_keepers(Locks& locks) {
+void mark_dead_holders(Locks& locks) {
   const std::string here = lock::host_name();
   for (observe::LockFacts& lock : locks) {
     for (observe::HolderFacts& holder : lock.holders) {
       const bool is_ours = holder.kept && holder.owner.pid > 0 && holder.owner.host == here;
       if (is_ours && ::kill(holder.owner.pid, 0) < 0 && errno == ESRCH)
-        holder.kept = false;
+        holder.dead = true;
+      holder.kept = holder.kept && !holder.dead;
     }
   }
 }
 
-Locks look(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
+Locks look(std::vector<redis::Server>& servers, const Settings& settings) {
   observe::Scope scope = choose_scope(settings);
-  scope.remembered = settings.prometheus;
-  Locks locks = observe::survey(loop, servers, scope, settings.timeout);
+  scope.remembered = settings.prometheus || settings.all || !scope.patterns.empty();
+  Locks locks = observe::survey(servers, scope, settings.timeout);
   if (settings.keys.empty() && scope.prefix.empty())
     std::erase_if(locks, is_unrecognisable);
-  forget_killed_keepers(locks);
+  mark_dead_holders(locks);
   return locks;
+}
+
+/// Whether a person asks about one lock, and so wants to know everything about it.
+bool wants_block(const Locks& locks, const Settings& settings, const Screen& screen) {
+  return screen.is_terminal && settings.keys.size() == 1 && !observe::is_pattern(settings.keys[0]) && locks.size() == 1;
 }
 
 std::string format(const Locks& locks, const Settings& settings, const Screen& screen) {
   if (settings.prometheus)
     return format_prometheus(locks);
-  return settings.json ? format_json(locks) : format_table(locks, screen);
+  if (settings.json)
+    return format_json(locks);
+  return wants_block(locks, settings, screen) ? format_block(locks[0], screen) : format_table(locks, screen);
 }
 
 /// The servers and the time.
@@ -82,26 +95,76 @@ std::string redraw(std::string_view text) {
   return out + "\x1b[J";
 }
 
-/// Runs until a signal ends us. If the server fails later on, the failure is shown, since the server may come back.
-[[noreturn]] void watch(Loop& loop, std::vector<redis::Server>& servers, const Settings& settings) {
-  constexpr std::chrono::seconds period{1};
-  std::string text;
-  for (Deadline due = BootClock::now();;) {
-    const Screen screen = Screen::now();
-    try {
-      text = format(look(loop, servers, settings), settings, screen);
-    } catch (const Error& error) {
-      if (text.empty() || error.code() != ExitCode::unavailable)
-        throw;
-      text = fmt::format("rlock: {}\n", printable(error.what()));
-    }
-    if (!settings.json)
-      text.insert(0, watch_header(servers));
-    print(screen.is_terminal && !settings.json ? redraw(cut_to_rows(text, screen.rows)) : text);
-    due = std::max(due + period, BootClock::now());  // a look that took too long does not make the later ones hurry
-    loop.wait_out(due);
+/// Shows the locks again every second until `q` is typed or a signal comes. If the server fails later on, the failure
+/// is shown, since the server may come back.
+class Watch {
+ public:
+  Watch(std::vector<redis::Server>& servers, const Settings& settings)
+      : loop_(servers.front().loop()),
+        servers_(servers),
+        settings_(settings),
+        signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    loop_.watch(signals_.fd(), [this] { on_signal(); });
   }
-}
+
+  ExitCode run(const Locks& first) {
+    std::optional<FullScreen> full;
+    if (Screen::now().is_terminal && !settings_.json) {
+      full.emplace();
+      if (full->keys() >= 0)
+        loop_.watch(full->keys(), [this, &full] { on_key(full->keys()); });
+    }
+    show(format(first, settings_, Screen::now()));
+    for (Deadline due = BootClock::now(); !ended_;) {
+      due = std::max(due + period, BootClock::now());  // a look that took too long does not make the later ones hurry
+      while (!ended_ && loop_.wait(due) != Loop::Wake::deadline) {
+      }
+      if (!ended_)
+        look_again();
+    }
+    return *ended_;
+  }
+
+ private:
+  static constexpr std::chrono::seconds period{1};
+
+  void look_again() {
+    try {
+      show(format(look(servers_, settings_), settings_, Screen::now()));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable)
+        throw;
+      show(fmt::format("rlock: {}\n", printable(error.what())));
+    }
+  }
+
+  void show(std::string text) const {
+    const Screen screen = Screen::now();
+    if (!settings_.json)
+      text.insert(0, watch_header(servers_));
+    print(screen.is_terminal && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
+  }
+
+  void on_signal() {
+    if (const auto signal = signals_.next())
+      ended_ = killed_by(signal->number);
+  }
+
+  void on_key(int keys) {
+    char key = 0;
+    const ssize_t count = ::read(keys, &key, 1);
+    if (count == 1 && key == 'q')
+      ended_ = ExitCode::ok;
+    if (count <= 0)
+      loop_.unwatch(keys);
+  }
+
+  Loop& loop_;
+  std::vector<redis::Server>& servers_;
+  const Settings& settings_;
+  Signals signals_;
+  std::optional<ExitCode> ended_;
+};
 
 /// Whether a named lock is free, or no lock matches the patterns.
 bool is_any_free(const Locks& locks) {
@@ -112,11 +175,12 @@ bool is_any_free(const Locks& locks) {
 
 ExitCode look_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
-  auto servers = choose_servers(settings, log, observe::listing_limits);
   Loop loop;
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
+  const Locks locks = look(servers, settings);
+  warn_of_replica(servers, settings, log);
   if (settings.watch)
-    watch(loop, servers, settings);
-  const Locks locks = look(loop, servers, settings);
+    return Watch{servers, settings}.run(locks);
   print(format(locks, settings, Screen::now()));
   return !settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok;
 }

@@ -1,63 +1,95 @@
 #include "cli/subcommand.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "cli/suggest.h"
+#include "cli/value.h"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<SubcommandEntry, 7> subcommands{{
+constexpr std::array<SubcommandEntry, 8> subcommands{{
     {"run",
      Subcommand::run,
-     "run --key K [OPTION...] -- COMMAND [ARG...]",
+     run,
+     "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run -k backup -n -E 0 -- backup.sh --full\n"
-     "  rlock run -k deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
+     "  rlock run backup -n -E 0 -- backup.sh --full\n"
+     "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD."},
     {"acquire",
      Subcommand::acquire,
-     "acquire --key K [--hold-pid PID] [--output FORMAT] [OPTION...]",
+     acquire,
+     "acquire KEY [--hold-pid PID] [--output FORMAT] [OPTION...]",
      "Take a lock and print its token",
      "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
      "  eval \"$(rlock acquire migration --ttl 10m --output shell)\" || exit\n",
      ""},
     {"renew",
      Subcommand::renew,
-     "renew [--key K] [--token T] [--ttl D]",
+     renew,
+     "renew [KEY] [--token T] [--ttl D]",
      "Extend the lease of a lock that acquire or run took",
      "  rlock renew --ttl 10m || exit\n",
      "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
     {"release",
      Subcommand::release,
-     "release [--key K] [--token T | --force [--now] [--fence N] [-w D]]",
+     release,
+     "release [KEY] [--token T | --force [--now] [--fence N] [--hold D]]",
      "Give a lock up, or make its holder give it up",
      "  trap 'rlock release' EXIT\n"
      "  rlock release backup --force -w 1m\n",
      "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+    {"hold",
+     Subcommand::hold,
+     hold,
+     "hold KEY... (--for D | --until TIME) [--note TEXT] | --end",
+     "Keep a lock from being granted for a while",
+     "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
+     "  rlock hold backup --end\n",
+     "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', '2026-11-25 08:00' or RFC 3339."},
     {"status",
      Subcommand::status,
-     "status [KEY|GLOB...] [--json | --prometheus] [--watch]",
+     status,
+     "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
      "Show who holds what, and who waits",
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off."},
     {"log",
      Subcommand::log,
-     "log [KEY|GLOB...] [-n N] [--since D] [--json | --timeline]",
+     log,
+     "log [KEY|GLOB...] [-n N] [--since D] [-f] [--json | --timeline]",
      "Show who held what, for how long, and how it ended",
      "  rlock log backup --since 7d\n"
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off."},
     {"check",
      Subcommand::check,
+     check,
      "check [--json]",
      "Tell whether this Redis can be trusted with locks",
      "  rlock check --redis rediss://db1:6380\n",
      "NO_COLOR turns colours off."},
 }};
+
+/// What users of other tools type.
+constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"ls", "status"},
+    {"list", "status"},
+    {"metrics", "status --prometheus"},
+    {"unlock", "release"},
+    {"break", "release --force"},
+    {"kill", "release --force"},
+    {"pause", "hold"},
+    {"lock", "run"},
+    {"exec", "run"},
+    {"history", "log"},
+    {"version", "--version"},
+});
 
 }  // namespace
 
@@ -70,6 +102,10 @@ const SubcommandEntry* find_subcommand(std::string_view name) {
 }
 
 std::string suggest_subcommand(std::string_view word) {
+  for (const auto& [alias, meant] : aliases) {
+    if (word == alias)
+      return fmt::format("; did you mean {}?", meant);
+  }
   std::vector<std::string_view> known{"help"};
   for (const SubcommandEntry& entry : subcommands) known.push_back(entry.name);
   return did_you_mean(word, known);

@@ -4,15 +4,39 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace rlock::cli {
 
-/// Bits, so that an option can name several.
-enum class Subcommand : unsigned { run = 1, acquire = 2, renew = 4, release = 8, status = 16, log = 32, check = 64 };
+struct Settings;
 
-/// What the command line and the help need to know about a subcommand.
+/// The subcommands: each returns the exit status, and throws Error for a failure.
+ExitCode run(const Settings& settings);
+ExitCode acquire(const Settings& settings);
+ExitCode renew(const Settings& settings);
+ExitCode release(const Settings& settings);
+ExitCode hold(const Settings& settings);
+ExitCode status(const Settings& settings);
+ExitCode log(const Settings& settings);
+ExitCode check(const Settings& settings);
+
+/// Bits, so that an option can name several.
+enum class Subcommand : unsigned {
+  run = 1,
+  acquire = 2,
+  renew = 4,
+  release = 8,
+  status = 16,
+  log = 32,
+  check = 64,
+  hold = 128
+};
+
+/// A subcommand: the table of them serves the command line, --help, the completions and main().
 struct SubcommandEntry {
   std::string_view name;
   Subcommand id;
+  ExitCode (*call)(const Settings&);
   std::string_view synopsis;
   std::string_view purpose;
   std::string_view example;      // a few lines, indented

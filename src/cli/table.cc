@@ -4,37 +4,197 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "cli/grid.h"
+#include "base/columns.h"
+#include "base/escape.h"
+#include "cli/screen.h"
 
 namespace rlock::cli {
 namespace {
+
+/// A column, and what becomes of it where a row does not fit the screen.
+struct Column {
+  enum class Cut { never, late, early };  // `early` columns are cut before `late` ones
+
+  std::string_view heading;
+  Cut cut = Cut::never;
+  std::size_t least = 12;  // it is cut to no less than this, unless the screen is tiny
+  int leaves = 0;          // 1 is the first to be left out, 0 is never left out
+};
+
+struct Cell {
+  std::string text;  // untrusted, and escaped when it is printed; an empty text is printed as "-"
+  std::string_view colour = colour::none;
+};
+
+/// One cell for each column.
+using Row = std::vector<Cell>;
+
+constexpr std::size_t widest_in_pipe = 32;  // a longer text does not widen its column
+
+using Widths = std::vector<std::size_t>;
+
+/// The rows with their texts escaped, and the layout.
+class Grid {
+ public:
+  Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
+      : columns_(columns), rows_(std::move(rows)), screen_(screen), widths_(columns.size()), shown_(columns.size()) {
+    std::iota(shown_.begin(), shown_.end(), 0UL);
+    for (const Column& column : columns) headings_.push_back({std::string{column.heading}, colour::bold});
+    measure(headings_);
+    for (Row& row : rows_) measure(row);
+    if (screen_.columns == 0) {
+      let_long_texts_stick_out();
+    } else {
+      fit();
+    }
+  }
+
+  std::string text() const {
+    std::string out;
+    add_row(headings_, out);
+    for (const Row& row : rows_) add_row(row, out);
+    return out;
+  }
+
+ private:
+  void measure(Row& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i].text = row[i].text.empty() ? "-" : printable(row[i].text);
+      widths_[i] = std::max(widths_[i], count_columns(row[i].text));
+    }
+  }
+
+  void let_long_texts_stick_out() {
+    for (std::size_t& width : widths_) width = std::min(width, widest_in_pipe);
+  }
+
+  std::size_t total() const {
+    std::size_t sum = 0;
+    for (const std::size_t i : shown_) sum += widths_[i];
+    return sum + gap_ * (shown_.size() - 1);
+  }
+
+  void fit() {
+    if (total() <= screen_.columns)
+      return;
+    gap_ = 1;
+    while (least_total() > screen_.columns && leave_one_out()) {
+    }
+    const auto least = [this](std::size_t i) { return columns_[i].least; };
+    for (const auto cut : {Column::Cut::early, Column::Cut::late})
+      shrink([cut](const Column& c) { return c.cut == cut; }, least);
+    const auto tiny = [](std::size_t) { return std::size_t{1}; };
+    shrink([](const Column& c) { return c.cut == Column::Cut::late; }, tiny);
+    shrink([](const Column& c) { return c.cut != Column::Cut::never; }, tiny);
+  }
+
+  std::size_t least_total() const {
+    std::size_t least = gap_ * (shown_.size() - 1);
+    for (const std::size_t i : shown_)
+      least += columns_[i].cut == Column::Cut::never ? widths_[i] : std::min(widths_[i], columns_[i].least);
+    return least;
+  }
+
+  bool leave_one_out() {
+    auto first = shown_.end();
+    for (auto i = shown_.begin(); i != shown_.end(); ++i) {
+      const int leaves = columns_[*i].leaves;
+      if (leaves != 0 && (first == shown_.end() || leaves < columns_[*first].leaves))
+        first = i;
+    }
+    if (first == shown_.end())
+      return false;
+    shown_.erase(first);
+    return true;
+  }
+
+  /// Narrows the widest of the columns again and again until the rows fit or none is wider than it must be.
+  template <typename May, typename Least>
+  void shrink(May may, Least least) {
+    while (total() > screen_.columns) {
+      std::size_t* widest = nullptr;
+      for (const std::size_t i : shown_) {
+        const bool can = may(columns_[i]) && widths_[i] > least(i);
+        if (can && (widest == nullptr || widths_[i] > *widest))
+          widest = &widths_[i];
+      }
+      if (widest == nullptr)
+        return;
+      --*widest;
+    }
+  }
+
+  void add_row(const Row& row, std::string& out) const {
+    for (const std::size_t i : shown_) add_cell(row[i], i, out);
+    out += '\n';
+  }
+
+  void add_cell(const Cell& cell, std::size_t column, std::string& out) const {
+    const bool coloured = screen_.colour && !cell.colour.empty();
+    std::size_t width = count_columns(cell.text);
+    if (coloured)
+      out += cell.colour;
+    if (screen_.columns == 0 || width <= widths_[column]) {
+      out += cell.text;
+    } else {
+      const std::string cut = cut_to_columns(cell.text, widths_[column], screen_.utf8);
+      width = count_columns(cut);  // one less than asked for where a wide character did not fit
+      out += cut;
+    }
+    if (coloured)
+      out += colour::plain;
+    if (column != shown_.back())
+      out.append(std::max(widths_[column], width) - width + gap_, ' ');
+  }
+
+  std::span<const Column> columns_;
+  Row headings_;
+  std::vector<Row> rows_;
+  const Screen& screen_;
+  Widths widths_;
+  std::vector<std::size_t> shown_;  // the indices of the columns that are
+  std::size_t gap_ = 2;
+};
+
+/// Formats a heading and one line for each row. On a screen that is too narrow, columns are left out, in the order of
+/// `leaves`, until the others fit when they are cut, and those are cut no more than necessary. Where there is no screen
+/// nothing is left out or cut, and a single long text does not widen the column for all rows.
+std::string format_grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen) {
+  return Grid{columns, std::move(rows), screen}.text();
+}
 
 using observe::HolderFacts;
 using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-constexpr std::array status_columns{Column{"KEY", Cut::late},
+/// KEY and FENCE are what `release --force` needs: they stay.
+constexpr std::array status_columns{Column{"KEY", Cut::early, 40},
                                     Column{"MODE"},
                                     Column{"HOLDER", Cut::late},
-                                    Column{"PID"},
-                                    Column{"COMMAND", Cut::early},
-                                    Column{"HELD"},
-                                    Column{"LEASE"},
-                                    Column{"WAITING"},
-                                    Column{"LAST"},
-                                    Column{"NOTE", Cut::early},
+                                    Column{"PID", Cut::never, 0, 7},
+                                    Column{"COMMAND", Cut::early, 12, 5},
+                                    Column{"HELD", Cut::never, 0, 4},
+                                    Column{"LEASE", Cut::never, 0, 6},
+                                    Column{"WAITING", Cut::late, 12, 3},
+                                    Column{"LAST", Cut::never, 0, 2},
+                                    Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
 
 constexpr std::array log_columns{Column{"KEY", Cut::late},
                                  Column{"STARTED"},
-                                 Column{"WAITED"},
-                                 Column{"HELD"},
+                                 Column{"WAITED", Cut::never, 0, 2},
+                                 Column{"HELD", Cut::never, 0, 5},
                                  Column{"END", Cut::late},
-                                 Column{"HOLDER", Cut::late},
-                                 Column{"COMMAND", Cut::early},
-                                 Column{"NOTE", Cut::early}};
+                                 Column{"HOLDER", Cut::late, 12, 4},
+                                 Column{"COMMAND", Cut::early, 12, 3},
+                                 Column{"NOTE", Cut::early, 12, 1}};
 
 Cell state_of(State state) {
   return {std::string{observe::state_name(state)}, state == State::free ? colour::dim : colour::yellow};
@@ -43,25 +203,28 @@ Cell state_of(State state) {
 Cell mode_of(const LockFacts& lock, const HolderFacts& holder) {
   if (holder.cools())
     return state_of(State::cooling);
+  if (holder.dead)
+    return {"dead", colour::red};
   if (lock.capacity == lock::shared)
     return {"r", colour::green};
   const int slots = lock.capacity.value_or(lock::exclusive).value;
   return {slots == 1 ? "x" : fmt::format("{}/{}", holder.slot, slots), colour::green};
 }
 
-/// The duration in its largest unit only, such as "3h".
-std::string format_roughly(Milliseconds duration) {
-  const std::string text = format_duration(duration);
-  const auto unit = text.find_first_of("dhm");
-  return text.ends_with("ms") || unit == std::string::npos ? text : text.substr(0, unit + 1);
-}
-
 Cell last_of(const LockFacts& lock) {
   if (!lock.last)
     return {};
-  const auto ago = std::max(Milliseconds{0}, lock.now - lock.last->ended_at);
-  return {fmt::format("{} {} ago", lock.last->ending.brief(), format_roughly(ago)),
+  return {fmt::format("{} {}", lock.last->ending.in_words(), observe::format_ago(lock.last->ended_at, lock.now)),
           lock.last->ending.is_failure() ? colour::red : colour::none};
+}
+
+/// How many wait, and who is the first of them.
+Cell waiting_of(const LockFacts& lock) {
+  const std::string first =
+      lock.waiters.empty()
+          ? ""
+          : fmt::format(" ({}{})", lock.waiters.front().owner.holder, lock.waiters.front().first ? ", first" : "");
+  return {fmt::format("{}{}", lock.waiting, first)};
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
@@ -73,7 +236,7 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
           {h.owner.command},
           {format_duration(h.held)},
           {format_duration(h.cools() ? h.cooling : h.lease)},
-          {std::to_string(lock.waiting)},
+          waiting_of(lock),
           last_of(lock),
           {h.owner.note},
           {std::to_string(h.fence.value)}};
@@ -84,20 +247,26 @@ Row bare_row(const LockFacts& lock) {
   std::string holder;
   std::string lease;
   if (lock.foreign) {
-    const auto& key = *lock.foreign;
-    holder = key.value ? fmt::format("{} \"{}\"", key.type, *key.value) : key.type;
-    lease = key.expires_in ? format_duration(*key.expires_in) : "never";
+    holder = observe::describe(*lock.foreign);
+    lease = lock.foreign->expires_in ? format_duration(*lock.foreign->expires_in) : "never";
   }
+  return {{lock.name}, state_of(lock.state), {holder}, {}, {}, {}, {lease}, waiting_of(lock), last_of(lock), {}, {}};
+}
+
+/// The row of a hold: who has put the lock on hold, how much longer, until when and why.
+Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
+  const lock::Owner& by = hold.by;
+  const std::string note = by.note.empty() ? "" : fmt::format(" ({})", by.note);
   return {{lock.name},
-          state_of(lock.state),
-          {holder},
+          {"hold", colour::yellow},
+          {by.holder},
           {},
           {},
           {},
-          {lease},
-          {std::to_string(lock.waiting)},
+          {format_duration(std::max(Milliseconds{0}, hold.until - lock.now))},
+          waiting_of(lock),
           last_of(lock),
-          {},
+          {fmt::format("until {}{}", format_minute(hold.until), note)},
           {}};
 }
 
@@ -109,13 +278,31 @@ Row server_row(const observe::ServerFacts& server) {
 }
 
 void add_rows(const LockFacts& lock, std::vector<Row>& rows) {
-  if (lock.foreign || lock.holders.empty())
+  if (lock.hold)
+    rows.push_back(hold_row(lock, lock.hold->hold));
+  if (lock.foreign || (lock.holders.empty() && !lock.hold))
     rows.push_back(bare_row(lock));
   for (const HolderFacts& holder : lock.holders) rows.push_back(holder_row(lock, holder));
   for (const observe::ServerFacts& server : lock.servers) rows.push_back(server_row(server));
 }
 
+/// The row of a hold's begin or end.
+Row hold_row(const observe::Run& event) {
+  const bool begins = event.ending.kind == observe::Ending::Kind::hold;
+  const std::string until = event.hold_until ? format_minute(*event.hold_until) : "";
+  return {{event.lock},
+          {format_local(event.ended_at)},
+          {},
+          {},
+          {begins ? "on hold until " + until : event.ending.describe(), colour::yellow},
+          {event.owner.holder},
+          {},
+          {event.owner.note}};
+}
+
 Row run_row(const observe::Run& run) {
+  if (!run.ending.is_of_run())
+    return hold_row(run);
   return {{run.lock},
           {format_local(run.acquired_at)},
           {format_duration(run.waited)},

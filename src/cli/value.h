@@ -7,9 +7,19 @@
 #include <string_view>
 
 #include "base/duration.h"
-#include "base/exit_code.h"
+#include "base/error.h"
 
 namespace rlock::cli {
+
+/// What --timeout, which is flock's --wait, is answered with.
+constexpr std::string_view instead_of_timeout =
+    "write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)";
+
+/// Returns "; did you mean WORD?" with the candidate nearest to `word`, if it is only a typing error away; else an
+/// empty string.
+std::string did_you_mean(std::string_view word,
+                         std::span<const std::string_view> candidates,
+                         std::string_view prefix = {});
 
 /// The signals that completions offer and that a mistyped one is compared with.
 constexpr std::array<std::string_view, 7> common_signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
@@ -20,7 +30,7 @@ std::string format_limit(Milliseconds limit);
 /// One value as it was given, and its origin, so that an error can name the place.
 struct Value {
   std::string text;
-  std::string origin;  // "--ttl", "RLOCK_TIMEOUT" or "/etc/rlock.conf:3: ttl"
+  std::string origin;  // "--ttl", "RLOCK_REDIS_TIMEOUT" or "/etc/rlock.conf:3: ttl"
   ExitCode fault = ExitCode::usage;
   std::size_t index = 0;  // of an option with words to choose from, the index of the word
 

@@ -5,13 +5,15 @@
 #include <algorithm>
 
 #include "base/escape.h"
-#include "base/number.h"
 #include "base/sha1.h"
 #include "base/word.h"
 #include "lock/lease.h"
 
 namespace rlock::lock {
 namespace {
+
+constexpr long long largest_count = 1'000'000;
+constexpr int words_of_owner = 6;
 
 /// An ID or description as the scripts keep it, percent-encoded; one that cannot be decoded stays as it is.
 std::string decode_word(std::string_view word) { return percent_decode(word).value_or(std::string{word}); }
@@ -29,11 +31,6 @@ std::optional<Fence> read_fence(std::string_view word) {
 
 std::optional<int> read_slot(std::string_view word) { return parse_number(word, 0, static_cast<int>(most_slots)); }
 
-/// Returns nothing for a word that is not a whole number in [0, most].
-std::optional<long long> take_number(std::string_view& text, long long most) {
-  return parse_number(take_word(text), 0LL, most);
-}
-
 /// A duration, or a time of the server. One that no honest server sends is cut to where it can be reckoned with.
 Milliseconds read_ms(Fields& fields) { return Milliseconds{std::clamp(fields.number(), 0LL, longest_time)}; }
 
@@ -47,18 +44,49 @@ std::optional<Milliseconds> read_last_success(Fields& fields) {
   return ago >= 0 ? std::optional{Milliseconds{std::min(ago, longest_time)}} : std::nullopt;
 }
 
+Answer read_exhausted(Fields& fields) {
+  Exhausted answer{.failures = {.count = fields.number(), .end = fields.text()},
+                   .granted_ago = read_ms(fields),
+                   .ended_ago = read_ms(fields),
+                   .host = {}};
+  const Milliseconds now = read_ms(fields);
+  answer.granted_ago = std::max(Milliseconds{0}, now - answer.granted_ago);
+  answer.ended_ago = std::max(Milliseconds{0}, now - answer.ended_ago);
+  answer.host = decode_word(fields.text());
+  return answer;
+}
+
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
-  return Busy{.sleep = read_ms(fields),
-              .ticket = fields.text(),
-              .held = read_ms(fields),
-              .lease = read_ms(fields),
-              .cooling = read_ms(fields),
-              .holder = Owner::decode(fields.text()),
-              .asked = read_asked(fields, sent),
-              .in_force = read_capacity(fields),
-              .place = fields.number(),
-              .waiting = fields.number(),
-              .last_success = read_last_success(fields)};
+  Busy busy{.sleep = read_ms(fields),
+            .ticket = fields.text(),
+            .held = read_ms(fields),
+            .lease = read_ms(fields),
+            .cooling = read_ms(fields),
+            .holder = {},
+            .asked = {},
+            .in_force = {}};
+  const std::string holder = fields.text();
+  WordReader words{holder};
+  busy.holder = words.owner();
+  busy.failures = parse_failures(words.rest());
+  busy.asked = read_asked(fields, sent);
+  busy.in_force = read_capacity(fields);
+  busy.place = fields.number();
+  busy.waiting = fields.number();
+  busy.last_success = read_last_success(fields);
+  return busy;
+}
+
+Answer read_on_hold(Fields& fields, BootClock::time_point sent) {
+  OnHold answer{.sleep = read_ms(fields),
+                .ticket = fields.text(),
+                .hold = {.until = WallTime{read_ms(fields)}, .by = Owner::decode(fields.text())},
+                .now = {},
+                .asked = read_asked(fields, sent)};
+  answer.now = WallTime{Milliseconds{parse_number(answer.asked.answered, 0LL, longest_time).value_or(0)}};
+  answer.place = fields.number();
+  answer.last_success = read_last_success(fields);
+  return answer;
 }
 
 Answer read_foreign(Fields& fields, BootClock::time_point sent) {
@@ -100,7 +128,42 @@ Answer read_done(Fields& fields) {
               .id = decode_word(fields.text())};
 }
 
+Target::State read_state(std::string_view word) {
+  if (word == "cooling")
+    return Target::State::cooling;
+  if (word == "marked")
+    return Target::State::marked;
+  return word == "removed" ? Target::State::removed : Target::State::held;
+}
+
 }  // namespace
+
+std::optional<Failures> parse_failures(std::string_view text) {
+  const auto count = parse_number(take_word(text, ','), 1LL, largest_count);
+  return count ? std::optional{Failures{.count = *count, .end = std::string{text}}} : std::nullopt;
+}
+
+std::string_view WordReader::word() { return take_word(rest_); }
+
+std::optional<long long> WordReader::number(long long most) { return parse_number(word(), 0LL, most); }
+
+int WordReader::count() { return static_cast<int>(std::min(number_or_zero(), largest_count)); }
+
+Owner WordReader::owner() {
+  const std::string_view begin = rest_;
+  for (int i = 0; i < words_of_owner; ++i) word();
+  return Owner::decode(begin.substr(0, begin.size() - rest_.size()));
+}
+
+std::optional<std::string> find_extra(std::string_view words, std::string_view name) {
+  WordReader rest{words};
+  while (!rest.rest().empty()) {
+    const std::string_view word = rest.word();
+    if (word.starts_with(name) && word.substr(name.size()).starts_with('='))
+      return std::string{word.substr(name.size() + 1)};
+  }
+  return std::nullopt;
+}
 
 Eviction read_eviction(Fields& fields) {
   const auto kind = fields.text() == "replaced" ? Eviction::Kind::replaced : Eviction::Kind::forced;
@@ -113,12 +176,16 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) 
     return read_granted(fields, sent, ttl);
   if (outcome == "busy")
     return read_busy(fields, sent);
+  if (outcome == "hold")
+    return read_on_hold(fields, sent);
   if (outcome == "foreign")
     return read_foreign(fields, sent);
   if (outcome == "full")
     return Full{fields.number()};
   if (outcome == "done")
     return read_done(fields);
+  if (outcome == "attempts")
+    return read_exhausted(fields);
   if (outcome == "superseded")
     return Superseded{Owner::decode(fields.text())};
   if (outcome == "cancelled")
@@ -134,17 +201,30 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) 
   fields.unexpected();
 }
 
+Target read_target(const std::string& line) {
+  WordReader words{line};
+  Target target;
+  target.fence = {words.number_or_zero()};
+  target.state = read_state(words.word());
+  target.lease = words.duration();
+  target.kept = words.word() == "1";
+  target.owner = words.owner();
+  target.owner.stays = target.kept && target.state != Target::State::cooling;
+  return target;
+}
+
 std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token) {
-  if (take_word(message) != "granted")
+  WordReader words{message};
+  if (words.word() != "granted")
     return std::nullopt;
-  const std::string_view fence_word = message.substr(0, message.find(' '));
+  const std::string_view fence_word = words.word();
+  const auto fence = read_fence(fence_word);
+  const auto slot = read_slot(words.word());
+  const auto lease = words.number(longest_unconfirmed);
+  const bool is_about_that = words.word() == asked.answered;
+  const auto since = words.number(longest_since);
   const std::string proof = sha1_hex(fmt::format("{}:{}", token.text(), fence_word));
-  const auto fence = read_fence(take_word(message));
-  const auto slot = read_slot(take_word(message));
-  const auto lease = take_number(message, longest_unconfirmed);
-  const bool is_about_that = take_word(message) == asked.answered;
-  const auto since = take_number(message, longest_since);
-  if (!fence || !slot || !lease || !is_about_that || !since || take_word(message) != proof)
+  if (!fence || !slot || !lease || !is_about_that || !since || words.word() != proof)
     return std::nullopt;
   const auto granted_at = asked.sent + trusted(Milliseconds{*since});
   if (granted_at > BootClock::now())  // the server's clock was set forward
@@ -153,7 +233,7 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
 }
 
 Milliseconds read_sleep(std::string_view message) {
-  return Milliseconds{take_number(message, longest_sleep).value_or(0)};
+  return Milliseconds{WordReader{message}.number(longest_sleep).value_or(0)};
 }
 
 }  // namespace rlock::lock

@@ -2,15 +2,46 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/timestamp.h"
+#include "base/word.h"
 #include "lock/owner.h"
 #include "lock/script_call.h"
 #include "lock/token.h"
 
 namespace rlock::lock {
+
+// What the scripts answer. Hides how they write it, and what of it is believed.
+
+/// Reads an untrusted answer word by word from left to right. A missing word reads as empty or zero, and no number is
+/// so large that a sum of several could overflow.
+class WordReader {
+ public:
+  explicit WordReader(std::string_view text) : rest_(text) {}
+
+  std::string_view word();
+  /// Empty unless the next word is a whole number from 0 to `most`.
+  std::optional<long long> number(long long most = largest_whole);
+  long long number_or_zero() { return number().value_or(0); }
+  /// Of seats, slots or levels, which are fewer than a million.
+  int count();
+  Milliseconds duration() { return Milliseconds{number_or_zero()}; }
+  WallTime time() { return WallTime{duration()}; }
+  /// Reads the six words of an owner.
+  Owner owner();
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+/// The value of `name=value` among the words; empty where there is no such word.
+std::optional<std::string> find_extra(std::string_view words, std::string_view name);
 
 /// How many may hold the lock at once: 0 any number of readers, 1 a single holder, N that many.
 struct Capacity {
@@ -34,6 +65,21 @@ struct Eviction {
   std::string by;  // as describe(Owner) writes it; not to be trusted
 };
 
+/// Nobody is granted the lock until that time, by the server's clock.
+struct Hold {
+  WallTime until{};
+  Owner by{};
+};
+
+/// When a hold is to end: at a time, or so long after the server has heard of it.
+using HoldEnd = std::variant<Milliseconds, WallTime>;
+
+/// A hold that was made, and the one that it replaces.
+struct NewHold {
+  Hold hold;
+  std::optional<Hold> replaced{};
+};
+
 /// The answers to an acquire.
 struct Granted {
   Fence fence;
@@ -42,6 +88,13 @@ struct Granted {
   std::optional<Milliseconds> unconfirmed{};   // the length of the lease until its first renewal, if that is shorter
   std::optional<Milliseconds> last_success{};  // how long ago the last run was granted that ended with 0; in a quorum
 };
+/// Failures in a row, and how the last of them has ended, as the history says it.
+struct Failures {
+  long long count = 0;
+  std::string end;
+};
+/// Reads the form in which Redis keeps them: "2,died".
+std::optional<Failures> parse_failures(std::string_view text);
 struct Busy {
   Milliseconds sleep;  // how long to sleep at most before asking again
   std::string ticket;  // of our place, if we are in the queue
@@ -53,6 +106,18 @@ struct Busy {
   long long waiting = 0;
   std::optional<Milliseconds> last_success{};  // as in Granted
   bool tied = false;  // in a quorum: takers have split the servers among them, and nobody holds the lock
+  std::optional<Failures> failures{};  // what it cools after (--backoff)
+};
+/// Nobody is granted the lock until the hold ends.
+struct OnHold {
+  Milliseconds sleep;
+  std::string ticket;
+  Hold hold;
+  WallTime now;  // by the server's clock
+  Asked asked;
+  long long place = 0;
+  std::optional<Milliseconds> last_success{};  // as in Granted
+  bool tied = false;                           // as in Busy: it takes more than one server to hold a lock back
 };
 struct Foreign {
   Milliseconds sleep;
@@ -71,6 +136,12 @@ struct Done {
   Milliseconds granted_ago, ended_ago;
   Owner by;
   std::string id;  // empty if it had none
+};
+/// With --attempts: so many have failed that no other is to be made.
+struct Exhausted {
+  Failures failures;
+  Milliseconds granted_ago, ended_ago;  // of the last
+  std::string host;
 };
 /// With --latest or --replace: a newer waiter has taken our place.
 struct Superseded {
@@ -93,8 +164,40 @@ struct Evicted {
 };
 /// The token does not hold the lock.
 struct Lost {};
-using Answer =
-    std::variant<Granted, Busy, Foreign, Full, Done, Superseded, Cancelled, Upgrade, OtherOnce, Evicted, Lost>;
+using Answer = std::variant<Granted,
+                            Busy,
+                            OnHold,
+                            Foreign,
+                            Full,
+                            Done,
+                            Exhausted,
+                            Superseded,
+                            Cancelled,
+                            Upgrade,
+                            OtherOnce,
+                            Evicted,
+                            Lost>;
+
+/// The answer to a renewal that a majority has carried out.
+struct Extended {};
+using Renewal = std::variant<Extended, Evicted, Lost>;
+
+/// One acquisition that a forced release found.
+struct Target {
+  enum class State { held, cooling, marked, removed };
+  Fence fence;
+  State state = State::held;
+  Milliseconds lease{0};  // that it had left
+  bool kept = false;      // it has a keeper, which renews it and can be told to give it up
+  Owner owner;
+};
+
+/// A key that another program made where the lock would be.
+struct ForeignKey {
+  std::string type, value;
+};
+/// What a forced release found; no targets if the lock is free.
+using Forced = std::variant<std::vector<Target>, ForeignKey>;
 
 /// Reads "kind by" of an answer "evicted" of acquire or renew.
 Eviction read_eviction(Fields& fields);
@@ -102,6 +205,9 @@ Eviction read_eviction(Fields& fields);
 /// Reads the answer of acquire.lua to a request for a lease of `ttl` that was sent at `sent`. Throws Error{unavailable}
 /// for anything else.
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
+
+/// Reads "fence state lease_ms kept owner", an answer of force.lua. A number that is missing or malformed reads as 0.
+Target read_target(const std::string& line);
 
 /// Reads the message that hands the lock to a waiter. Its times count from the waiter's last question, `asked`. Returns
 /// nothing for a message that counts from another question, or does not prove that its sender knows the token; such a

@@ -1,27 +1,33 @@
 -- cancel: undo whatever this level asked for: leave the queue, give back a grant that was not used (whose minimum hold
 -- is void), and serve the next waiter. A request of this level that arrives later takes nothing.
--- WITH  lock memory history grant queue
--- KEYS  lock queue waiters meta history
+-- KEYS  lock queue waiters meta history seats level_end token_end
 -- ARGV  token level waiter('': it keeps its place in the queue, for another token; by default the token itself)
+--       owner(of one whose wait has run out, to be counted; else none)
 -- ->    cancelled
+
+-- NEEDS queue skip leave
+
 local token, level, waits = ARGV[1], ARGV[2], ARGV[3] or ARGV[1]
 
 if waits ~= '' then leave_queue(waits) end
 load_lock()
 read_meta()
-local r = holders[token]
-if r and has_level(r, level) and fate(level) ~= 'r' then
-  r.levels, touched[token] = levels_without(r.levels, level), true
-  if r.levels == '' then
+local ended, r = call('GET', LEVEL_END), holder(token)
+if r and not ended and has_level(r, level) then
+  local is_unused = is_first(r.levels, level) and not end_of_first(r)
+  local goes_on = leave(token, r, level)
+  if is_unused and not goes_on then
     remove(token)
-    count_seats(capacity)
     strike(token)
+  elseif not goes_on then
+    end_run(token, r)
   end
 end
-if not fate(level) then remember(level, 'c') end
 -- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are told by whom.
-local newest_level, rest = (meta.newest or ''):match('^%d+ (%S+)( .*)$')
+local newest_level, rest = recall('newest'):match('^%d+ (%S+)( .*)$')
 if waits ~= '' and newest_level == level then note('newest', '0 ' .. level .. rest) end
 serve_next()
 commit()
+if ARGV[4] and not ended then count_skip('timed_out', ARGV[4]) end
+if not ended then call('SET', LEVEL_END, 'c', 'PX', ENDED_FOR) end
 return {'cancelled'}

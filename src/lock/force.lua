@@ -1,13 +1,15 @@
 -- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that a
 -- repetition does no harm to the next holder. Without fences it only lists the holders.
--- WITH  lock memory history grant queue
--- KEYS  lock queue waiters meta history
+-- KEYS  lock queue waiters meta history seats
 -- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: delete another program's key)
 --       evict: a holder with a keeper is marked and told, and holds on until its keeper has given up the lock; other
 --       holders are removed.
 --       now: all are removed.
 -- ->    free | foreign type value ttl_ms
 --       holders, then for each "fence held|cooling|marked|removed lease_ms kept(0|1) owner"
+
+-- NEEDS queue
+
 local how, by = ARGV[1], ARGV[2]
 
 local named, seats_changed = {}, false
@@ -17,18 +19,11 @@ local function foreign()
   local reply = {'foreign', foreign_key()}
   if named.foreign then
     call('DEL', LOCK)
-    count_seats()
+    seats, reserved_until = 0, nil
     serve_next()
     commit()
   end
   return reply
-end
-
--- Records of 0.1.0 do not say whether there is a keeper. Those with a command are of `run`, which has one; those of
--- `acquire --hold-pid` cannot be told from those of a plain acquire.
-local function is_kept(r)
-  if extra(r.tail, 'ttl') then return extra(r.tail, 'kept') ~= nil end
-  return r.tail:match('^%S* %S* %S* %S* (%S*)') ~= ''
 end
 
 local function state_of(r)
@@ -43,9 +38,9 @@ local function mark(token, r)
 end
 
 local function take_away(token, r)
-  if is_live(r) and not extra(r.tail, 'evict') then count('forced') end
+  if is_live(r) and not extra(r.tail, 'evict') then count('evicted') end
   if strike(token) then -- the end of a cooling one has been recorded already
-    record_end(run_of(r, num(capacity)), now, '-', 'evicted,' .. by)
+    record_end(run_of(token, r, capacity), now, '-', 'evicted,' .. by)
   end
   if is_live(r) then tell_levels(r.levels, 'evicted') end
   remove(token)
@@ -55,11 +50,11 @@ end
 
 -- Returns the holder's state afterwards.
 local function evict(token, r)
-  if how == 'now' or not is_live(r) or not is_kept(r) then return take_away(token, r) end
+  if how == 'now' or not is_live(r) or r.kept == '0' then return take_away(token, r) end
   return extra(r.tail, 'evict') and 'marked' or mark(token, r)
 end
 
-local ours = load_lock()
+local ours = load_lock(true)
 read_meta()
 if not ours then return foreign() end
 if not next(holders) then return {'free'} end
@@ -68,13 +63,10 @@ for token in pairs(holders) do tokens[#tokens + 1] = token end
 local reply = {'holders'}
 for _, token in ipairs(tokens) do
   local r = holders[token]
-  local lease, kept = num(math.max(0, r.expires - now)), is_kept(r) and '1' or '0'
+  local lease, kept = num(math.max(0, r.expires - now)), r.kept
   local state = named[r.fence] and evict(token, r) or state_of(r)
-  reply[#reply + 1] = string.format('%s %s %s %s %s', r.fence, state, lease, kept, owner_of(r.tail))
+  reply[#reply + 1] = r.fence .. ' ' .. state .. ' ' .. lease .. ' ' .. kept .. ' ' .. owner_of(r.tail)
 end
-if seats_changed then
-  count_seats(capacity)
-  serve_next()
-end
+if seats_changed then serve_next() end
 if next(named) then commit() end
 return reply

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/duration.h"
 
@@ -52,6 +53,7 @@ class Lease {
   const LeaseTerms& terms() const { return terms_; }
   /// To be called only for the answer "extended", with the time at which its own request was sent.
   void extended(BootClock::time_point sent) {
+    always(sent >= sent_ && full_terms_.ttl >= terms_.ttl, "a lease never becomes shorter");
     terms_ = full_terms_;
     sent_ = sent;
     confirmed_ = true;
@@ -63,6 +65,8 @@ class Lease {
   Deadline term_at() const { return kill_at() - terms_.kill_after; }
   Deadline kill_at() const { return end() - terms_.margin; }
   Deadline end() const { return sent_ + terms_.usable(); }
+  /// When the server frees the lock if it hears nothing more, for messages.
+  Deadline free_at() const { return sent_ + terms_.ttl; }
   /// How late a KILL may be before somebody else must do it. The rest of the margin is theirs.
   Milliseconds tolerance() const { return terms_.margin / 4; }
 

@@ -10,10 +10,9 @@
 #include "lock/quorum.h"
 #include "lock/request.h"
 #include "lock/retry.h"
-#include "lock/scripts.h"
 #include "lock/wording.h"
-#include "redis/exchange.h"
-#include "redis/refusal.h"
+#include "redis/reply.h"
+#include "redis/server.h"
 
 namespace rlock::lock {
 namespace {
@@ -21,13 +20,43 @@ namespace {
 // How long to wait for stragglers.
 constexpr Milliseconds split_grace{50};  // while they may still tip a split vote
 constexpr Milliseconds prompt_grace{3};
-constexpr Milliseconds patient_grace{100};  // for renewals: a server that misses them is of no use later
+constexpr Milliseconds patient_grace{100};
 
-constexpr Milliseconds longest_withdrawal{500};  // for the cancel of a failed round, even past the deadline
-constexpr Milliseconds settle_pause{5};          // at most, before another fence is tried
+constexpr Milliseconds prompt_repair{300};         // for a server that answers at once and has lost the lock
+constexpr Milliseconds longest_background{2'000};  // for one call in the background
+constexpr Milliseconds longest_withdrawal{500};    // for the cancel of a failed round, even past the deadline
+constexpr Milliseconds settle_pause{5};            // at most, before another fence is tried
 
 auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
+}
+
+const std::string& waiter_of(const Claim& claim) { return claim.waiter ? claim.waiter->text() : claim.token.text(); }
+
+template <typename... Kinds>
+bool is_one_of(const Answer& answer) {
+  return (std::holds_alternative<Kinds>(answer) || ...);
+}
+
+/// Whether whoever hears this from a majority goes away, or comes back with nothing.
+bool ends_wait(const Answer& refusal) {
+  if (const auto* superseded = std::get_if<Superseded>(&refusal))
+    return !superseded->tied;
+  return is_one_of<Full, Done, Exhausted>(refusal);
+}
+
+/// Whether a server may have put us in its queue, in this round or an earlier one.
+bool may_have_place(const Question& question, const std::vector<Answer>& votes) {
+  return question.how == Question::How::queue &&
+         (!question.ticket.empty() || std::any_of(votes.begin(), votes.end(), is_one_of<Busy, OnHold, Foreign>));
+}
+
+/// A time of the server. One that no honest server sends is cut to where it can be reckoned with.
+WallTime read_time(Fields& fields) { return WallTime{Milliseconds{std::clamp(fields.number(), 0LL, 1LL << 42)}}; }
+
+Hold read_hold(Fields& fields) {
+  const WallTime until = read_time(fields);
+  return {.until = until, .by = Owner::decode(fields.text())};
 }
 
 }  // namespace
@@ -37,7 +66,9 @@ Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lea
       name_(std::move(name)),
       max_lease_(servers.size() > 1 ? max_lease : Milliseconds{0}),
       lagged_(servers.size()),
-      settled_(servers.size()) {}
+      settled_(servers.size()),
+      calls_(servers.size()),
+      steps_(servers.size()) {}
 
 bool Lock::was_reached() const {
   const auto reached = [](const redis::Server& s) { return s.was_reached(); };
@@ -53,24 +84,42 @@ void Lock::listen(const Level& level) {
 }
 
 std::size_t Lock::count_listening() const {
-  const auto listens = [](const redis::Server& server) { return server.listens(); };
-  return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), listens));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i].listens() || calls_[i])  // it listens again when it has answered
+      ++count;
+  }
+  return count;
 }
 
 void Lock::stop_listening() {
   for (redis::Server& server : servers_) server.listen_on({});
 }
 
-/// The servers' answers are kept for callers that need more than the result.
-Ballot Lock::ask(Loop& loop, const Request& request, Deadline deadline, const Ballot::Predicate& in_favour, Pace pace) {
+/// The servers' answers are kept for callers that need more than the result. With a `step`, the calls of stragglers go
+/// on in the background.
+Ballot Lock::ask(const Request& request,
+                 Deadline deadline,
+                 const Ballot::Predicate& in_favour,
+                 Pace pace,
+                 std::optional<Step> step) {
   const auto still = [&](std::span<const CallResult> answers) -> std::optional<Milliseconds> {
     const Ballot ballot{answers, in_favour};
     if (ballot.passed() || ballot.rejected())
       return grace(answers, pace);
     return ballot.is_quorate() ? std::optional{split_grace} : std::nullopt;
   };
-  answers_ = call_everywhere(loop, servers_, request, deadline, still);
-  for (std::size_t i = 0; i < answers_.size(); ++i) lagged_[i] = std::holds_alternative<Error>(answers_[i]);
+  for (auto& call : calls_) {
+    if (call)
+      call->abandon();
+    call.reset();
+  }
+  const bool goes_on = step && servers_.size() > 1;
+  answers_ = call_everywhere(servers_, request, deadline, still, goes_on ? &calls_ : nullptr);
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    lagged_[i] = std::holds_alternative<Error>(answers_[i]);
+    steps_[i] = step.value_or(Step::renew);
+  }
   return Ballot{answers_, in_favour};
 }
 
@@ -89,52 +138,57 @@ Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
 /// True if a majority is in favour, false if none can be any more; throws if too many servers failed to answer.
 bool Lock::decide(const Ballot& ballot) const {
   if (!ballot.passed() && !ballot.rejected())
-    throw explain(ballot.failure(), name_.prefix());
+    throw with_rights(ballot.failure(), name_.prefix());
   return ballot.passed();
 }
 
-Answer Lock::acquire(Loop& loop, const Claim& claim, const Question& question, Deadline deadline) {
+Answer Lock::acquire(const Claim& claim, const Question& question, Deadline deadline) {
   if (servers_.size() > 1)
-    return acquire_by_majority(loop, claim, question, deadline);
+    return acquire_by_majority(claim, question, deadline);
   const auto sent = BootClock::now();
-  (void)decide(ask(loop, acquire_request(name_, claim, question, max_lease_), deadline, outcome_is("granted")));
+  (void)decide(ask(acquire_request(name_, claim, question, max_lease_), deadline, outcome_is("granted")));
   return read_answer(std::get<Fields>(answers_[0]), sent, claim.ttl);
 }
 
 /// The lock is held once a majority has settled the fence. Otherwise nothing may stay behind but a place in the queue.
-Answer Lock::acquire_by_majority(Loop& loop, const Claim& claim, const Question& question, Deadline deadline) {
+Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, Deadline deadline) {
   const auto sent = BootClock::now();
   const auto granted = outcome_is("granted");
-  (void)ask(loop, acquire_request(name_, claim, question, max_lease_), deadline, granted);
+  (void)ask(acquire_request(name_, claim, question, max_lease_), deadline, granted);
   check_distinct(answers_);
   std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted};
-  std::optional<Answer> refusal = take_done(votes);
+  std::optional<Answer> refusal = take_done(votes, claim.slot.has_value());
+  if (!refusal && question.how != Question::How::reenter && question.how != Question::How::restore)
+    refusal = take_failed(votes);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(votes, sent);
     const bool is_new = question.how != Question::How::reenter;  // else an enclosing run uses this fence already
-    if (held.fence.value > 0 && settle(loop, claim, held.fence, is_new, deadline))
+    if (held.fence.value > 0 && settle(claim, held.fence, is_new, deadline)) {
+      note_held(claim, held, sent + trusted(held.unconfirmed.value_or(claim.ttl)));
       return held;
+    }
     ballot = Ballot{answers_, outcome_is("settled")};
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && question.how != Question::How::reenter))) {
     refusal = sum_up_refusals(votes, servers_.size() / 2 + 1);
   }
-  if (!is_granted_nowhere) {
-    const auto cancelled = outcome_is("cancelled");
-    (void)ask(
-        loop, cancel_request(name_, claim, ""), std::max(deadline, BootClock::now() + longest_withdrawal), cancelled);
+  const bool leaves = refusal && ends_wait(*refusal) && may_have_place(question, votes);
+  if (!is_granted_nowhere || leaves) {
+    const Request cancel = cancel_request(name_, claim, leaves ? waiter_of(claim) : "", false);
+    (void)ask(cancel, std::max(deadline, BootClock::now() + longest_withdrawal), outcome_is("cancelled"));
   }
   if (refusal)
     return *refusal;
-  throw explain(ballot.failure(), name_.prefix());
+  throw with_rights(ballot.failure(), name_.prefix());
 }
 
 /// Readers may be granted the same fence: each then chooses larger ones until they differ. A writer is always alone.
-bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
+bool Lock::settle(const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
   const auto settled = outcome_is("settled");
   for (;;) {
-    const bool passed = ask(loop, settle_request(name_, claim, fence, is_new), deadline, settled).passed();
+    const Request request = settle_request(name_, claim, fence, is_new);
+    const bool passed = ask(request, deadline, settled, Pace::prompt, Step::first_settle).passed();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const Fields* fields = vote_of(answers_[i]);
       settled_[i] = fields != nullptr && settled(*fields);
@@ -144,28 +198,31 @@ bool Lock::settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Dea
       return passed;
     fence = {used.value + 1};
     const Deadline again = BootClock::now() + jitter({}, settle_pause);  // so that both do not choose the same again
-    loop.wait_out(again);
+    loop().wait_out(again);
   }
 }
 
-Renewal Lock::renew(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline) {
-  const Renewal renewal = renew(loop, claim.token, claim.level.text(), claim.ttl, deadline);
+Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadline) {
+  const auto sent = BootClock::now();
+  const Renewal renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
   if (claim.replicas)
-    check_replicas(loop, *claim.replicas, deadline);
-  if (servers_.size() > 1)
-    bring_back(loop, claim, granted, deadline);
+    check_replicas(*claim.replicas, deadline);
+  if (servers_.size() > 1) {
+    note_held(claim, granted, sent + trusted(claim.ttl));
+    bring_back_now(deadline);
+  }
   return renewal;
 }
 
 /// A master that was replaced and does not know it yet may extend a lease that its successor lets run out, so an
 /// extension counts only if the replicas have it. They get half of the time left, because Redis ends a WAIT up to 100
 /// ms late.
-void Lock::check_replicas(Loop& loop, const Replicas& replicas, Deadline deadline) {
+void Lock::check_replicas(const Replicas& replicas, Deadline deadline) {
   const auto rest = time_until(deadline) / 2;
   const Milliseconds limit = std::max(Milliseconds{1}, std::min(rest, replicas.limit));
-  const auto have = count_replicas(loop, replicas.count, limit, deadline);
+  const auto have = await_replicas(replicas.count, limit, deadline);
   if (have < replicas.count) {
     throw Error{
         ExitCode::unavailable,
@@ -173,55 +230,112 @@ void Lock::check_replicas(Loop& loop, const Replicas& replicas, Deadline deadlin
   }
 }
 
-Renewal Lock::renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline) {
-  return renew(loop, token, "", ttl, deadline);
+Renewal Lock::renew(const Token& token, Milliseconds ttl, Deadline deadline) {
+  return renew(token, "", ttl, Pace::patient, deadline);
 }
 
-Renewal Lock::renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline) {
-  const Request request = script_request(
-      scripts::renew, {.keys = {name_.key()}, .values = {token.text(), std::to_string(ttl.count()), level}});
-  if (!decide(ask(loop, request, deadline, outcome_is("extended"), Pace::patient)))
-    return sum_up_losses(answers_);
-  return Extended{};
+Renewal Lock::renew(const Token& token, const std::string& level, Milliseconds ttl, Pace pace, Deadline deadline) {
+  const Request request = renew_request(name_, token, level, ttl);
+  const auto step = pace == Pace::prompt ? std::optional{Step::renew} : std::nullopt;
+  if (decide(ask(request, deadline, outcome_is("extended"), pace, step)))
+    return Extended{};
+  held_.reset();
+  return sum_up_losses(answers_);
 }
 
-/// Gives the lock back to servers that have lost it, or this level of it (they restarted, or were cut off for long),
-/// and the fence to those that answered too late to learn it. That is safe only right after a majority has extended the
-/// lease, since nobody else can hold the lock then. A nested run leaves it to the enclosing one to give the lock back,
-/// in its own mode.
-void Lock::bring_back(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline) {
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    const auto missing = missing_at(answers_[i]);
-    if (!vote_of(answers_[i]) || (!missing && settled_[i]))
+void Lock::note_held(const Claim& claim, const Granted& granted, Deadline until) {
+  held_ = Held{.claim = claim, .grant = granted, .until = until};
+}
+
+void Lock::sleep(Deadline until) {
+  redis::await_messages(servers_, until);
+  credit_stragglers();
+}
+
+/// Goes on with the calls in the background. What a server answered late counts as what it has answered to its own
+/// request: it shows whether the server is up to date.
+void Lock::credit_stragglers() {
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_[i])
       continue;
-    settled_[i] = false;
-    if (missing == Question::How::restore && claim.nested)
+    const CallResult answer = calls_[i]->advance();
+    if (std::holds_alternative<std::monostate>(answer))
       continue;
-    if (missing) {
-      const Question question{.how = *missing, .ticket = {}, .waited = time_since(granted.sent)};
-      if (outcome_at(loop, i, acquire_request(name_, claim, question, max_lease_), deadline) != "granted")
-        continue;
-    }
-    settled_[i] = outcome_at(loop, i, settle_request(name_, claim, granted.fence, false), deadline) == "settled";
+    calls_[i].reset();
+    bring_back(i, steps_[i], answer);
   }
 }
 
-/// The outcome at one server; empty if that failed, since the majority carries on without it.
-std::string Lock::outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline) {
-  const auto answers = call_everywhere(loop, servers_.subspan(server, 1), request, deadline);
-  const auto* fields = std::get_if<Fields>(&answers[0]);
-  return fields != nullptr ? fields->outcome() : std::string{};
+/// Brings back those servers that have just answered a renewal. One that is quick is waited for, since our process may
+/// end after this; any other goes on in the background.
+void Lock::bring_back_now(Deadline deadline) {
+  std::vector<std::size_t> repaired;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    if (calls_[i])
+      continue;
+    bring_back(i, Step::renew, answers_[i]);
+    repaired.push_back(i);
+  }
+  const auto is_open = [this](std::size_t server) { return calls_[server].has_value(); };
+  const Deadline until = std::min(deadline, BootClock::now() + prompt_repair);
+  while (std::any_of(repaired.begin(), repaired.end(), is_open) && BootClock::now() < until) sleep(until);
 }
 
-Release Lock::release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline) {
+/// Gives the lock back to a server that has lost it, or this level of it (it restarted, or was cut off for long), and
+/// the fence to one that answered too late to learn it. That is safe only while a majority has the lock, since nobody
+/// else can hold it then. A nested run leaves it to the enclosing one to give the lock back, in its own mode.
+void Lock::bring_back(std::size_t server, Step answered, const CallResult& answer) {
+  const Fields* vote = vote_of(answer);
+  if (vote == nullptr || !held_ || BootClock::now() >= held_->until)
+    return;
+  switch (answered) {
+    case Step::renew: {
+      const auto missing = missing_at(answer);
+      settled_[server] = settled_[server] && !missing;
+      if (missing)
+        restore(server, *missing);
+      else if (!settled_[server])
+        settle_at(server);
+      break;
+    }
+    case Step::first_settle:
+      settled_[server] = vote->outcome() == "settled";
+      if (vote->outcome() == "lost")
+        restore(server, Question::How::restore);
+      break;
+    case Step::restore:
+      if (vote->outcome() == "granted")
+        settle_at(server);
+      break;
+    case Step::settle:
+      settled_[server] = vote->outcome() == "settled";
+      break;
+  }
+}
+
+void Lock::restore(std::size_t server, Question::How how) {
+  if (how == Question::How::restore && held_->claim.nested)
+    return;
+  const Question question{.how = how, .ticket = {}, .waited = time_since(held_->grant.sent)};
+  call(server, Step::restore, acquire_request(name_, held_->claim, question, max_lease_));
+}
+
+void Lock::settle_at(std::size_t server) {
+  call(server, Step::settle, settle_request(name_, held_->claim, held_->grant.fence, false));
+}
+
+void Lock::call(std::size_t server, Step step, Request request) {
+  always(!calls_[server], "a server has one call at a time");
+  steps_[server] = step;
+  calls_[server].emplace(servers_[server], std::move(request), BootClock::now() + longest_background);
+}
+
+Release Lock::release(const Token& token, const std::string& level, const End& end, Deadline deadline) {
   stop_listening();
   const auto gave_up = [](const Fields& fields) {
     return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
   };
-  const std::string status = end.status ? std::to_string(*end.status) : "-";
-  const Request request =
-      script_request(scripts::release, {.keys = name_.keys(), .values = {token.text(), level, status, end.word}});
-  if (!decide(ask(loop, request, deadline, gave_up)))
+  if (!decide(ask(release_request(name_, token, level, end), deadline, gave_up)))
     return Release::lost;
   for (const CallResult& answer : answers_) {
     const Fields* fields = vote_of(answer);
@@ -233,59 +347,97 @@ Release Lock::release(Loop& loop, const Token& token, const std::string& level, 
   return Release::released;
 }
 
-Release Lock::release(Loop& loop, const Claim& claim, const End& end, Deadline deadline) {
-  return release(loop, claim.token, claim.level.text(), end, deadline);
+Release Lock::release(const Claim& claim, const End& end, Deadline deadline) {
+  return release(claim.token, claim.level.text(), end, deadline);
 }
 
-Release Lock::release_all(Loop& loop, const Token& token, const Level& request, Deadline deadline) {
-  return release(loop, token, "*" + request.text(), {}, deadline);
+Release Lock::release_all(const Token& token, const Level& request, Deadline deadline) {
+  return release(token, "*" + request.text(), {}, deadline);
 }
 
-void Lock::cancel(Loop& loop, const Claim& claim, Deadline deadline) {
+void Lock::cancel(const Claim& claim, Deadline deadline, bool timed_out) {
   stop_listening();
-  const std::string& waiter = claim.waiter ? claim.waiter->text() : claim.token.text();
-  (void)decide(ask(loop, cancel_request(name_, claim, waiter), deadline, outcome_is("cancelled")));
+  (void)decide(ask(cancel_request(name_, claim, waiter_of(claim), timed_out), deadline, outcome_is("cancelled")));
 }
 
-Forced Lock::look(Loop& loop, Deadline deadline) { return force(loop, {"evict", ""}, deadline); }
+Forced Lock::look(Deadline deadline) { return force({"evict", ""}, deadline); }
 
-std::vector<Target> Lock::force(
-    Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline) {
+std::vector<Target> Lock::force(Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline) {
   std::vector<std::string> arguments{how == Force::now ? "now" : "evict", percent_encode(describe(by))};
   for (const Fence fence : fences) arguments.push_back(fence.text());
-  Forced forced = force(loop, std::move(arguments), deadline);
+  Forced forced = force(std::move(arguments), deadline);
   auto* targets = std::get_if<std::vector<Target>>(&forced);
   return targets != nullptr ? std::move(*targets) : std::vector<Target>{};
 }
 
-std::optional<ForeignKey> Lock::delete_foreign(Loop& loop, Deadline deadline) {
-  const Forced forced = force(loop, {"now", "", "foreign"}, deadline);
+std::optional<ForeignKey> Lock::delete_foreign(Deadline deadline) {
+  const Forced forced = force({"now", "", "foreign"}, deadline);
   const auto* foreign = std::get_if<ForeignKey>(&forced);
   return foreign != nullptr ? std::optional{*foreign} : std::nullopt;
 }
 
-Forced Lock::force(Loop& loop, std::vector<std::string> arguments, Deadline deadline) {
-  const Request request = script_request(scripts::force, {.keys = name_.keys(), .values = std::move(arguments)});
+Forced Lock::force(std::vector<std::string> arguments, Deadline deadline) {
+  const Request request = force_request(name_, std::move(arguments));
   (void)decide(ask(
-      loop, request, deadline, [](const Fields&) { return true; }, Pace::patient));
+      request, deadline, [](const Fields&) { return true; }, Pace::patient));
   return sum_up_targets(answers_);
 }
 
-long long Lock::count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline) {
+/// The servers may disagree on what it replaces: any of them that knows of a hold is right.
+NewHold Lock::hold(HoldEnd end, const Owner& by, const Level& request, Deadline deadline) {
+  const auto* const time = std::get_if<WallTime>(&end);
+  const Milliseconds ms = time != nullptr ? time->time_since_epoch() : std::get<Milliseconds>(end);
+  const Request sent = hold_request(name_, request, time != nullptr ? "until" : "for", ms, by);
+  if (!decide(ask(sent, deadline, outcome_is("held"), Pace::patient)))
+    throw Error{ExitCode::usage, fmt::format("{}: the end of the hold has passed by the server's clock", name_.text())};
+  NewHold made{.hold = {.until = {}, .by = by}};
+  for (const CallResult& answer : answers_) {
+    const Fields* vote = vote_of(answer);
+    if (vote == nullptr || vote->outcome() != "held")
+      continue;
+    Fields fields = *vote;
+    made.hold.until = std::max(made.hold.until, read_time(fields));
+    (void)fields.number();  // the server's time
+    if (!fields.at_end())
+      made.replaced = read_hold(fields);
+  }
+  return made;
+}
+
+std::optional<Hold> Lock::end_hold(const Owner& by, const Level& request, Deadline deadline) {
+  const Request sent = hold_request(name_, request, "end", Milliseconds{0}, by);
+  (void)decide(ask(
+      sent, deadline, [](const Fields&) { return true; }, Pace::patient));
+  for (const CallResult& answer : answers_) {
+    const Fields* vote = vote_of(answer);
+    if (vote != nullptr && vote->outcome() == "ended") {
+      Fields fields = *vote;
+      return read_hold(fields);
+    }
+  }
+  return std::nullopt;
+}
+
+long long Lock::await_replicas(int wanted, Milliseconds limit, Deadline deadline) {
   const redis::Command wait{"WAIT", std::to_string(wanted), std::to_string(limit.count())};
-  const auto replies = redis::follow_up(loop, servers_[0], {wait}, deadline);
+  const auto replies = servers_[0].follow_up({wait}, deadline);
   redis::check_reply(servers_[0].address(), replies[0]);
   return replies[0].integer;
 }
 
-bool Lock::recall(Loop& loop, const Token& token, const Level& level, Deadline deadline) {
-  const Request request =
-      script_request(scripts::recall, {.keys = name_.keys(), .values = {token.text(), level.text()}});
-  (void)ask(loop, request, deadline, outcome_is("unknown"));
-  return std::any_of(answers_.begin(), answers_.end(), [](const CallResult& answer) {
+Fate Lock::recall(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline) {
+  (void)ask(recall_request(name_, token, level, fence), deadline, outcome_is("unknown"));
+  Fate fate = Lost{};
+  for (const CallResult& answer : answers_) {
     const Fields* fields = vote_of(answer);
-    return fields != nullptr && fields->outcome() == "released";
-  });
+    if (fields != nullptr && fields->outcome() == "released")
+      return GivenBack{};
+    if (fields != nullptr && fields->outcome() == "evicted") {
+      Fields words = *fields;
+      fate = Evicted{read_eviction(words)};
+    }
+  }
+  return fate;
 }
 
 }  // namespace rlock::lock

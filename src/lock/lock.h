@@ -8,28 +8,20 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/loop.h"
 #include "lock/answer.h"
-#include "lock/ballot.h"
-#include "lock/claim.h"
 #include "lock/name.h"
+#include "lock/quorum.h"
+#include "lock/request.h"
 #include "lock/script_call.h"
-#include "lock/target.h"
 #include "lock/token.h"
-#include "redis/exchange.h"
 #include "redis/server.h"
 
 namespace rlock::lock {
 
-/// The answer to a renewal that a majority has carried out.
-struct Extended {};
-using Renewal = std::variant<Extended, Evicted, Lost>;
-
-/// How a command ended, for the history.
-struct End {
-  std::optional<int> status{};
-  std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout or released
-};
+/// What became of a lock that its keeper does not hold any more: somebody who knows the token has released it, somebody
+/// has broken it, or nobody can tell.
+struct GivenBack {};
+using Fate = std::variant<GivenBack, Evicted, Lost>;
 
 /// `cooling`: released, but taken until the minimum hold is over. `kept`: other levels of the token still hold it.
 enum class Release { released, cooling, kept, lost };
@@ -51,6 +43,7 @@ class Lock {
   Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lease);
 
   const LockName& name() const { return name_; }
+  Loop& loop() const { return servers_[0].loop(); }
   /// Whether a majority has ever answered.
   bool was_reached() const;
   /// Whether a request has been sent to any: it may have been granted although the answer was lost.
@@ -62,7 +55,8 @@ class Lock {
   /// cancel.
   void listen(const Level& level);
   /// Sleeps until a message has come, a handler has run or a connection has broken, at most until the deadline.
-  void sleep(Loop& loop, Deadline until) { redis::await_messages(loop, servers_, until); }
+  /// Meanwhile servers of a quorum that were slow, or have lost the lock, are brought up to date.
+  void sleep(Deadline until);
   /// The messages since the last answer, which anybody may have sent.
   std::vector<std::string> take_messages() { return redis::take_messages(servers_); }
   /// Whether the single server has confirmed that we listen.
@@ -72,52 +66,71 @@ class Lock {
   /// Why the single server has refused for good.
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
 
-  Answer acquire(Loop& loop, const Claim& claim, const Question& question, Deadline deadline);
+  Answer acquire(const Claim& claim, const Question& question, Deadline deadline);
   /// Throws also if fewer replicas than the claim wants have the renewal.
-  [[nodiscard]] Renewal renew(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline);
+  [[nodiscard]] Renewal renew(const Claim& claim, const Granted& granted, Deadline deadline);
   /// Extends the lease for a script, which knows no more than the token; servers that have lost it are not brought
   /// back.
-  [[nodiscard]] Renewal renew(Loop& loop, const Token& token, Milliseconds ttl, Deadline deadline);
+  [[nodiscard]] Renewal renew(const Token& token, Milliseconds ttl, Deadline deadline);
   /// Gives up one level.
-  [[nodiscard]] Release release(Loop& loop, const Claim& claim, const End& end, Deadline deadline);
+  [[nodiscard]] Release release(const Claim& claim, const End& end, Deadline deadline);
   /// Gives up every level of the token, and leaves word for a keeper that still believes that it holds. To repeat it
   /// after a lost answer, name the same `request`.
-  [[nodiscard]] Release release_all(Loop& loop, const Token& token, const Level& request, Deadline deadline);
-  /// Leaves the queue and gives back a grant that was not used, as if it had never been asked for.
-  void cancel(Loop& loop, const Claim& claim, Deadline deadline);
+  [[nodiscard]] Release release_all(const Token& token, const Level& request, Deadline deadline);
+  /// Leaves the queue and gives back a grant that was not used, as if it had never been asked for. `timed_out`: the
+  /// wait has run out, which is counted.
+  void cancel(const Claim& claim, Deadline deadline, bool timed_out = false);
   /// Tells who could be forced to release it. Changes nothing.
-  Forced look(Loop& loop, Deadline deadline);
+  Forced look(Deadline deadline);
   /// Forces the acquisitions with these fences and no others, so that it may be repeated. Returns all that it found.
-  std::vector<Target> force(Loop& loop, Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline);
+  std::vector<Target> force(Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline);
   /// Deletes another program's key, and returns what it was.
-  std::optional<ForeignKey> delete_foreign(Loop& loop, Deadline deadline);
+  std::optional<ForeignKey> delete_foreign(Deadline deadline);
+  /// Keeps the lock from being granted until then; who holds it goes on. To repeat it after a lost answer, name the
+  /// same `request`. Throws Error{usage} for a time that has passed.
+  NewHold hold(HoldEnd end, const Owner& by, const Level& request, Deadline deadline);
+  /// Ends the hold; nothing if there was none.
+  std::optional<Hold> end_hold(const Owner& by, const Level& request, Deadline deadline);
   /// Waits until `wanted` replicas have what this connection wrote last, for at most `limit`; returns how many have it.
   /// Not for a quorum.
-  long long count_replicas(Loop& loop, int wanted, Milliseconds limit, Deadline deadline);
-  /// Whether somebody else's release has ended this level, which then is no longer held. To be asked once it is known
-  /// that it is not held: false also if no server can tell.
-  bool recall(Loop& loop, const Token& token, const Level& level, Deadline deadline);
+  long long await_replicas(int wanted, Milliseconds limit, Deadline deadline);
+  /// What became of this level, to be asked once it is known that it is not held: somebody else's release has ended it,
+  /// or, of the acquisition with this fence, somebody has broken the lock; Lost if no server can tell.
+  Fate recall(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline);
 
  private:
   using Answers = std::vector<CallResult>;
   enum class Pace { prompt, patient };  // patient: nobody waits for the result
 
+  /// What a majority has granted or extended, and until when nobody else can hold it.
+  struct Held {
+    Claim claim;
+    Granted grant;
+    Deadline until;
+  };
+  enum class Step { renew, first_settle, restore, settle };
+
   void stop_listening();
-  Ballot ask(Loop& loop,
-             const Request& request,
+  Ballot ask(const Request& request,
              Deadline deadline,
              const Ballot::Predicate& in_favour,
-             Pace pace = Pace::prompt);
+             Pace pace = Pace::prompt,
+             std::optional<Step> step = {});
   Milliseconds grace(std::span<const CallResult> answers, Pace pace) const;
   bool decide(const Ballot& ballot) const;
-  Answer acquire_by_majority(Loop& loop, const Claim& claim, const Question& question, Deadline deadline);
-  bool settle(Loop& loop, const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
-  void bring_back(Loop& loop, const Claim& claim, const Granted& granted, Deadline deadline);
-  void check_replicas(Loop& loop, const Replicas& replicas, Deadline deadline);
-  std::string outcome_at(Loop& loop, std::size_t server, const Request& request, Deadline deadline);
-  Renewal renew(Loop& loop, const Token& token, const std::string& level, Milliseconds ttl, Deadline deadline);
-  Release release(Loop& loop, const Token& token, const std::string& level, const End& end, Deadline deadline);
-  Forced force(Loop& loop, std::vector<std::string> arguments, Deadline deadline);
+  Answer acquire_by_majority(const Claim& claim, const Question& question, Deadline deadline);
+  bool settle(const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
+  void note_held(const Claim& claim, const Granted& granted, Deadline until);
+  void credit_stragglers();
+  void bring_back_now(Deadline deadline);
+  void bring_back(std::size_t server, Step answered, const CallResult& answer);
+  void restore(std::size_t server, Question::How how);
+  void settle_at(std::size_t server);
+  void call(std::size_t server, Step step, Request request);
+  void check_replicas(const Replicas& replicas, Deadline deadline);
+  Renewal renew(const Token& token, const std::string& level, Milliseconds ttl, Pace pace, Deadline deadline);
+  Release release(const Token& token, const std::string& level, const End& end, Deadline deadline);
+  Forced force(std::vector<std::string> arguments, Deadline deadline);
 
   std::span<redis::Server> servers_;
   LockName name_;
@@ -125,6 +138,9 @@ class Lock {
   Answers answers_;            // to the last question
   std::vector<bool> lagged_;   // the servers that did not answer it
   std::vector<bool> settled_;  // the servers that are known to have the settled fence
+  std::optional<Held> held_;   // in a quorum
+  OpenCalls calls_;            // in the background, to servers that are not up to date
+  std::vector<Step> steps_;    // what each of these is
 };
 
 }  // namespace rlock::lock

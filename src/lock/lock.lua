@@ -1,41 +1,23 @@
--- Part of every verb: the clock, and who holds the lock.
---   KEYS      lock, queue, waiters, meta, history (renew is given the lock alone)
---   lock      field 'rlock' = capacity in force (0 shared, 1 exclusive, N slots);
---             token -> "expires cools fence slot acquired levels owner extras"
---   owner     holder host user pid command note, percent-encoded, each followed by a space but the last
---   extras    words name=value, none of which rlock 0.1.0 wrote:
---             ttl=MS       the lease that was asked for; a record that claims more than that is not believed
---             hold=MS      the minimum hold; without it a record does not cool
---             kept=1       its keeper renews and listens, so that it can be told to give up the lock
---             born=MS      when its taker began to ask
---             latest=1 replace=1 poll=1 quorum=1 once=ID per=MS    how it asked
---             settled=1    its fence is the one on which a quorum has agreed
---             ends=LEVEL:MS,...    until when each level counts on it, once there were several; '*' is for all levels
---             evict=KIND,BY   it must give up the lock, and is not renewed any more
---             end=STATUS/END  how the level that made it has ended, while others still share it
--- Times are the server's, in ms; fences and tickets are in us.
-if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6: TIME before a write
-
-local LOCK, QUEUE, WAITERS, META, HISTORY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local SHORT = 5000             -- a grant lasts no longer unless it is renewed
+-- Part of most verbs: who holds the lock.
+-- NEEDS clock record
+--   lock      field 'rlock' = capacity in force (0 shared, 1 exclusive, N slots); token -> record
+-- A crowd, which is a shared or slotted lock with many holders, has more, so that few have to read all its records:
+--   seats     token -> a time before which its seat does not fall free. It lags behind the lease, since a renewal
+--             touches the lock's own key alone.
+--   lock      field 'seen' = a time after which no record was written, and 'slots' = a digit for each slot, 1 if it is
+--             taken. If 'seen' is yet to come the clock was set back, and all records are to be bounded.
+-- Where any of that is missing or wrong it is made anew, as it is for a lock that has just become a crowd. While it
+-- cools after a failure all of that is missing, so that no script overlooks the record of that one.
 local FOREIGN = 100            -- how often the first waiter looks at another program's lock
-local LARGEST = 9007199254740992 -- the last whole number before a double skips some
-local BATCH = 4000             -- words of one HSET; Lua passes fewer than 8,000 arguments
 
-local call = redis.call
-local clock = call('TIME')
-local now_us = clock[1] * 1000000 + clock[2]
-local now = math.floor(now_us / 1000)
-
-local function num(x) return string.format('%.0f', x) end -- tostring() would round to 14 digits
-
-local holders = {}             -- token -> record that holds or cools
+local holders = {}             -- token -> record that holds or cools, of those that were read
 local expired = {}             -- token -> record that has run out; removed when the lock is written
 local touched = {}             -- tokens whose records are to be written or removed
-local exists = false           -- whether the lock's key exists, and is rlock's
 local capacity                 -- in force; nil when nobody holds
 local seats = 0                -- how many are taken, by holders and cooling records
-local next_free                -- when the first of them falls free
+local barred                   -- until when nobody is granted the lock, after a failure with --backoff
+local reserved_until           -- until when one is kept for somebody who has no record
+local lags = {}                -- pairs of a time and a token, for seats that lag behind
 
 -- The value of one of the extras after an owner's text. A percent-encoded word of the owner has no '='.
 local function extra(tail, name)
@@ -53,7 +35,7 @@ local function owner_of(tail) return tail:match('^%S* %S* %S* %S* %S* %S*') or t
 
 local function until_when(r) return math.max(r.expires, r.cools) end
 
-local function is_live(r) return r and r.expires > now end
+local function born(r) return r.acquired - r.waited end
 
 -- How the holder was made to give up the lock ('forced' or 'replaced'), and by whom; nil if nobody has.
 local function eviction_of(r) return (extra(r.tail, 'evict') or ''):match('^(%a+),(.*)$') end
@@ -64,159 +46,302 @@ local function foreign_key()
   return kind, kind == 'string' and call('GETRANGE', LOCK, 0, 127) or '', num(call('PTTL', LOCK))
 end
 
-local function take_seat(cap, till)
-  seats, capacity = seats + 1, cap
-  next_free = math.min(next_free or till, till)
-end
-
-local function count_seats(cap)
-  seats, capacity, next_free = 0, nil, nil
-  for _, r in pairs(holders) do take_seat(cap, until_when(r)) end
-end
-
-local function fits(cap)
+-- Whether there is a seat for one more in that mode.
+local function has_room(cap)
   return seats == 0 or (cap == capacity and (cap == 0 or seats < cap))
-end
-
--- A record that we cannot read counts as a holder for as long as the key lives.
-local function unreadable_record()
-  local left = math.max(call('PTTL', LOCK), FOREIGN)
-  return {expires = now + left, cools = 0, fence = '0', slot = 0, acquired = num(now), levels = '?',
-          tail = '? ? ? 0 ? ?'}
-end
-
-local function parse_record(text)
-  local expires, cools, fence, slot, acquired, levels, tail =
-    text:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
-  if not expires or math.max(expires, cools, fence, slot, acquired) > LARGEST then return unreadable_record() end
-  return {expires = tonumber(expires), cools = tonumber(cools), fence = fence, slot = tonumber(slot),
-          acquired = acquired, levels = levels, tail = tail}
-end
-
--- After a clock was set back nobody holds for longer than was asked for. Records of 0.1.0 do not say how long that was.
-local function bound(token, r)
-  local ttl = tonumber(extra(r.tail, 'ttl'))
-  if not ttl then return end
-  local expires, cools = r.expires, r.cools
-  r.expires = math.min(expires, now + ttl)
-  if cools > now then r.cools = math.min(cools, now + (tonumber(extra(r.tail, 'hold')) or 0)) end
-  if r.expires < expires or r.cools < cools then touched[token] = true end
 end
 
 -- The field 'rlock' as a number; nil if the key is another program's.
 local function to_capacity(field) return type(field) == 'string' and #field < 7 and tonumber(field:match('^%d+$')) end
 
--- Fills holders, capacity and seats. Returns false if the key belongs to another program, which then has the one seat.
-local function load_lock()
-  local cap = to_capacity(redis.pcall('HGET', LOCK, 'rlock'))
-  if not cap then
-    if call('TYPE', LOCK).ok == 'none' then return true end
-    take_seat(nil, now + FOREIGN) -- nobody asks for the capacity nil, so nobody gets in
-    return false
+local function unreadable() return redis.error_reply('RLOCK ' .. LOCK .. ' is held by another version of rlock') end
+
+local load_record
+
+do
+  -- A record that we cannot read counts as a holder for as long as the key lives. It is never written.
+  local function unreadable_record()
+    local left = math.max(call('PTTL', LOCK), FOREIGN)
+    return {expires = now + left, cools = 0, ttl = left, hold = 0, fence = '0', slot = 0, acquired = now, waited = 0,
+            kept = '0', levels = '?', tail = 'another%20version%20of%20rlock   0-  ', is_unreadable = true}
   end
-  exists = true
-  local fields = call('HGETALL', LOCK)
-  for i = 1, #fields, 2 do
-    local token = fields[i]
-    if token ~= 'rlock' then
-      local r = parse_record(fields[i + 1])
-      bound(token, r)
-      if until_when(r) > now then holders[token] = r else expired[token] = r end
+
+  -- A crowd of holders is looked at for its ends alone: the other words of a record are read when they are asked for.
+  local lazily = {__index = function(r, name)
+    local whole = parse_record(rawget(r, 'text')) or unreadable_record()
+    for key, value in pairs(whole) do
+      if rawget(r, key) == nil then rawset(r, key, value) end
     end
+    return rawget(whole, name)
+  end}
+
+  function load_record(text)
+    local expires, cools, ttl, hold = text:match('^(%d+) (%d+) (%d+) (%d+) %d+ %d+ %d+ %d+ [01] %S+ ')
+    if not expires then return unreadable_record() end
+    local r = {expires = tonumber(expires), cools = tonumber(cools), ttl = tonumber(ttl), hold = tonumber(hold),
+               text = text}
+    if math.max(r.expires, r.cools, r.ttl, r.hold) > LARGEST then return unreadable_record() end
+    return setmetatable(r, lazily)
   end
-  count_seats(cap)
-  return true
 end
 
--- The lock lives as long as its longest holder.
-local function set_expiry()
-  local last = 0
-  for _, r in pairs(holders) do last = math.max(last, until_when(r)) end
-  call('PEXPIREAT', LOCK, num(last))
+-- Whether the lock cools after a failure, and until when.
+local function find_bar()
+  barred = nil
+  for _, r in pairs(holders) do
+    if r.expires <= now and extra(r.tail, 'failed') then barred = math.max(barred or 0, r.cools) end
+  end
 end
 
-local function format_record(r)
-  return string.format('%.0f %.0f %s %d %s %s %s', r.expires, r.cools, r.fence, r.slot, r.acquired, r.levels, r.tail)
-end
+local take_seat, take_slot, remove, read_records, holder, load_lock, next_free, write_lock
 
-local function write_records()
-  local fields = {'rlock', num(capacity)}
-  for token in pairs(touched) do
-    if holders[token] then
-      fields[#fields + 1], fields[#fields + 2] = token, format_record(holders[token])
+do
+  local BATCH = 4000             -- words of one command; Lua passes fewer than 8,000 arguments
+  local SMALL = 16               -- a lock with more holders is a crowd
+  local MOST_READ = 1000         -- how many holders of a crowd one call looks at
+  local MOST_SLOTS = 1000000
+  local SEATS_LIFE = 86400000    -- a day, after which they are made anew
+
+  local exists = false           -- whether the lock's key exists, and is rlock's
+  local is_whole = true          -- whether all records were read
+  local has_seats = false        -- whether it is a crowd, whose seats can be believed
+  local had_seats = false        -- whether it was one before
+  local is_anew = false          -- whether it was granted when nobody held it any more
+  local slots                    -- as the field has them; nil until somebody needs them
+  local unread_until             -- a time before which nobody falls free whose record was not read
+  local life                     -- of a crowd's key: the time that is left, in ms
+
+  function take_seat(cap)
+    is_anew = is_anew or seats == 0
+    seats, capacity = seats + 1, cap
+  end
+
+  local function mark_slot(slot, digit)
+    if slot >= MOST_SLOTS then return end
+    slots = slots .. ('0'):rep(slot - #slots)
+    slots = slots:sub(1, slot) .. digit .. slots:sub(slot + 2)
+  end
+
+  local function read_slots()
+    if slots then return end
+    local taken, last, digits = {}, -1, {}
+    for _, r in pairs(holders) do
+      taken[r.slot] = true
+      if r.slot < MOST_SLOTS then last = math.max(last, r.slot) end
+    end
+    for slot = 0, last do digits[slot + 1] = taken[slot] and '1' or '0' end
+    slots = table.concat(digits)
+  end
+
+  function take_slot()
+    read_slots()
+    local slot = (slots:find('0', 1, true) or #slots + 1) - 1
+    mark_slot(slot, '1')
+    return slot
+  end
+
+  local function leave_seat(r)
+    if slots and capacity > 1 then mark_slot(r.slot, '0') end
+    seats = seats - 1
+    if seats == 0 then capacity, slots = nil, nil end -- readers all have slot 0
+  end
+
+  -- Removes somebody who holds the lock.
+  function remove(token)
+    local r = holders[token]
+    leave_seat(r)
+    holders[token], touched[token] = nil, true
+    if r.cools == barred then find_bar() end
+  end
+
+  local function sort_in(token, text)
+    local r = load_record(text)
+    if bound(r) then touched[token] = true end
+    if until_when(r) > now then
+      holders[token] = r
     else
-      call('HDEL', LOCK, token)
-    end
-    if #fields == BATCH then
-      call('HSET', LOCK, unpack(fields))
-      fields = {}
+      expired[token] = r
+      leave_seat(r)
     end
   end
-  if #fields > 0 then call('HSET', LOCK, unpack(fields)) end
-end
 
--- If the key exists its expiry is written first: a server that is out of memory allows PEXPIREAT, and every write after
--- the first that it has allowed.
-local function write_lock()
-  if not next(touched) then return end
-  if not next(holders) then
-    call('DEL', LOCK)
-    return
+  -- Reads the records of these tokens, unless they were read or changed.
+  function read_records(tokens)
+    local unread = {}
+    for _, token in ipairs(is_whole and {} or tokens) do
+      if not (holders[token] or expired[token] or touched[token]) then unread[#unread + 1] = token end
+    end
+    local texts = #unread > 0 and call('HMGET', LOCK, unpack(unread)) or {}
+    for i, token in ipairs(unread) do
+      if texts[i] then sort_in(token, texts[i]) end
+    end
   end
-  if exists then set_expiry() end
-  for token in pairs(expired) do call('HDEL', LOCK, token) end
-  write_records()
-  if not exists then set_expiry() end
+
+  -- The record of a token that holds or cools.
+  function holder(token)
+    read_records({token})
+    return holders[token]
+  end
+
+  local function read_all(fields)
+    local texts = {}
+    holders, expired, touched, lags = {}, {}, {}, {}
+    seats, slots, unread_until = 0, nil, nil
+    for i = 1, #fields, 2 do
+      if fields[i] == 'seen' then
+        had_seats = true
+      elseif fields[i] ~= 'rlock' and fields[i] ~= 'slots' then
+        texts[fields[i]], seats = fields[i + 1], seats + 1
+      end
+    end
+    for token, text in pairs(texts) do sort_in(token, text) end
+  end
+
+  -- The lock's fields and their values, none if there is no lock, nil if they are many or not rlock's. Unlike HGETALL
+  -- this question may be asked of any key, and of a crowd.
+  local function few_fields()
+    local scan = redis.pcall('HSCAN', LOCK, 0)
+    return scan[1] == '0' and scan[2] or nil
+  end
+
+  local function value_of(fields, name)
+    for i = 1, #fields, 2 do
+      if fields[i] == name then return fields[i + 1] end
+    end
+  end
+
+  -- Whether it is a crowd whose seats can be believed, as far as that can be told at a glance.
+  local function count_seats()
+    local size = capacity == 1 and 0 or SEATS and call('HLEN', LOCK) or 0
+    if size <= SMALL then return false end
+    local fields = call('HMGET', LOCK, 'seen', 'slots')
+    local seen = tonumber(fields[1] or '')
+    seats, slots, life = size - 3, fields[2], call('PTTL', LOCK)
+    return seen and seen <= now and slots and life >= 0 and call('ZCARD', SEATS) == seats
+  end
+
+  -- Reads the records of a crowd from the first that may fall free, until it is certain which one does, and notes which
+  -- seats lag behind. Returns false if there is a seat that nobody has.
+  local function read_first()
+    local from, size, first = 0, 1, math.huge
+    repeat
+      local entries, tokens = call('ZRANGE', SEATS, from, from + size - 1, 'WITHSCORES'), {}
+      for i = 1, #entries, 2 do tokens[#tokens + 1] = entries[i] end
+      read_records(tokens)
+      for i, token in ipairs(tokens) do
+        local r = holders[token]
+        if not r and not expired[token] then return false end
+        unread_until = tonumber(entries[2 * i])
+        local till = r and until_when(r) or unread_until
+        if till ~= unread_until then lags[#lags + 1], lags[#lags + 2] = till, token end
+        if r then first = math.min(first, till) end
+      end
+      local is_end = #tokens < size
+      if is_end then unread_until = nil end
+      from, size = from + #tokens, math.min(10 * size, MOST_READ - from - #tokens)
+    until is_end or first <= unread_until or size == 0
+    return true
+  end
+
+  -- Finds out the capacity, how many seats are taken and who leaves first; with needs_all, reads all records. Returns
+  -- false if the key belongs to another program, which then has the one seat.
+  function load_lock(needs_all)
+    local fields = few_fields()
+    if fields and #fields == 0 then return true end
+    local cap = to_capacity(fields and value_of(fields, 'rlock') or redis.pcall('HGET', LOCK, 'rlock'))
+    if not cap then
+      seats, reserved_until = 1, now + FOREIGN -- nobody asks for the capacity nil, so nobody gets in
+      return false
+    end
+    exists, capacity = true, cap
+    has_seats = not (fields and #fields <= 2 * SMALL) and count_seats()
+    is_whole = false
+    if needs_all or not has_seats or not read_first() then
+      has_seats = needs_all and has_seats
+      read_all(fields or call('HGETALL', LOCK))
+      is_whole = true
+    end
+    if seats == 0 then capacity = nil end
+    find_bar()
+    return true
+  end
+
+  -- When the first seat falls free, or at least not before.
+  function next_free()
+    if barred then return barred end
+    local first = math.min(unread_until or math.huge, reserved_until or math.huge)
+    for _, r in pairs(holders) do first = math.min(first, until_when(r)) end
+    return first < math.huge and first or now
+  end
+
+  -- The lock lives as long as its longest holder, a crowd as long as its longest had at most.
+  local function set_expiry()
+    local last = is_whole and 0 or now + life
+    for _, r in pairs(holders) do last = math.max(last, until_when(r)) end
+    call('PEXPIREAT', LOCK, last)
+  end
+
+  local function call_in_batches(command, key, words)
+    for i = 1, #words, BATCH do call(command, key, unpack(words, i, math.min(#words, i + BATCH - 1))) end
+  end
+
+  local function write_records(is_crowd)
+    local fields, gone = {'rlock', capacity}, {}
+    if is_crowd then
+      read_slots()
+      fields = {'rlock', capacity, 'seen', now, 'slots', slots}
+    elseif (had_seats or has_seats) and SEATS then
+      gone = {'seen', 'slots'}
+      call('DEL', SEATS)
+    end
+    for token in pairs(touched) do
+      local r = holders[token]
+      if not r then
+        gone[#gone + 1] = token
+      elseif not r.is_unreadable then
+        fields[#fields + 1], fields[#fields + 2] = token, format_record(r)
+      end
+    end
+    if exists then call_in_batches('HDEL', LOCK, gone) end
+    call_in_batches('HSET', LOCK, fields)
+    if has_seats and is_crowd then call_in_batches('ZREM', SEATS, gone) end
+  end
+
+  local function write_seats()
+    local entries = {}
+    for token in pairs(has_seats and touched or holders) do
+      local r = holders[token]
+      if r then entries[#entries + 1], entries[#entries + 2] = until_when(r), token end
+    end
+    if not has_seats then call('DEL', SEATS) end
+    call_in_batches('ZADD', SEATS, entries)
+    if not has_seats then call('PEXPIRE', SEATS, SEATS_LIFE) end
+  end
+
+  local function lacks_seats() return SEATS and not (has_seats or barred) and capacity ~= 1 and seats > SMALL end
+
+  -- If the key exists its expiry is written first: a server that is out of memory allows PEXPIREAT, and every write
+  -- after the first that it has allowed.
+  function write_lock()
+    if #lags > 0 then redis.pcall('ZADD', SEATS, unpack(lags)) end -- if that is refused they lag on
+    if not next(touched) and not lacks_seats() then return end
+    if exists and (is_anew or seats == 0) then
+      call('DEL', LOCK)
+      if has_seats or had_seats then call('DEL', SEATS) end
+      exists, is_whole, has_seats, had_seats = false, true, false, false
+    end
+    if seats == 0 then return end
+    local is_crowd = has_seats and not barred or lacks_seats()
+    if exists then set_expiry() end
+    write_records(is_crowd)
+    if is_crowd then write_seats() end
+    if not exists then set_expiry() end
+  end
 end
 
--- The caller counts the seats once it has removed all that it removes.
-local function remove(token) holders[token], touched[token] = nil, true end
-
--- Extends a lease, never shortens it, and raises the record's ttl if need be. A record of 0.1.0 stays without a ttl,
--- because levels that 0.1.0 added may have asked for more.
+-- Extends a lease, never shortens it, and raises the record's ttl if need be.
 local function extend(token, r, ms, ttl)
-  local known = tonumber(extra(r.tail, 'ttl'))
-  if known and ttl > known then r.tail = with_extra(r.tail, 'ttl', num(ttl)) end
+  r.ttl = math.max(r.ttl, ttl)
   r.expires = math.max(r.expires, now + ms)
   touched[token] = true
-end
-
-local function has_level(r, level) return (',' .. r.levels .. ','):find(',' .. level .. ',', 1, true) ~= nil end
-
-local function levels_without(levels, level)
-  local left = {}
-  for l in levels:gmatch('[^,]+') do
-    if l ~= level then left[#left + 1] = l end
-  end
-  return table.concat(left, ',')
-end
-
-local function count_levels(levels)
-  local _, count = levels:gsub('[^,]+', '')
-  return count
-end
-
--- Where several levels share a record each has an end of its own: one that was killed must not live on the renewals of
--- the others. Level '' is whoever renews by the token alone, for all.
-local function note_end(r, level, till)
-  local text = extra(r.tail, 'ends')
-  if not (text or r.levels:find(',', 1, true)) then return end
-  local ends = text or '*:' .. num(r.expires)
-  local words = {}
-  level = level == '' and '*' or level
-  for other, ms in ends:gmatch('([^,]+):(%d+)') do
-    if other == level then till = math.max(till, tonumber(ms))
-    elseif other == '*' or has_level(r, other) then words[#words + 1] = other .. ':' .. ms end
-  end
-  words[#words + 1] = level .. ':' .. num(till)
-  r.tail = with_extra(r.tail, 'ends', table.concat(words, ','))
-end
-
--- Until when the last of its levels counts on it. A level without an end of its own counts on the whole lease.
-local function last_end(r)
-  local ends = {}
-  for level, ms in (extra(r.tail, 'ends') or ''):gmatch('([^,]+):(%d+)') do ends[level] = tonumber(ms) end
-  local last = ends['*'] or 0
-  for level in r.levels:gmatch('[^,]+') do last = math.max(last, ends[level] or r.expires) end
-  return math.min(last, r.expires)
 end

@@ -1,98 +1,98 @@
 -- Part of most verbs: what the lock remembers beyond its holders, in the hash META.
---   floor ticket    the last fence and ticket given
---   acquired waited forced lost    counters
---   last            "acquired ended held_ms end owner" of the last run
---   success         "granted ended owner id" of runs that ended with status 0, newest first, a line for each ID
---   newest          "born level token owner" of the last taker that asked with --latest or --replace;
---                   born is 0 once it has left
---   gone            "level letter until ", newest first: levels that were released, cancelled or superseded
---   released        "token:until token:until", newest first: tokens that somebody other than their keeper released
---   running         a line for each acquisition in progress, see history.lua
---   memory          how long META must live, in ms, if that is longer than usual
-local FIELDS = {'floor', 'ticket', 'acquired', 'waited', 'forced', 'lost', 'success', 'newest', 'gone', 'released',
-                'running', 'memory'}
+-- NEEDS clock
+--   state     "floor acquired waited evicted lost failed": the last fence given, and counters. A later version may add
+--             words
+--   running   a line for each acquisition in progress, see history.lua
+--   success   "granted ended owner id" of runs that ended with status 0, see success.lua
+--   died      a line for each of the last that have died unreported, see history.lua
+--   newest    "born level token owner" of the last taker that asked with --latest or --replace; born 0 once it has left
+--   superseded   "level until ", newest first: the levels whose place the newest have taken
+--   ticket    the last ticket given
+--   memory    how long META must live, in ms, if that is longer than usual
+--   hold      "until id begun owner" of a hold: until then nobody is granted the lock; see hold.lua
+--   holds     the holds that there were, newest first, a line "id begun until ended end_id ender owner" for each; ended
+--             is 0, and the next two are '-', if nobody has ended it
+-- and what became of a level, or of all levels of a token, each in a key of its own for a minute:
+--   LEVEL_END   r released, c cancelled, l released when its lock was already lost
+--   TOKEN_END   the ID of the request by which somebody released all of its levels
 local LIFE = 2592000000        -- META is kept 30 days
-local SUCCESSES = 8            -- how many are kept
-local GONE = 64                -- how many ended levels are remembered
-local GONE_FOR = 60000         -- and for how long
-local GONE_SIZE = 33           -- of one entry, with its space
+local ENDED_FOR = 60000        -- how long a request may be on its way after its level has ended
 
-local meta = {}                -- field -> value, false if there is none
+local meta = {}                -- field -> value that was read or will be written, '' if there is none
 local news = {}                -- field -> value that is still to be written
+local floor, later_words = 0, ''
+local counters = {acquired = 0, waited = 0, evicted = 0, lost = 0, failed = 0}
+local is_known = true          -- whether we can read what stands in `state`; if not, it stays
+local state_changed = false
+local is_old = false           -- whether the expiry of META is to be renewed, or set
 
 local function read_meta()
-  local values = call('HMGET', META, unpack(FIELDS))
-  for i, name in ipairs(FIELDS) do meta[name] = values[i] end
+  local names = {'state', 'running', 'success', 'hold', 'ticket'}
+  local values = call('HMGET', META, unpack(names))
+  for i, name in ipairs(names) do meta[name] = values[i] or '' end
+  is_old = not values[1]
+  if is_old then return end
+  local last, acquired, waited, evicted, lost, rest = values[1]:match('^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  is_known = last ~= nil
+  if not is_known then return end
+  floor = tonumber(last)
+  local failed, later = rest:match('^ (%d+)(.*)$')
+  later_words = failed and later or rest
+  counters = {acquired = acquired, waited = waited, evicted = evicted, lost = lost, failed = failed or 0}
 end
 
 local function note(name, value) meta[name], news[name] = value, value end
 
-local function meta_number(name) return tonumber(meta[name] or 0) or 0 end
+-- For the fields that are seldom needed.
+local function recall(name)
+  if not meta[name] then meta[name] = call('HGET', META, name) or '' end
+  return meta[name]
+end
 
-local function count(name) note(name, num(meta_number(name) + 1)) end
+local function count(name, more)
+  counters[name], state_changed = math.max(0, counters[name] + (more or 1)), true
+end
 
-local function keep_memory() call('PEXPIRE', META, num(math.max(LIFE, meta_number('memory')))) end
+-- Until when nobody is to be granted the lock: a time in the past if it is not on hold.
+local function held_back_until() return tonumber(recall('hold'):match('^%d+')) or 0 end
 
--- The lifetime of META starts anew with each grant.
+local function is_on_hold() return meta.hold ~= '' and held_back_until() > now end
+
+local function keep_memory()
+  local life = math.max(LIFE, tonumber(recall('memory')) or 0, held_back_until() - now + ENDED_FOR)
+  call('PEXPIRE', META, life)
+  call('PEXPIRE', HISTORY, LIFE)
+end
+
+-- A fence that cannot be raised would be given twice.
+local function can_grant() return is_known and floor < LARGEST end
+
+local function no_fence()
+  return redis.error_reply('RLOCK no fence can follow the last one: look at the field state of ' .. META)
+end
+
+local function raise_floor(fence) floor, state_changed = math.max(floor, fence), true end
+
+-- Returns a fence larger than every other, and notes it.
+local function next_fence()
+  local DAY_US = 86400000000 -- the expiry of META is renewed when the lock is granted for the first time on a day
+  is_old = is_old or math.floor(now_us / DAY_US) ~= math.floor(floor / DAY_US)
+  raise_floor(math.max(floor + 1, now_us))
+  return num(floor)
+end
+
+local function format_state()
+  return num(floor) .. ' ' .. counters.acquired .. ' ' .. counters.waited .. ' ' .. counters.evicted .. ' ' ..
+    counters.lost .. ' ' .. counters.failed .. later_words
+end
+
 local function write_meta()
+  if state_changed and is_known then note('state', format_state()) end
+  state_changed = false
   local fields = {}
   for name, value in pairs(news) do fields[#fields + 1], fields[#fields + 2] = name, value end
   if #fields == 0 then return end
-  local added = call('HSET', META, unpack(fields))
-  if added > 0 or news.floor then keep_memory() end
-  news = {}
-end
-
--- Entries have one size and are in the order in which they run out, so only the last ones need a look. An end too far
--- in the future was written before the clock was set back.
-local function drop_old_entries(gone)
-  while #gone > 0 do
-    local till = tonumber(gone:sub(-14, -2)) or 0
-    if till > now and till <= now + GONE_FOR then return gone end
-    gone = gone:sub(1, -GONE_SIZE - 1)
-  end
-  return gone
-end
-
--- What became of a level: 'r' released, 'c' cancelled, 's' superseded; nil if nothing is known of it.
-local function fate(level)
-  local gone = meta.gone or ''
-  local at = gone:find(level .. ' ', 1, true)
-  if not at then return nil end
-  local letter, till = gone:match('^(%a) (%d+)', at + #level + 1)
-  return letter and tonumber(till) > now and letter or nil
-end
-
-local function remember(level, letter)
-  if fate(level) == letter then return end
-  local entry = string.format('%s %s %013.0f ', level, letter, now + GONE_FOR)
-  note('gone', entry .. drop_old_entries((meta.gone or ''):sub(1, (GONE - 1) * GONE_SIZE)))
-end
-
--- For a keeper of 0.1.0, which looks for its token in this field.
-local function mark_released(token, till)
-  local marks = {token .. ':' .. num(till)}
-  for mark in (meta.released or ''):gmatch('%S+') do
-    if #marks == GONE then break end
-    if (tonumber(mark:match(':(%d+)$')) or 0) > now then marks[#marks + 1] = mark end
-  end
-  note('released', table.concat(marks, ' '))
-end
-
-local function was_released(token) return (meta.released or ''):find(token .. ':', 1, true) ~= nil end
-
--- The success that makes a run unnecessary: with --once by its ID, with --once-per by its time, with both by both. It
--- is the last one, or one that ended while the run waited, since the run may hear of that only after the next has
--- ended. A success granted too far in the future is a relic of a wrong clock.
-local function success_for(tail)
-  local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
-  if not (once or per) then return nil end
-  local born = tonumber(extra(tail, 'born'))
-  local is_last = true
-  for line in (meta.success or ''):gmatch('[^\n]+') do
-    local granted, ended, id = line:match('^(%d+) (%d+) .* (%S*)$')
-    local counts = granted and (is_last or born and tonumber(ended) >= born)
-    if counts and (not once or once == id) and (not per or math.abs(now - granted) < per) then return line end
-    is_last = false
-  end
+  call('HSET', META, unpack(fields))
+  if is_old then keep_memory() end
+  news, is_old = {}, false
 end

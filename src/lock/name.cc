@@ -11,9 +11,13 @@ namespace rlock::lock {
 namespace {
 
 constexpr std::size_t longest_name = 512;
-constexpr std::array<std::string_view, 4> companions{":queue", ":waiters", ":meta", ":history"};
+constexpr std::array<std::string_view, 6> companions{":queue", ":waiters", ":meta", ":history", ":hold", ":seats"};
+constexpr std::string_view ended{":ended:"};
 
 bool ends_like_companion(std::string_view key) {
+  const auto at = key.rfind(ended);
+  if (at != std::string_view::npos && key.find(':', at + ended.size()) == std::string_view::npos)
+    return true;
   return std::any_of(companions.begin(), companions.end(), [&](auto suffix) { return key.ends_with(suffix); });
 }
 
@@ -28,7 +32,9 @@ const char* fault_in_braces(std::string_view key) {
                    key.find('}', close + 1) == std::string_view::npos;
   if (!one)
     return "braces may only stand around one non-empty {tag}";
-  return ends_like_companion(key) ? "with a {tag} it may not end in :queue, :waiters, :meta or :history" : nullptr;
+  return ends_like_companion(key)
+             ? "with a {tag} it may not end in :queue, :waiters, :meta, :history, :hold, :seats or :ended:ID"
+             : nullptr;
 }
 
 /// Names the prefix too where it has a part in the fault.
@@ -59,7 +65,15 @@ LockName::LockName(std::string_view prefix, std::string_view name, std::string_v
 }
 
 std::vector<std::string> LockName::keys() const {
-  return {key_, base_ + ":queue", base_ + ":waiters", base_ + ":meta", base_ + ":history"};
+  return {key_, base_ + ":queue", base_ + ":waiters", base_ + ":meta", base_ + ":history", base_ + ":seats"};
+}
+
+std::string LockName::hold_mark() const { return base_ + ":hold"; }
+
+std::vector<std::string> LockName::keys(std::string_view level, std::string_view token) const {
+  std::vector<std::string> all = keys();
+  for (const std::string_view id : {level, token}) all.push_back(base_ + std::string{ended} + std::string{id});
+  return all;
 }
 
 bool is_companion_key(std::string_view key) {

@@ -21,8 +21,13 @@ class LockName {
   const std::string& text() const { return name_; }
   const std::string& key() const { return key_; }
   std::string_view prefix() const { return std::string_view{key_}.substr(0, key_.size() - name_.size()); }
-  /// lock, queue, waiters, meta, history: the order in which every script expects them.
+  /// lock, queue, waiters, meta, history, seats: the order in which every script expects them.
   std::vector<std::string> keys() const;
+  /// The same, and then level_end and token_end, which tell for a while what became of a level or of a whole token.
+  std::vector<std::string> keys(std::string_view level, std::string_view token) const;
+  /// A key that exists while the lock is on hold, by which it is found where nobody holds it.
+  std::string hold_mark() const;
+  std::string history() const { return base_ + ":history"; }
   /// The channel on which one level is told of what concerns it.
   std::string channel(const Level& level) const { return base_ + ":wake:" + level.text(); }
 
@@ -34,7 +39,7 @@ class LockName {
   std::string base_;  // with which the companion keys begin
 };
 
-/// Whether `key` is a companion (queue, waiters, meta, history) rather than a lock's own key.
+/// Whether `key` is a companion (queue, waiters, meta, history, hold, seats, ended:ID) rather than a lock's own key.
 bool is_companion_key(std::string_view key);
 
 }  // namespace rlock::lock

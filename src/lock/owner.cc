@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/escape.h"
+#include "base/masking.h"
 #include "base/word.h"
 
 namespace rlock::lock {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t longest_command = 200;
 constexpr char leaves = '-';  // after the PID
+constexpr char holds_for_another = '+';
 
 /// It does not ask the user database, which may be a network service.
 std::string user_name() {
@@ -26,15 +28,11 @@ std::string user_name() {
   return ::geteuid() == 0 ? "root" : std::to_string(::geteuid());  // as in cron jobs and containers
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty())
-      line += ' ';
-    line += word;
-    if (line.size() > longest_command)
-      return line.substr(0, longest_command) + "...";
-  }
+/// The command without its passwords, which others read on Redis for a month.
+std::string summarise(const std::vector<std::string>& command) {
+  std::string line = mask_arguments(command);
+  if (line.size() > longest_command)
+    line = line.substr(0, longest_command) + "...";
   return line;
 }
 
@@ -48,12 +46,13 @@ std::string host_name() {
 }
 
 std::string Owner::encode() const {
+  const std::string suffix = !stays ? std::string{leaves} : for_another ? std::string{holds_for_another} : "";
   return fmt::format("{} {} {} {}{} {} {}",
                      percent_encode(holder),
                      percent_encode(host),
                      percent_encode(user),
                      pid,
-                     stays ? "" : std::string{leaves},
+                     suffix,
                      percent_encode(command),
                      percent_encode(note));
 }
@@ -66,6 +65,7 @@ Owner Owner::decode(std::string_view text) {
   }
   std::from_chars(pid.data(), pid.data() + pid.size(), owner.pid);
   owner.stays = !pid.ends_with(leaves);
+  owner.for_another = pid.ends_with(holds_for_another);
   return owner;
 }
 
@@ -74,7 +74,7 @@ Owner describe_self(std::string holder, std::string note, const std::vector<std:
              .host = host_name(),
              .user = user_name(),
              .pid = ::getpid(),
-             .command = join(command),
+             .command = summarise(command),
              .note = std::move(note)};
   if (self.holder.empty())
     self.holder = self.user + "@" + self.host;

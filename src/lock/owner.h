@@ -13,13 +13,14 @@ struct Owner {
   std::string holder;  // user@host, or --holder
   std::string host;
   std::string user;
-  pid_t pid = 0;        // of rlock itself: killing it ends the job and releases the lock
-  bool stays = true;    // false for a plain acquire, whose process exits once it holds the lock
-  std::string command;  // for acquire, the script that called it
+  pid_t pid = 0;             // of rlock itself: killing it ends the job and releases the lock
+  bool stays = true;         // false for a plain acquire, whose process exits once it holds the lock
+  bool for_another = false;  // acquire --hold-pid: rlock may signal the process that works under the lock, not kill it
+  std::string command;       // for acquire, the script that called it
   std::string note;
 
   /// Six percent-encoded fields with one space between them. The PID of a process that does not stay ends with "-",
-  /// which version 0.1.0 ignores.
+  /// that of one that holds for another with "+".
   std::string encode() const;
   /// Accepts any text; a missing field stays empty, a malformed one becomes "?".
   static Owner decode(std::string_view text);

@@ -5,16 +5,16 @@
 #include <algorithm>
 
 #include "base/escape.h"
-#include "redis/refusal.h"
+#include "redis/reply.h"
 
 namespace rlock::lock {
 namespace {
 
 /// What we send and what the scripts call: Redis checks a script's commands as if the user had sent them.
 constexpr std::string_view commands =
-    "+eval +evalsha +time +info +type +del +pttl +pexpire +pexpireat +getrange +hget +hmget +hset +hdel "
-    "+hgetall +hscan +zadd +zrem +zrange +zrank +zcard +rpush +ltrim +lrange +publish +subscribe +unsubscribe "
-    "+pubsub|numsub +scan +wait";
+    "+eval +evalsha +script|load +time +info +type +exists +get +set +del +pttl +pexpire +pexpireat +getrange +hget "
+    "+hmget +hset +hdel +hlen +hgetall +hscan +zadd +zrem +zrange +zrank +zcard +rpush +ltrim +lrange +lset +publish "
+    "+subscribe +unsubscribe +pubsub|numsub +pubsub|channels +scan +wait";
 
 /// A glob pattern for `text`, in which '?' stands for each character that an ACL rule or a command line cannot hold.
 std::string pattern(std::string_view text) {
@@ -47,7 +47,7 @@ std::string needed_permissions(std::string_view prefix, Use use) {
   return rules;
 }
 
-Error explain(const Error& error, std::string_view prefix) {
+Error with_rights(const Error& error, std::string_view prefix) {
   const std::string_view message{error.what()};
   if (error.code() != ExitCode::no_permission || !redis::lacks_permission(message))
     return error;

@@ -20,6 +20,6 @@ struct Use {
 std::string needed_permissions(std::string_view prefix, Use use = {});
 
 /// The same failure; if a permission is missing, its message also says what is needed.
-Error explain(const Error& error, std::string_view prefix);
+Error with_rights(const Error& error, std::string_view prefix);
 
 }  // namespace rlock::lock

@@ -8,11 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/error.h"
-#include "lock/ballot.h"
 
 namespace rlock::lock {
 namespace {
+
+Error complaint_of(const CallResult& answer) {
+  if (const auto* error = std::get_if<Error>(&answer))
+    return *error;
+  if (const auto* fields = std::get_if<Fields>(&answer)) {
+    try {
+      Fields young = *fields;
+      return {ExitCode::unavailable,
+              fmt::format("{}: up for {}", young.server(), format_duration(Milliseconds{young.number()}))};
+    } catch (const Error& error) {
+      return error;  // one server's nonsense must not end the round
+    }
+  }
+  return {ExitCode::unavailable, "no answer yet"};
+}
 
 /// What `read` makes of an answer. Nothing for one that makes no sense: a single server must not spoil the round.
 template <typename Read>
@@ -37,14 +52,25 @@ std::size_t most_named(std::span<const Answer> votes, Name name) {
 }
 
 template <typename Kind>
+const Answer* find_kind(std::span<const Answer> votes) {
+  const auto found =
+      std::find_if(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Kind>(vote); });
+  return found == votes.end() ? nullptr : &*found;
+}
+
+template <typename Kind>
 bool any_is(std::span<const Answer> votes) {
-  return std::any_of(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Kind>(vote); });
+  return find_kind<Kind>(votes) != nullptr;
 }
 
 void mark_tie(Answer& refusal, std::span<const Answer> votes, std::size_t majority) {
   if (auto* busy = std::get_if<Busy>(&refusal)) {
     const auto holder = [](const Busy& other) { return other.holder; };
     busy->tied = any_is<Granted>(votes) && most_named<Busy>(votes, holder) < majority;
+  } else if (auto* held_back = std::get_if<OnHold>(&refusal)) {
+    const auto is_one = [](const Answer& vote) { return std::holds_alternative<OnHold>(vote); };
+    const auto count = static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), is_one));
+    held_back->tied = any_is<Granted>(votes) && count < majority;
   } else if (auto* full = std::get_if<Full>(&refusal)) {
     full->tied = any_is<Granted>(votes) || any_is<Busy>(votes);
   } else if (auto* superseded = std::get_if<Superseded>(&refusal)) {
@@ -56,11 +82,66 @@ void mark_tie(Answer& refusal, std::span<const Answer> votes, std::size_t majori
 std::optional<Milliseconds> last_success(const Answer& vote) {
   if (const auto* granted = std::get_if<Granted>(&vote))
     return granted->last_success;
+  if (const auto* held_back = std::get_if<OnHold>(&vote))
+    return held_back->last_success;
   const auto* busy = std::get_if<Busy>(&vote);
   return busy != nullptr ? busy->last_success : std::nullopt;
 }
 
+void add_target(std::vector<Target>& targets, Target target) {
+  const auto same = [&target](const Target& other) { return other.fence == target.fence; };
+  const auto known = std::find_if(targets.begin(), targets.end(), same);
+  if (known == targets.end())
+    targets.push_back(std::move(target));
+  else if (known->state == Target::State::removed)
+    *known = std::move(target);
+}
+
 }  // namespace
+
+const Fields* vote_of(const CallResult& answer) {
+  const auto* fields = std::get_if<Fields>(&answer);
+  return fields != nullptr && fields->outcome() != "young" ? fields : nullptr;
+}
+
+Ballot::Ballot(std::span<const CallResult> answers, const Predicate& in_favour) : servers_(answers.size()) {
+  for (const CallResult& answer : answers) {
+    if (const Fields* fields = vote_of(answer)) {
+      in_favour(*fields) ? ++favour_ : ++against_;
+    } else {
+      note(answer);
+    }
+  }
+}
+
+void Ballot::note(const CallResult& answer) {
+  if (std::holds_alternative<Fields>(answer))
+    ++young_;
+  const Error complaint = complaint_of(answer);
+  complaints_ += (complaints_.empty() ? "" : "; ") + std::string{complaint.what()};
+  if (complaint.may_pass())
+    return;
+  ++lasting_;
+  last_lasting_ = complaint;
+}
+
+Error Ballot::failure() const {
+  const bool lasting = lasting_ > servers_ - majority();  // the others are not a majority
+  const ExitCode code = lasting ? last_lasting_->code() : ExitCode::unavailable;
+  if (servers_ == 1)
+    return {code, complaints_, lasting};
+  const auto heard = young_ > 0 ? "may vote" : "answered";
+  return {code,
+          fmt::format(
+              "{} of {} servers {}, {} are needed: {}{}",
+              is_quorate() ? favour_ : favour_ + against_,
+              servers_,
+              is_quorate() ? "agreed" : heard,
+              majority(),
+              complaints_.empty() ? "the others did not" : complaints_,
+              young_ > 0 ? "; a server up for less than --max-lease may have forgotten a lock and does not vote" : ""),
+          lasting};
+}
 
 std::vector<Answer> read_votes(std::span<CallResult> answers, BootClock::time_point sent, Milliseconds ttl) {
   std::vector<Answer> votes;
@@ -101,12 +182,14 @@ std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t
       by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
   if (most->empty())
     return std::nullopt;
-  Answer refusal = most->front();
+  // With fewer places than a majority it has no seat: at another server somebody else would have one too.
+  const Answer* full = find_kind<Full>(votes);
+  Answer refusal = full != nullptr && most->size() < majority ? *full : most->front();
   mark_tie(refusal, votes, majority);
   return refusal;
 }
 
-std::optional<Answer> take_done(std::vector<Answer>& votes) {
+std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot) {
   const Done* newest = nullptr;
   for (const Answer& vote : votes) {
     const auto* done = std::get_if<Done>(&vote);
@@ -119,10 +202,31 @@ std::optional<Answer> take_done(std::vector<Answer>& votes) {
     const auto success = last_success(vote);
     return success && *success < newest->granted_ago;
   };
-  if (std::none_of(votes.begin(), votes.end(), knows_later))
+  if (is_slot || std::none_of(votes.begin(), votes.end(), knows_later))
     return *newest;
   std::erase_if(votes, [](const Answer& vote) { return std::holds_alternative<Done>(vote); });
   return std::nullopt;
+}
+
+std::optional<Answer> take_failed(std::vector<Answer>& votes) {
+  const auto failed_ago = [](const Answer& vote) -> std::optional<Milliseconds> {
+    if (const auto* exhausted = std::get_if<Exhausted>(&vote))
+      return exhausted->granted_ago;
+    const auto* busy = std::get_if<Busy>(&vote);
+    return busy != nullptr && busy->failures ? std::optional{busy->held} : std::nullopt;
+  };
+  std::optional<Milliseconds> success;
+  for (const Answer& vote : votes) {
+    if (const auto ago = last_success(vote); ago && (!success || *ago < *success))
+      success = ago;
+  }
+  std::erase_if(votes, [&](const Answer& vote) {
+    const auto ago = failed_ago(vote);
+    return ago && success && *success < *ago;
+  });
+  const auto found =
+      std::find_if(votes.begin(), votes.end(), [&](const Answer& v) { return failed_ago(v).has_value(); });
+  return found == votes.end() ? std::nullopt : std::optional{*found};
 }
 
 Fence largest_used_fence(std::span<const CallResult> answers) {
@@ -146,6 +250,24 @@ Renewal sum_up_losses(std::span<const CallResult> answers) {
       return Evicted{std::move(*eviction)};
   }
   return Lost{};
+}
+
+Forced sum_up_targets(std::span<CallResult> answers) {
+  std::vector<Target> targets;
+  std::optional<ForeignKey> foreign;
+  for (CallResult& answer : answers) {
+    auto* fields = std::get_if<Fields>(&answer);
+    if (fields == nullptr)
+      continue;
+    if (fields->outcome() == "foreign") {
+      foreign = ForeignKey{.type = fields->text(), .value = fields->text()};
+    } else {
+      while (!fields->at_end()) add_target(targets, read_target(fields->text()));
+    }
+  }
+  if (foreign && targets.empty())
+    return *foreign;
+  return targets;
 }
 
 std::optional<Question::How> missing_at(const CallResult& answer) {

@@ -1,14 +1,50 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "lock/answer.h"
-#include "lock/lock.h"
+#include "lock/request.h"
 #include "lock/script_call.h"
 
 namespace rlock::lock {
+
+// How several servers decide as one. Hides which answers count, and how much.
+
+/// The answer as a vote; nullptr for a server that failed or has not been up for long enough to vote.
+const Fields* vote_of(const CallResult& answer);
+
+/// The answers of all servers to one question, counted as votes: one server decides alone, several by majority.
+class Ballot {
+ public:
+  using Predicate = std::function<bool(const Fields&)>;
+
+  Ballot(std::span<const CallResult> answers, const Predicate& in_favour);
+
+  bool passed() const { return favour_ >= majority(); }
+  /// Whether a majority in favour has become impossible.
+  bool rejected() const { return against_ > servers_ - majority(); }
+  /// Whether a majority has voted, whichever way.
+  bool is_quorate() const { return favour_ + against_ >= majority(); }
+  /// Why it did not pass, with the failure of each server that did not vote.
+  Error failure() const;
+
+ private:
+  std::size_t majority() const { return servers_ / 2 + 1; }
+  void note(const CallResult& answer);
+
+  std::size_t servers_;
+  std::size_t favour_ = 0;
+  std::size_t against_ = 0;
+  std::size_t young_ = 0;  // of those without a vote
+  std::string complaints_;
+  std::size_t lasting_ = 0;            // of the complaints, those that trying again does not mend
+  std::optional<Error> last_lasting_;  // gives the exit status
+};
 
 // These functions sum up the answers of a quorum's servers to one question. A failure, or the answer of a server that
 // may not vote, counts for nothing.
@@ -28,14 +64,23 @@ Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent)
 std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t majority);
 
 /// The answer of a server that remembers the work of --once as done. A single server is enough, since the release may
-/// have reached no other. Where another server knows of a later success, such answers are removed from the votes.
-std::optional<Answer> take_done(std::vector<Answer>& votes);
+/// have reached no other. Where another server knows of a later success, such answers are removed from the votes,
+/// unless it is a slot that was asked for: work of another ID does not undo that of a day.
+std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot);
+
+/// The answer of a server that remembers failures: the lock cools after one, or there were too many attempts. A single
+/// server is enough, as for take_done(), unless another knows of a success that was granted later.
+std::optional<Answer> take_failed(std::vector<Answer>& votes);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.
 Fence largest_used_fence(std::span<const CallResult> answers);
 
 /// Sums up a renewal that a majority has refused: a single server that knows why is enough.
 Renewal sum_up_losses(std::span<const CallResult> answers);
+
+/// Sums up the servers' answers to force.lua: every acquisition that any of them knows of, each once. It counts as
+/// removed once all have removed it. Another program's key matters only if no server knows of an acquisition.
+Forced sum_up_targets(std::span<CallResult> answers);
 
 /// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one
 /// that has lost nothing, or did not vote.

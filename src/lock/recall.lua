@@ -1,8 +1,16 @@
--- recall: whether somebody else has released what a keeper believed it held. Reads only.
--- WITH  lock memory
--- KEYS  lock queue waiters meta history
--- ARGV  token level
--- ->    released | unknown
-local token, level = ARGV[1], ARGV[2]
-read_meta()
-return {(fate(level) == 'r' or was_released(token)) and 'released' or 'unknown'}
+-- recall: what became of an acquisition that its keeper believed it held. Reads only.
+-- KEYS  lock queue waiters meta history seats level_end token_end
+-- ARGV  token level [fence]
+-- ->    released (by somebody else) | evicted forced by | unknown
+
+-- NEEDS clock
+
+local is_released = call('GET', LEVEL_END) == 'r' or call('EXISTS', TOKEN_END) == 1
+if is_released then return {'released'} end
+local fence = ARGV[3]
+for _, entry in ipairs(fence and call('LRANGE', HISTORY, -20, -1) or {}) do
+  local number, how = entry:match('^(%d+) %d+ %d+ %d+ %d+ (%S*)')
+  local by = how and how:match('^evicted,(.*)$')
+  if number == fence and by then return {'evicted', 'forced', by} end
+end
+return {'unknown'}

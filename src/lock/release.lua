@@ -1,10 +1,52 @@
 -- release: give up one level, or all levels of a token. A repetition gets the same answer.
--- WITH  lock memory history
--- KEYS  lock queue waiters meta history
+-- KEYS  lock queue waiters meta history seats level_end token_end
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
---       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout or released)
+--       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted or released)
+--       excused(1: it was told to stop, so that this is no failure; else none)
 -- ->    released | cooling ms | kept levels | lost
-local token, level, status, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+-- NEEDS clock record memory entry
+
+local token, level, status, how, excused = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
+
+-- Our record and the capacity, if nobody else holds the lock.
+local function only_record()
+  local scan = redis.pcall('HSCAN', LOCK, 0) -- unlike HGETALL it reads only a few fields of a crowd
+  local fields = scan[1] == '0' and scan[2] or {}
+  if #fields ~= 4 then return nil end
+  if fields[3] == token then return parse_record(fields[4]), fields[2] end
+  if fields[1] == token then return parse_record(fields[2]), fields[4] end
+end
+
+-- Ends the only level of the only holder, if it has no extras, nothing is left to cool, no other acquisition is in
+-- progress or has died, and no success is known but one without an ID. Returns whether it has, and whether anybody
+-- waits: then META is still to be written, together with what the next holder changes.
+local function release_plainly()
+  local r, cap = only_record()
+  if not r or r.levels ~= level or not is_live(r) or bound(r) or r.cools > now or r.tail:find('=', 1, true) then
+    return false
+  end
+  local word = how ~= '' and how or status ~= '-' and status or 'released'
+  if word == 'lost' or #word > 20 then return false end
+  read_meta()
+  local line, granted = meta.running, meta.success:match('^(%d+) [^\n]* $')
+  local is_latest = meta.success == '' or granted and tonumber(granted) <= r.acquired
+  if line:sub(1, #token + 1) ~= token .. ' ' or line:find('\n', 1, true) or not is_latest then return false end
+  call('DEL', LOCK) -- first: a server that is out of memory allows it, and then every write after it
+  note('running', '')
+  if is_failure(word) and not excused then count('failed') end
+  if word == '0' then note('success', r.acquired .. ' ' .. now .. ' ' .. r.tail .. ' ') end
+  local has_waiters = call('EXISTS', QUEUE) == 1
+  if not has_waiters then write_meta() end
+  push_entries(format_entry(r.fence, r.acquired, now, r.waited, cap, word, r.tail))
+  call('SET', LEVEL_END, 'r', 'PX', ENDED_FOR)
+  return true, has_waiters
+end
+
+local is_released, has_waiters = release_plainly()
+if is_released and not has_waiters then return {'released'} end
+
+-- NEEDS queue late leave
 local all = level:sub(1, 1) == '*'
 local request = all and level:sub(2) or level -- what it is remembered by
 
@@ -13,83 +55,61 @@ local function ended(r)
   return {'released'}
 end
 
--- Records the loss in the history, unless whoever took the lock away has done so already.
-local function report_loss()
+local function is_repeated()
+  if all then return request ~= '' and call('GET', TOKEN_END) == request end
+  return call('GET', LEVEL_END) == 'r' or call('EXISTS', TOKEN_END) == 1
+end
+
+-- Records the end of an acquisition that holds no more, as it was: one that ended by itself has not lost its success.
+-- An acquire that is still on its way takes nothing.
+local function report_late()
+  local cause = how == '' and status == '-' and 'lost' or how
   local run = strike(token)
-  if not run then return end
-  keep_memory() -- a server that is out of memory allows this, and every write after it
-  local code, cause = end_of_first(run)
-  record_end(run, now, code or '-', cause or how ~= '' and how or 'lost')
-  write_all()
-end
-
--- Whether the level that is released made the acquisition: it is the first of the record.
-local function is_first(levels) return levels:match('^[^,]*') == level end
-
--- An acquisition ends as the level that made it has ended, whichever is the last to leave.
-local function how_it_ended(r, levels)
-  local code, cause = end_of_first(r)
-  if code then return code, cause end
-  if all or is_first(levels) then return status, how end
-  return '-', eviction_end(r) or 'died'
-end
-
-local function end_run(r, levels)
-  strike(token)
-  record_end(run_of(r, num(capacity)), now, how_it_ended(r, levels))
-  if all then mark_released(token, r.expires) end
-  if r.cools > now then r.expires = now else remove(token) end
-  count_seats(capacity)
-end
-
-load_lock()
-read_meta()
-local r = holders[token]
-if not is_live(r) then
-  if request ~= '' and fate(request) == 'r' then return ended(r) end
-  report_loss()
+  if run then
+    local code, its_cause, its_excuse = end_of_first(run)
+    if not code then code, its_cause, its_excuse = status, cause, excused end
+    record_end(run, now, code, its_cause, its_excuse)
+  else
+    run = take_death(token)
+    if run then correct_end(run, status, cause, excused) end
+  end
+  keep_memory() -- first: a server that is out of memory allows it
+  if run then serve_next() end
+  commit()
+  if not all then redis.pcall('SET', LEVEL_END, 'l', 'PX', ENDED_FOR) end
   return {'lost'}
 end
 
-local reply, before, left = ended(r), r.levels, all and '' or levels_without(r.levels, level)
-if all then
-  for l in before:gmatch('[^,]+') do remember(l, 'r') end
-end
-if request ~= '' then remember(request, 'r') end
-touched[token] = true
-local lease_end = r.expires
-if left ~= '' then
-  if is_first(before) and not end_of_first(r) then note_extra(token, r, 'end', status .. '/' .. how) end
-  r.levels = left
-  r.expires = last_end(r)
-  count_seats(capacity)
-  if not is_live(r) then left = '' end -- those inside were killed
-end
-if left == '' then
-  end_run(r, before)
-else
-  reply = {'kept', num(count_levels(left))}
-end
-if not all and call('ZCARD', QUEUE) == 0 then
-  write_all()
+local function release(r)
+  local reply
+  local before, lease_end = r.levels, r.expires
+  local goes_on = not all and leave(token, r, level)
+  local is_first_level = all or is_first(before, level)
+  if goes_on then
+    if is_first_level and not end_of_first(r) then
+      note_extra(token, r, 'end', status .. '/' .. how .. (excused and '/' or ''))
+    end
+    reply = {'kept', num(count_levels(r.levels))}
+  else
+    if is_first_level then end_run(token, r, status, how, excused) else end_run(token, r) end
+    reply = ended(r)
+  end
+  if all then tell_levels(before, 'released') end
+  if news.success and (extra(r.tail, 'once') or extra(r.tail, 'per')) then dismiss_done(0) end
+  if not goes_on or r.expires < lease_end then serve_next() end
+  commit()
+  call('SET', all and TOKEN_END or LEVEL_END, all and request or 'r', 'PX', ENDED_FOR)
   return reply
 end
 
--- WITH  grant queue
--- Tells the waiters that need no more than this success, and removes them from the queue.
-local function dismiss_done()
-  local texts = call('HGETALL', WAITERS)
-  for i = 1, #texts, 2 do
-    local w = parse_waiter(texts[i + 1])
-    if w and success_for(w.tail) then
-      leave_queue(texts[i])
-      tell(w.level, 'done')
-    end
-  end
+if is_released then
+  serve_next()
+  commit()
+  return {'released'}
 end
-
-if all then tell_levels(before, 'released') end
-if news.success and (extra(r.tail, 'once') or extra(r.tail, 'per')) then dismiss_done() end
-if left == '' or r.expires < lease_end then serve_next() end
-commit()
-return reply
+load_lock()
+read_meta()
+local r = holder(token)
+if is_live(r) then return r.is_unreadable and unreadable() or release(r) end
+if is_repeated() then return ended(r) end
+return report_late()

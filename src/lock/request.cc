@@ -9,6 +9,18 @@
 namespace rlock::lock {
 namespace {
 
+struct ScriptArguments {
+  std::vector<std::string> keys;
+  std::vector<std::string> values;
+};
+
+Request script_request(const Script& script, const ScriptArguments& arguments) {
+  redis::Command command{"EVALSHA", std::string{script.sha1}, std::to_string(arguments.keys.size())};
+  command.insert(command.end(), arguments.keys.begin(), arguments.keys.end());
+  command.insert(command.end(), arguments.values.begin(), arguments.values.end());
+  return {.command = std::move(command), .script = &script};
+}
+
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
 
 std::string_view text(Question::How how) {
@@ -25,8 +37,9 @@ std::string_view text(Question::How how) {
   return {};
 }
 
-/// Appends the options of acquire.lua.
-void add_options(const Claim& claim, std::vector<std::string>& words) {
+/// Appends the options of acquire.lua. An ID is percent-encoded, so none is that of a slot, which has a colon. Which
+/// slot it is, is up to an enclosing run: it may go on past midnight.
+void add_options(const Claim& claim, Question::How how, std::vector<std::string>& words) {
   if (claim.min_hold > Milliseconds{0})
     words.push_back("hold=" + text(claim.min_hold));
   if (claim.kept)
@@ -37,12 +50,20 @@ void add_options(const Claim& claim, std::vector<std::string>& words) {
     words.emplace_back("latest=1");
   if (claim.replace)
     words.emplace_back("replace=1");
+  if (claim.first)
+    words.emplace_back("first=1");
   if (claim.max_waiting)
     words.push_back("max-waiting=" + std::to_string(*claim.max_waiting));
   if (claim.waiter)
     words.push_back("waiter=" + claim.waiter->text());
   if (claim.once)
     words.push_back("once=" + percent_encode(*claim.once));
+  if (claim.slot && how != Question::How::reenter)
+    words.push_back("once=" + claim.slot->id);
+  if (claim.backoff)
+    words.push_back("backoff=" + text(claim.backoff->first) + "-" + text(claim.backoff->most));
+  if (claim.attempts)
+    words.push_back("attempts=" + std::to_string(*claim.attempts));
   if (claim.once_per)
     words.push_back("per=" + text(*claim.once_per));
 }
@@ -50,7 +71,7 @@ void add_options(const Claim& claim, std::vector<std::string>& words) {
 }  // namespace
 
 Request acquire_request(const LockName& name, const Claim& claim, const Question& question, Milliseconds max_lease) {
-  ScriptArguments arguments{.keys = name.keys(),
+  ScriptArguments arguments{.keys = name.keys(claim.level.text(), claim.token.text()),
                             .values = {claim.token.text(),
                                        claim.level.text(),
                                        std::to_string(claim.capacity.value),
@@ -60,8 +81,11 @@ Request acquire_request(const LockName& name, const Claim& claim, const Question
                                        text(question.waited),
                                        claim.owner.encode(),
                                        text(max_lease)}};
-  add_options(claim, arguments.values);
-  return script_request(scripts::acquire, arguments);
+  add_options(claim, question.how, arguments.values);
+  Request request = script_request(scripts::acquire, arguments);
+  request.age = 3 + arguments.keys.size() + 6;  // after EVALSHA, the digest and the number of keys
+  request.since = BootClock::now() - question.waited;
+  return request;
 }
 
 Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new) {
@@ -71,11 +95,53 @@ Request settle_request(const LockName& name, const Claim& claim, Fence fence, bo
 }
 
 /// Sent with the script's text: the process may be gone before it could hear that a server does not know the script.
-Request cancel_request(const LockName& name, const Claim& claim, const std::string& waiter) {
-  Request request = script_request(scripts::cancel,
-                                   {.keys = name.keys(), .values = {claim.token.text(), claim.level.text(), waiter}});
+Request cancel_request(const LockName& name, const Claim& claim, const std::string& waiter, bool timed_out) {
+  ScriptArguments arguments{.keys = name.keys(claim.level.text(), claim.token.text()),
+                            .values = {claim.token.text(), claim.level.text(), waiter}};
+  if (timed_out)
+    arguments.values.push_back(claim.owner.encode());
+  Request request = script_request(scripts::cancel, arguments);
   request.command = with_source(request);
   return request;
+}
+
+Request renew_request(const LockName& name, const Token& token, const std::string& level, Milliseconds ttl) {
+  return script_request(scripts::renew, {.keys = {name.key()}, .values = {token.text(), text(ttl), level}});
+}
+
+Request release_request(const LockName& name, const Token& token, const std::string& level, const End& end) {
+  const std::string status = end.status ? std::to_string(*end.status) : "-";
+  ScriptArguments arguments{.keys = name.keys(level.substr(level.starts_with('*') ? 1 : 0), token.text()),
+                            .values = {token.text(), level, status, end.word}};
+  if (end.is_excused)
+    arguments.values.emplace_back("1");
+  return script_request(scripts::release, arguments);
+}
+
+Request recall_request(const LockName& name, const Token& token, const Level& level, std::optional<Fence> fence) {
+  ScriptArguments arguments{.keys = name.keys(level.text(), token.text()), .values = {token.text(), level.text()}};
+  if (fence)
+    arguments.values.push_back(fence->text());
+  return script_request(scripts::recall, arguments);
+}
+
+Request force_request(const LockName& name, std::vector<std::string> arguments) {
+  return script_request(scripts::force, {.keys = name.keys(), .values = std::move(arguments)});
+}
+
+Request hold_request(const LockName& name, const Level& request, std::string verb, Milliseconds time, const Owner& by) {
+  std::vector<std::string> keys = name.keys();
+  keys.push_back(name.hold_mark());
+  return script_request(
+      scripts::hold, {.keys = std::move(keys), .values = {request.text(), std::move(verb), text(time), by.encode()}});
+}
+
+Request status_request(const LockName& name) {
+  return script_request(scripts::status, {.keys = name.keys(), .values = {}});
+}
+
+Request log_request(const LockName& name, std::size_t count) {
+  return script_request(scripts::log, {.keys = name.keys(), .values = {std::to_string(count)}});
 }
 
 }  // namespace rlock::lock

@@ -1,16 +1,77 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "base/calendar.h"
 #include "base/duration.h"
-#include "lock/claim.h"
+#include "lock/answer.h"
 #include "lock/name.h"
+#include "lock/owner.h"
 #include "lock/script_call.h"
+#include "lock/token.h"
 
 namespace rlock::lock {
 
-/// What a claim says to the scripts by which acquisitions begin and are given up. The scripts' first lines state their
-/// contracts.
+// What is asked of the scripts. Hides in which order their keys and words stand.
+
+/// How many replicas must have a grant or a renewal before it counts, and how long they may take.
+struct Replicas {
+  int count = 1;
+  Milliseconds limit{1000};
+};
+
+/// --backoff: for how long the lock cools after a failure, and at most after further ones.
+struct Cooldown {
+  Milliseconds first, most;
+};
+
+/// Who asks for a lock, and on which terms.
+struct Claim {
+  Token token;
+  Level level;
+  Capacity capacity;
+  Milliseconds ttl;
+  Milliseconds min_hold{0};
+  std::optional<Replicas> replicas{};
+  Owner owner;
+  std::optional<Token> waiter{};  // in a quorum, where each question has a token of its own: identifies the waiter
+  bool nested = false;            // the token is an enclosing run's, which took the lock on terms of its own
+  bool kept = false;              // renewed by a keeper that listens, and gives up the lock when it is told to
+  bool polls = false;             // may not listen while it waits
+  bool latest = false;            // --latest
+  bool replace = false;           // --replace
+  bool first = false;             // --first
+  std::optional<int> max_waiting{};
+  std::optional<std::string> once{};
+  std::optional<Milliseconds> once_per{};
+  std::optional<Cooldown> backoff{};
+  std::optional<int> attempts{};  // --attempts
+  std::optional<Slot> slot{};     // --once-per day: the one in which the run was started
+};
+
+/// How a command ended, for the history.
+struct End {
+  std::optional<int> status{};
+  bool is_excused = false;  // it was told to stop, so that this is no failure
+  std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted or
+                       // released
+};
+
+/// How to ask: once, queue, re-enter or restore; and where the asker stands, if it has asked before.
+struct Question {
+  enum class How {
+    once,     // take it, or learn who holds it
+    queue,    // take it, or join the queue
+    reenter,  // take it only if the token holds it already, else Lost
+    restore,  // take it past any queue: this server of a quorum has lost what most others still have
+  };
+  How how = How::once;
+  std::string ticket;      // of its place in the queue, if it has one already
+  Milliseconds waited{0};  // since it first asked; to restore or re-enter: since it was granted
+};
+
+// Every call of a script; the first lines of each state its contract.
 
 /// `max_lease`: of the quorum; 0 for one server.
 Request acquire_request(const LockName& name, const Claim& claim, const Question& question, Milliseconds max_lease);
@@ -18,7 +79,18 @@ Request acquire_request(const LockName& name, const Claim& claim, const Question
 /// `is_new`: the command has not been told a fence yet, so that a server may ask for a larger one.
 Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new);
 
-/// `waiter`: the one that leaves the queue too; empty for none.
-Request cancel_request(const LockName& name, const Claim& claim, const std::string& waiter);
+/// `waiter`: the one that leaves the queue too; empty for none. `timed_out`: because its wait has run out.
+Request cancel_request(const LockName& name, const Claim& claim, const std::string& waiter, bool timed_out);
+
+Request renew_request(const LockName& name, const Token& token, const std::string& level, Milliseconds ttl);
+/// `level`: with a star before it, all of the token, and the rest identifies the request.
+Request release_request(const LockName& name, const Token& token, const std::string& level, const End& end);
+Request recall_request(const LockName& name, const Token& token, const Level& level, std::optional<Fence> fence);
+Request force_request(const LockName& name, std::vector<std::string> arguments);
+/// `verb`: "for" or "until" the time, or "end", for which it is 0.
+Request hold_request(const LockName& name, const Level& request, std::string verb, Milliseconds time, const Owner& by);
+Request status_request(const LockName& name);
+/// Asks for the newest `count` runs.
+Request log_request(const LockName& name, std::size_t count);
 
 }  // namespace rlock::lock

@@ -5,6 +5,24 @@
 #include <cstdint>
 
 namespace rlock::lock {
+namespace {
+
+constexpr Milliseconds longest_release{30'000};
+constexpr Milliseconds quick_release{1000};
+
+/// Counts a server as reached that has taken a request.
+class AskedIsReached {
+ public:
+  explicit AskedIsReached(const Lock& lock) : lock_(&lock) {}
+  Loop& loop() const { return lock_->loop(); }
+  bool was_asked() const { return lock_->was_asked(); }
+  bool was_reached() const { return lock_->was_asked() || lock_->was_reached(); }
+
+ private:
+  const Lock* lock_;
+};
+
+}  // namespace
 
 Milliseconds jitter(Milliseconds low, Milliseconds high) {
   std::uint32_t bits = 0;
@@ -17,6 +35,25 @@ Milliseconds Backoff::next() {
   const Milliseconds pause = step_;
   step_ = std::clamp(step_ * 2, Milliseconds{50}, Milliseconds{1000});
   return pause.count() == 0 ? pause : jitter(pause / 2, pause);
+}
+
+Release release_in_time(const Lock& lock,
+                        Milliseconds timeout,
+                        Deadline lease_end,
+                        const std::function<Release(Deadline)>& attempt,
+                        const std::function<void(const Error& why, Deadline until)>& on_wait) {
+  const Deadline start = BootClock::now();
+  const Deadline until = std::min(std::max(lease_end, start + timeout), start + longest_release);
+  const AskedIsReached server{lock};
+  try {
+    const Deadline soon = std::min(until, start + quick_release);
+    return persist(server, std::min(timeout, quick_release), soon, attempt);
+  } catch (const Error& error) {
+    if (!error.may_pass() || !server.was_reached() || BootClock::now() >= until)
+      throw;
+    on_wait(error, until);
+  }
+  return persist(server, timeout, until, attempt);
 }
 
 }  // namespace rlock::lock

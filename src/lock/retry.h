@@ -1,12 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
-#include "base/loop.h"
+#include "lock/lock.h"
 
 namespace rlock::lock {
 
@@ -39,11 +40,12 @@ class Throttle {
 Milliseconds jitter(Milliseconds low, Milliseconds high);
 
 /// Repeats `attempt(deadline)`, each time with at most `timeout`, while it throws an Error that may pass, until
-/// `give_up`; the first attempt always has its full time. A server that has taken a request but never answered one is
-/// asked again for no longer than `timeout`. One that we could never connect to is not asked again: its address is more
-/// likely wrong than its answer late. It throws the last failure that has a cause: a final timeout never masks that.
+/// `give_up`, pausing in the peer's loop; the first attempt always has its full time. A server that has taken a request
+/// but never answered one is asked again for no longer than `timeout`. One that we could never connect to is not asked
+/// again: its address is more likely wrong than its answer late. It throws the last failure that has a cause: a final
+/// timeout never masks that.
 template <typename Peer, typename Attempt>
-auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
+auto persist(const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
   Backoff backoff;
   const Deadline start = BootClock::now();
   Deadline deadline = start + timeout;
@@ -59,7 +61,7 @@ auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_u
       if (!error.may_pass() || BootClock::now() >= until)
         throw Error{*cause};
       const auto again = BootClock::now() + backoff.next();
-      loop.wait_out(std::min(again, until));
+      peer.loop().wait_out(std::min(again, until));
       if (again >= until)
         throw Error{*cause};
       deadline = std::min(until, again + timeout);
@@ -69,8 +71,18 @@ auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Deadline give_u
 
 /// The same for as long as one answer may take.
 template <typename Peer, typename Attempt>
-auto persist(Loop& loop, const Peer& peer, Milliseconds timeout, Attempt attempt) {
-  return persist(loop, peer, timeout, BootClock::now() + timeout, attempt);
+auto persist(const Peer& peer, Milliseconds timeout, Attempt attempt) {
+  return persist(peer, timeout, BootClock::now() + timeout, attempt);
 }
+
+/// Repeats a release until it is answered: a lock that is not given back stays taken, and a success of which nobody
+/// hears is done again. It goes on for as long as the lease lasts, at least for `timeout` and at most for 30 s, with a
+/// server that has taken the request although it never answered one. After a second `on_wait` is told why and until
+/// when; what it throws, and what a handler of the loop throws, ends the attempts.
+Release release_in_time(const Lock& lock,
+                        Milliseconds timeout,
+                        Deadline lease_end,
+                        const std::function<Release(Deadline)>& attempt,
+                        const std::function<void(const Error& why, Deadline until)>& on_wait);
 
 }  // namespace rlock::lock

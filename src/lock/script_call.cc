@@ -4,29 +4,26 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/error.h"
-#include "base/number.h"
-#include "redis/refusal.h"
+#include "base/word.h"
+#include "redis/reply.h"
 
 namespace rlock::lock {
 namespace {
 
 constexpr Milliseconds longest_round_trip{2000};  // to a server of a quorum, its handshake included
 
-/// One question to several servers. A server that answers too late keeps its connection: it may be in time for the next
-/// question.
+/// One question to several servers.
 class Round {
  public:
   Round(std::span<redis::Server> servers, const Request& request, Deadline deadline)
-      : servers_(servers),
-        request_(request),
-        deadline_(deadline),
-        late_(servers.size() > 1 ? std::max(deadline, BootClock::now() + longest_round_trip) : deadline),
-        answers_(servers.size()) {
-    for (redis::Server& server : servers_) server.begin({request_.command}, late_);
+      : servers_(servers), deadline_(deadline), calls_(servers.size()), answers_(servers.size()) {
+    const Deadline late = servers.size() > 1 ? std::max(deadline, BootClock::now() + longest_round_trip) : deadline;
+    for (std::size_t i = 0; i < servers.size(); ++i) calls_[i].emplace(servers[i], request, late);
   }
 
-  std::vector<CallResult> finish(Loop& loop, const Grace& grace) {
+  std::vector<CallResult> finish(const Grace& grace, OpenCalls* open) {
     const auto start = BootClock::now();
     std::optional<BootClock::time_point> enough;  // when the answers began to suffice
     while (advance()) {
@@ -38,85 +35,107 @@ class Round {
       }
       if (now >= cut)
         break;
-      wait(loop, cut);
+      wait(cut);
     }
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (is_open(i))
-        abandon(i);
-    }
+    give_up_on_stragglers(open != nullptr);
+    if (open != nullptr)
+      *open = std::move(calls_);
     return std::move(answers_);
   }
 
  private:
-  bool is_open(std::size_t i) const { return std::holds_alternative<std::monostate>(answers_[i]); }
-
   /// True while a server has not answered.
   bool advance() {
     bool any_open = false;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (!is_open(i))
+      if (!calls_[i])
         continue;
-      try {
-        advance(i);
-      } catch (const Error& error) {
-        servers_[i].log().step([&] { return fmt::format("{}: {}", name_of_call(), error.what()); });
-        answers_[i] = error;
-      }
-      any_open = any_open || is_open(i);
+      answers_[i] = calls_[i]->advance();
+      if (std::holds_alternative<std::monostate>(answers_[i]))
+        any_open = true;
+      else
+        calls_[i].reset();
     }
     return any_open;
   }
 
-  void advance(std::size_t i) {
-    redis::Server& server = servers_[i];
-    if (!server.advance())
-      return;
-    auto replies = server.take_replies();
-    if (request_.script != nullptr && replies[0].is_error("NOSCRIPT")) {
-      server.log().step(
-          [&] { return fmt::format("{}: sending the script to {}", name_of_call(), server.address().url); });
-      server.begin({with_source(request_)}, late_);
-      if (!server.advance())
-        return;
-      replies = server.take_replies();
+  void give_up_on_stragglers(bool are_kept) {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (!calls_[i])
+        continue;
+      const std::string& url = servers_[i].address().url;
+      servers_[i].log().step([&] { return fmt::format("{}: {} has not answered in time", calls_[i]->name(), url); });
+      answers_[i] = Error{ExitCode::unavailable, url + ": no answer in time"};
+      if (!are_kept)
+        calls_[i]->abandon();
     }
-    redis::check_reply(server.address(), replies[0]);
-    const Fields& answer = answers_[i].emplace<Fields>(server.address(), std::move(replies[0]));
-    server.log().step(
-        [&] { return fmt::format("{}: {} answers {}", name_of_call(), answer.server(), answer.outcome()); });
   }
 
-  std::string_view name_of_call() const {
-    return request_.script != nullptr ? request_.script->name : request_.command.front();
-  }
-
-  void abandon(std::size_t i) {
-    servers_[i].abandon();
-    servers_[i].log().step(
-        [&] { return fmt::format("{}: {} has not answered in time", name_of_call(), servers_[i].address().url); });
-    answers_[i] = Error{ExitCode::unavailable, servers_[i].address().url + ": no answer in time"};
-  }
-
-  void wait(Loop& loop, Deadline cut) {
+  void wait(Deadline cut) {
     std::vector<pollfd> fds;
     Deadline until = cut;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (!is_open(i))
+      if (!calls_[i])
         continue;
       fds.push_back(servers_[i].interest());
       until = std::min(until, servers_[i].deadline());
     }
-    loop.wait(fds, until);
+    servers_[0].loop().wait(fds, until);
   }
 
   std::span<redis::Server> servers_;
-  const Request& request_;
-  Deadline deadline_;  // of the round
-  Deadline late_;      // until then a late answer does not cost the connection
+  Deadline deadline_;
+  OpenCalls calls_;
   std::vector<CallResult> answers_;
 };
 
 }  // namespace
+
+Call::Call(redis::Server& server, Request request, Deadline deadline)
+    : server_(&server), request_(std::move(request)), deadline_(deadline) {
+  server_->begin({request_.command}, deadline_);
+}
+
+/// By SCRIPT LOAD, since newer servers forget the scripts of EVAL when these become many; else by EVAL. The asker has
+/// become older meanwhile, and must not seem to be younger than others that have asked after it.
+void Call::send_script() {
+  if (request_.age > 0)
+    request_.command[request_.age] = std::to_string(time_since(request_.since).count());
+  if (form_ == Form::digest) {
+    form_ = Form::loaded;
+    server_->begin({{"SCRIPT", "LOAD", std::string{request_.script->source}}, request_.command}, deadline_);
+  } else {
+    form_ = Form::source;
+    server_->begin({with_source(request_)}, deadline_);
+  }
+}
+
+CallResult Call::advance() {
+  always(!is_over_, "no answer is read twice");
+  try {
+    if (!server_->advance())
+      return {};
+    auto replies = server_->take_replies();
+    const bool is_unknown = request_.script != nullptr && !replies.empty() && replies.back().is_error("NOSCRIPT");
+    if (is_unknown && form_ != Form::source) {
+      server_->log().step([&] { return fmt::format("{}: sending the script to {}", name(), server_->address().url); });
+      send_script();
+      return advance();
+    }
+    always(replies.size() == (form_ == Form::loaded ? 2U : 1U), "an answer is credited to its own request");
+    redis::check_reply(server_->address(), replies.back());
+    Fields answer{server_->address(), std::move(replies.back())};
+    is_over_ = true;
+    server_->log().step([&] { return fmt::format("{}: {} answers {}", name(), answer.server(), answer.outcome()); });
+    return answer;
+  } catch (const Error& error) {
+    is_over_ = true;
+    server_->log().step([&] { return fmt::format("{}: {}", name(), error.what()); });
+    return error;
+  }
+}
+
+void Call::abandon() { server_->abandon(); }
 
 Fields::Fields(const redis::Address& from, redis::Reply reply) : server_(from.url), reply_(std::move(reply)) {
   if (reply_.kind != redis::Reply::Kind::array)
@@ -146,13 +165,6 @@ void Fields::unexpected() const {
   throw Error{ExitCode::unavailable, fmt::format("{}: unexpected answer to a script", server_), true};
 }
 
-Request script_request(const Script& script, const ScriptArguments& arguments) {
-  redis::Command command{"EVALSHA", std::string{script.sha1}, std::to_string(arguments.keys.size())};
-  command.insert(command.end(), arguments.keys.begin(), arguments.keys.end());
-  command.insert(command.end(), arguments.values.begin(), arguments.values.end());
-  return {.command = std::move(command), .script = &script};
-}
-
 redis::Command with_source(const Request& request) {
   redis::Command command = request.command;
   command[0] = "EVAL";
@@ -161,12 +173,12 @@ redis::Command with_source(const Request& request) {
 }
 
 std::vector<CallResult> call_everywhere(
-    Loop& loop, std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace) {
-  return Round{servers, request, deadline}.finish(loop, grace);
+    std::span<redis::Server> servers, const Request& request, Deadline deadline, const Grace& grace, OpenCalls* open) {
+  return Round{servers, request, deadline}.finish(grace, open);
 }
 
-Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline) {
-  auto answers = call_everywhere(loop, {&server, 1}, request, deadline);
+Fields call_script(redis::Server& server, const Request& request, Deadline deadline) {
+  auto answers = call_everywhere({&server, 1}, request, deadline);
   if (const auto* error = std::get_if<Error>(&answers[0]))
     throw *error;
   return std::get<Fields>(std::move(answers[0]));

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
-#include "base/loop.h"
 #include "lock/scripts.h"
 #include "redis/server.h"
 
@@ -40,18 +39,13 @@ class Fields {
   std::string outcome_;
 };
 
-struct ScriptArguments {
-  std::vector<std::string> keys;
-  std::vector<std::string> values;
-};
-
 /// What is sent: a plain command, or a call of a script by its digest.
 struct Request {
   redis::Command command;
   const Script* script = nullptr;
+  std::size_t age = 0;  // which of the words says how many ms have passed `since`; 0: none does
+  BootClock::time_point since = {};
 };
-
-Request script_request(const Script& script, const ScriptArguments& arguments);
 
 /// The same call with the script's text, for a server that does not know the script.
 redis::Command with_source(const Request& request);
@@ -60,21 +54,54 @@ redis::Command with_source(const Request& request);
 /// user, else unavailable, with the server's words).
 using CallResult = std::variant<std::monostate, Fields, Error>;
 
+/// One request to one server, which may carry no other exchange meanwhile. It is as passive as the server.
+class Call {
+ public:
+  Call(redis::Server& server, Request request, Deadline deadline);
+
+  /// To be called when the server is ready or its deadline has passed, until it returns what came of the call.
+  CallResult advance();
+  /// Says that nobody waits for the answer any more.
+  void abandon();
+
+  const redis::Server& server() const { return *server_; }
+  std::string_view name() const {
+    return request_.script != nullptr ? request_.script->name : request_.command.front();
+  }
+
+ private:
+  /// How the server is told which script to run. `source` is for a user who may not load, or a server that has
+  /// forgotten the script again at once.
+  enum class Form { digest, loaded, source };
+
+  void send_script();
+
+  redis::Server* server_;
+  Request request_;
+  Deadline deadline_;
+  Form form_ = Form::digest;
+  bool is_over_ = false;
+};
+
 /// How long to wait at least for stragglers once the answers suffice. Nothing if they do not suffice yet.
 using Grace = std::function<std::optional<Milliseconds>(std::span<const CallResult>)>;
 
 /// For a caller that needs all answers.
 inline std::optional<Milliseconds> need_all(std::span<const CallResult>) { return std::nullopt; }
 
-/// Asks all servers at once. Ends when all have answered or failed, at the deadline, or, once the answers suffice,
-/// after the same time again or the grace, whichever is longer. Throws only what a handler of `loop` throws.
-std::vector<CallResult> call_everywhere(Loop& loop,
-                                        std::span<redis::Server> servers,
+/// The calls of those servers that have not answered yet, each at its server's place.
+using OpenCalls = std::vector<std::optional<Call>>;
+
+/// Asks all servers at once. Ends when all have answered or failed, at the deadline, or, once the answers suffice, when
+/// the stragglers have had as long as the answers took, and the grace at least. The calls of stragglers are abandoned,
+/// or moved to `open`. Throws only what a handler of the loop throws.
+std::vector<CallResult> call_everywhere(std::span<redis::Server> servers,
                                         const Request& request,
                                         Deadline deadline,
-                                        const Grace& grace = need_all);
+                                        const Grace& grace = need_all,
+                                        OpenCalls* open = nullptr);
 
 /// Calls a script at one server; throws what it failed with.
-Fields call_script(Loop& loop, redis::Server& server, const Request& request, Deadline deadline);
+Fields call_script(redis::Server& server, const Request& request, Deadline deadline);
 
 }  // namespace rlock::lock

@@ -1,20 +1,23 @@
 -- settle: in a quorum, if the token still holds, give it the largest fence that a majority granted, and raise the floor
 -- to it. Two majorities share a server, so the next holder's fence is larger. A settled fence is never lowered.
--- WITH  lock memory history grant queue
--- KEYS  lock queue waiters meta history
+-- KEYS  lock queue waiters meta history seats
 -- ARGV  token fence waiter('' if none; it leaves the queue, also of a server that did not grant it the lock)
 --       new(1: nobody has been told this fence yet, so another may be chosen)
 -- ->    settled | lost
 --       used floor   (another reader, of a majority that overlaps with ours, may have this fence)
+
+-- NEEDS queue
+
 local token, fence = ARGV[1], tonumber(ARGV[2])
 if (ARGV[3] or '') ~= '' then leave_queue(ARGV[3]) end
 load_lock()
 read_meta()
-local r = holders[token]
+local r = holder(token)
 if not is_live(r) then return {'lost'} end
+if r.is_unreadable then return unreadable() end
 local is_chosen_here = tonumber(r.fence) == fence or extra(r.tail, 'settled')
-if ARGV[4] == '1' and not is_chosen_here and meta_number('floor') >= fence then return {'used', meta.floor} end
-note('floor', num(math.max(meta_number('floor'), fence)))
+if ARGV[4] == '1' and not is_chosen_here and floor >= fence then return {'used', num(floor)} end
+raise_floor(fence)
 r.fence = num(extra(r.tail, 'settled') and math.max(r.fence, fence) or fence)
 r.tail, touched[token] = with_extra(r.tail, 'settled', '1'), true
 strike(token)

@@ -1,13 +1,18 @@
 -- status: everything that is known of one lock. Records who has died.
--- WITH  lock memory history
--- KEYS  lock queue waiters meta history
+-- KEYS  lock queue waiters meta history seats
 -- ARGV  -
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:
 --       "capacity N"  "holder expires cools fence slot acquired levels(count) owner extras"
---       "waiter capacity ticket owner extras" (in their order, the first 500)
+--       "waiter capacity since_us owner extras" (in their order, the first 500)
 --       "last acquired ended held_ms end owner" (end: exit status, or how it ended)
 --       "success granted ended owner id"
---       "acquired N"  "waited N"  "forced N"  "lost N"  "type T"  "ttl ms"  "value V" (of a foreign key)
+--       "hold until begun owner" (nobody is granted the lock until then)
+--       "acquired N"  "waited N"  "evicted N"  "lost N"  "failed N"  "skipped WORDS" (see skip.lua)
+--       "type T"  "ttl ms"  "value V" (of a foreign key)
+--       Of the extras kept=1 and born=MS are made from a record's words, if a keeper renews it and if it has waited.
+
+-- NEEDS look levels
+
 local SHOWN = 500
 local waiting = call('ZCARD', QUEUE)
 local reply = {'free', num(now), num(waiting)}
@@ -34,25 +39,42 @@ local function add_holders()
   if capacity then add('capacity', num(capacity)) end
   for _, r in pairs(holders) do
     if is_live(r) then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
-    add('holder', string.format('%.0f %.0f %s %d %s %d %s',
-      r.expires, r.cools, r.fence, r.slot, r.acquired, count_levels(r.levels), r.tail))
+    local more = (r.kept == '1' and ' kept=1' or '') .. (r.waited > 0 and ' born=' .. born(r) or '')
+    add('holder', r.expires .. ' ' .. r.cools .. ' ' .. r.fence .. ' ' .. r.slot .. ' ' .. r.acquired .. ' ' ..
+      count_levels(r.levels) .. ' ' .. r.tail .. more)
   end
 end
 
-if load_lock() then add_holders() else add_foreign() end
+-- From the newest line of the history. A signal is told as the shell would.
+local function add_last()
+  local line = entries[#entries] or call('LRANGE', HISTORY, -1, -1)[1] or ''
+  local acquired, ended, how, owner = line:match('^%d+ (%d+) (%d+) %d+ %d+ (%S+) (.*)$')
+  if not acquired then return end
+  local signal = tonumber(how:match('^signal:(%d+)'))
+  local held = math.max(0, ended - acquired)
+  add('last', acquired .. ' ' .. ended .. ' ' .. held .. ' ' .. (signal and 128 + signal or how) .. ' ' .. owner)
+end
+
+local ours = load_lock(true)
 read_meta()
 bury_dead_if_allowed()
-local last = meta.last or call('HGET', META, 'last')
-if last then add('last', last) end
-if meta.success then add('success', meta.success:match('^[^\n]*')) end
-for _, name in ipairs({'acquired', 'waited', 'forced', 'lost'}) do
-  if meta[name] then add(name, meta[name]) end
+if ours then add_holders() else add_foreign() end
+add_last()
+if meta.success ~= '' then add('success', meta.success:match('^[^\n]*')) end
+if is_on_hold() then add('hold', (meta.hold:gsub(' %S+', '', 1))) end
+if meta.state ~= '' or state_changed then
+  for _, name in ipairs({'acquired', 'waited', 'evicted', 'lost', 'failed'}) do add(name, counters[name]) end
+  add('skipped', recall('skipped'))
 end
 if waiting == 0 then return reply end -- the common case, in which nothing below is needed
 
--- WITH  grant queue
-for _, token in ipairs(call('ZRANGE', QUEUE, 0, SHOWN - 1)) do
-  local w = waiter(token)
-  if w then add('waiter', string.format('%d %s %s', w.capacity, w.ticket, w.tail)) end
+-- NEEDS queue
+local tokens = call('ZRANGE', QUEUE, 0, SHOWN - 1)
+for _, text in ipairs(call('HMGET', WAITERS, unpack(tokens))) do
+  local w = text and parse_waiter(text)
+  if w then
+    local since = tonumber(w.ticket) + (extra(w.tail, 'first') and AHEAD or 0)
+    add('waiter', num(w.capacity) .. ' ' .. num(since) .. ' ' .. w.tail)
+  end
 end
 return reply

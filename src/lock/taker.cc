@@ -1,17 +1,25 @@
 #include "lock/taker.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/error.h"
-#include "base/overloaded.h"
-#include "lock/confirm.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
 namespace {
+
+/// One function for each alternative of a variant, for std::visit: a missing one does not compile.
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
 
 constexpr Milliseconds shortest_poll{50};
 constexpr Milliseconds longest_poll{250};
@@ -23,11 +31,75 @@ constexpr int most_ties = 6;
 constexpr Milliseconds shortest_tie_break{5};
 constexpr Milliseconds longest_tie_break{30};
 
+constexpr std::chrono::seconds between_lines{10};
+constexpr Milliseconds worth_telling{1000};
+
+Taken extend(Lock& lock, const Claim& claim, Milliseconds timeout, Deadline until, const Granted& granted) {
+  return persist(lock, timeout, until, [&](Deadline deadline) -> Taken {
+    const auto sent = BootClock::now();
+    const Renewal renewal = lock.renew(claim, granted, deadline);
+    if (std::holds_alternative<Extended>(renewal))
+      return Granted{.fence = granted.fence, .slot = granted.slot, .sent = sent};
+    const auto* evicted = std::get_if<Evicted>(&renewal);
+    const std::string how = evicted != nullptr ? describe(evicted->eviction) : "lost";
+    return Conflict{.message = how + " right after it was granted"};
+  });
+}
+
+/// A grant that too few replicas have would be lost with the master.
+std::optional<Conflict> check_replicas(Lock& lock,
+                                       const Replicas& replicas,
+                                       Milliseconds timeout,
+                                       Deadline usable_until) {
+  const auto [wanted, limit] = replicas;
+  const auto have = lock.await_replicas(wanted, limit, BootClock::now() + limit + timeout);
+  if (have < wanted)
+    return Conflict{.message = fmt::format("{} of {} replicas had it within {}", have, wanted, format_duration(limit))};
+  if (BootClock::now() >= usable_until)
+    return Conflict{.message = "the replicas had it too late to be used: the lease is too short for them"};
+  return std::nullopt;
+}
+
+/// Makes sure of a grant to `claim`: extends its short lease to the full length, and then waits until as many replicas
+/// have it as the claim wants. Each question may take `timeout`. Returns the grant as it stands then, or why it is not
+/// to be used, in which case the caller gives it back. Throws Error{unavailable} while the server does not answer.
+Taken confirm(Lock& lock, const Claim& claim, const LeaseTerms& terms, Milliseconds timeout, const Granted& granted) {
+  Taken taken = granted;
+  if (granted.unconfirmed) {
+    Claim alone = claim;
+    alone.replicas.reset();  // they are asked below, and have their full time then
+    taken = extend(lock, alone, timeout, Lease{terms, granted.sent, granted.unconfirmed}.end(), granted);
+  }
+  const auto* held = std::get_if<Granted>(&taken);
+  if (held == nullptr || !claim.replicas)
+    return taken;
+  const Lease lease{terms, held->sent, held->unconfirmed};
+  if (auto conflict = check_replicas(lock, *claim.replicas, timeout, lease.usable_until()))
+    return *std::move(conflict);
+  return taken;
+}
+
 }  // namespace
 
-Taker::Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, Patience patience)
-    : loop_(&loop),
-      log_(&log),
+void WaitNotice::waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold) {
+  const auto now = BootClock::now();
+  const bool moved = told_at_ && place != told_place_ && now >= *told_at_ + between_lines;
+  if (told_at_ && on_hold == told_hold_ && !(moved && ::isatty(STDERR_FILENO) == 1))
+    return;
+  told_at_ = now;
+  told_hold_ = on_hold;
+  told_place_ = place;
+  log_->notice(fmt::format(
+      "waiting for {}, {}{}", lock, obstacle, place > 1 ? fmt::format("; place {} in the queue", place) : ""));
+}
+
+void WaitNotice::acquired(const std::string& lock, Milliseconds waited) const {
+  if (told_at_ && waited >= worth_telling)
+    log_->notice(fmt::format("{} acquired after {}", lock, format_duration(waited)));
+}
+
+Taker::Taker(const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, Patience patience)
+    : log_(&log),
       lock_(&lock),
       claim_(std::move(claim)),
       terms_(terms),
@@ -71,21 +143,22 @@ std::optional<Taken> Taker::reenter(const Token& token) {
 Taken Taker::compete() {
   const bool waits = patience_.wait != Milliseconds{0};
   for (;;) {
-    if (const auto granted = accept_hand_over())
-      return secure(*granted);
-    if (const auto taken = examine(ask(waits ? Question::How::queue : Question::How::once))) {
-      const auto* granted = std::get_if<Granted>(&*taken);
-      return granted != nullptr ? secure(*granted) : *taken;
-    }
+    const auto handed_over = accept_hand_over();
+    auto taken = handed_over ? std::optional<Taken>{*handed_over}
+                             : examine(ask(waits ? Question::How::queue : Question::How::once));
+    if (const auto* granted = taken ? std::get_if<Granted>(&*taken) : nullptr)
+      taken = secure(*granted);
+    if (taken)
+      return *taken;
     if (break_tie())
       continue;
     if (BootClock::now() >= give_up_) {
       if (waits)
-        withdraw();
+        withdraw(true);
       return Conflict{.message = obstacle_};
     }
     if (!obstacle_.empty())
-      notice_.waiting(lock_->name().text(), obstacle_, place_);
+      notice_.waiting(lock_->name().text(), obstacle_, place_, on_hold_);
     sleep(std::min(give_up_, std::max(BootClock::now() + told_sleep_, throttle_.next())));
   }
 }
@@ -95,24 +168,25 @@ bool Taker::break_tie() {
   if (!std::exchange(tied_, false))
     return false;
   ++ties_;
-  loop_->wait_out(BootClock::now() + jitter(shortest_tie_break, longest_tie_break));
+  lock_->loop().wait_out(BootClock::now() + jitter(shortest_tie_break, longest_tie_break));
   return true;
 }
 
-/// Makes sure of a grant, unless that is the keeper's business.
-Taken Taker::secure(const Granted& granted) {
-  if (!claim_.replicas && (!granted.unconfirmed || patience_.renews))
+/// Makes sure of a grant, unless that is the keeper's business. Returns nothing if that took too long.
+std::optional<Taken> Taker::secure(const Granted& granted) {
+  if (!claim_.replicas && (!granted.unconfirmed || patience_.caller_renews))
     return granted;
-  auto confirmed = confirm(*loop_, *lock_, claim_, terms_, patience_.timeout, granted);
-  if (std::holds_alternative<Conflict>(confirmed))
-    withdraw();
+  auto confirmed = confirm(*lock_, claim_, terms_, patience_.timeout, granted);
+  if (const auto* held = std::get_if<Granted>(&confirmed))
+    return examine_grant(*held);
+  withdraw();
   return confirmed;
 }
 
 /// Puts one question, and repeats it through failures while there is time.
 Answer Taker::ask(Question::How how) {
   const Deadline until = std::max(give_up_, BootClock::now() + patience_.timeout);
-  return persist(*loop_, *lock_, patience_.timeout, until, [&](Deadline deadline) {
+  return persist(*lock_, patience_.timeout, until, [&](Deadline deadline) {
     try {
       if (!lock_->can_queue())
         claim_anew();  // because a quorum's round that fails ends with a cancel
@@ -121,7 +195,7 @@ Answer Taker::ask(Question::How how) {
       throttle_.note_question();
       const Milliseconds age = how == Question::How::reenter ? Milliseconds{0} : waited();
       const Question question{.how = how, .ticket = ticket_, .waited = age};
-      auto answer = lock_->acquire(*loop_, claim_, question, deadline);
+      auto answer = lock_->acquire(claim_, question, deadline);
       note_refusal_to_listen();
       return answer;
     } catch (const Error& error) {
@@ -131,9 +205,9 @@ Answer Taker::ask(Question::How how) {
   });
 }
 
-/// Waiters listen, and so do holders that can be told to give up the lock.
+/// Waiters listen. Whoever does not wait, and has ended before its first renewal, never does.
 void Taker::listen(Question::How how) {
-  if (lock_->can_queue() && !claim_.polls && (how == Question::How::queue || claim_.kept))
+  if (lock_->can_queue() && !claim_.polls && how == Question::How::queue)
     lock_->listen(claim_.level);
 }
 
@@ -160,8 +234,6 @@ std::optional<Taken> Taker::examine(const Answer& answer) {
   const Overloaded react{
       [&](const Granted& granted) { end = examine_grant(granted); },
       [&](const Full& full) {
-        if (full.tied)
-          withdraw();  // so that our place at other servers is not in anybody's way
         if (!note_tie(full.tied))
           end_by(Kind::full, describe(full));
       },
@@ -169,14 +241,19 @@ std::optional<Taken> Taker::examine(const Answer& answer) {
         if (!note_tie(newer.tied))
           end_by(Kind::superseded, "superseded by " + describe(newer.by));
       },
-      [&](const Done& done) { end_by(Kind::done, describe(done, claim_.once)); },
+      [&](const Exhausted& exhausted) { end_by(Kind::failed, describe(exhausted)); },
+      [&](const Done& done) { end_by(Kind::done, describe(done, claim_)); },
       [&](const Upgrade& upgrade) { refuse(lock_->name(), claim_.capacity, upgrade); },
       [&](const OtherOnce& other) { refuse(lock_->name(), other); },
       [&](const Busy& busy) { note_obstacle(busy); },
+      [&](const OnHold& held_back) { note_obstacle(held_back); },
       [&](const Foreign& foreign) { note_obstacle(foreign); },
       // The level has ended.
       [&](const Cancelled&) { start_over(); },
-      [&](const Evicted&) { start_over(); },
+      [&](const Evicted&) {
+        withdraw();  // a lock that was handed to us, and that nobody else would give back
+        start_over();
+      },
       [&](const Lost&) { start_over(); },
   };
   std::visit(react, answer);
@@ -195,18 +272,31 @@ std::optional<Granted> Taker::examine_grant(const Granted& granted) {
   return std::nullopt;
 }
 
-/// Without listening we must ask more often, and soon if the server does not know yet that we poll.
 void Taker::note_obstacle(const Busy& busy) {
-  ticket_ = busy.ticket;
-  asked_ = busy.asked;
-  told_sleep_ = busy.sleep;
-  place_ = busy.place;
+  note_place(busy);
+  on_hold_ = false;
   obstacle_ = describe(busy, claim_.capacity);
-  (void)note_tie(busy.tied && BootClock::now() >= give_up_);  // whoever waits asks again anyway
+}
+
+void Taker::note_obstacle(const OnHold& held_back) {
+  note_place(held_back);
+  on_hold_ = true;
+  obstacle_ = describe(held_back.hold, held_back.now);
+}
+
+/// Without listening we must ask more often, and at once if the server does not know yet that we poll: until then it
+/// takes us for dead.
+template <typename Refusal>
+void Taker::note_place(const Refusal& refusal) {
+  ticket_ = refusal.ticket;
+  asked_ = refusal.asked;
+  told_sleep_ = refusal.sleep;
+  place_ = refusal.place;
+  (void)note_tie(refusal.tied && BootClock::now() >= give_up_);  // whoever waits asks again anyway
   if (lock_->listens())
     return;
   if (!asked_as_poller_)
-    told_sleep_ = std::min(told_sleep_, longest_poll);
+    told_sleep_ = claim_.polls ? Milliseconds{0} : std::min(told_sleep_, longest_poll);
   told_sleep_ = jitter(told_sleep_ / 2, told_sleep_);
 }
 
@@ -215,6 +305,7 @@ void Taker::note_obstacle(const Foreign& foreign) {
   place_ = foreign.place;
   asked_ = foreign.asked;
   told_sleep_ = std::max(foreign.sleep, jitter(shortest_poll, longest_poll));
+  on_hold_ = false;
   obstacle_ = describe(foreign);
 }
 
@@ -259,7 +350,7 @@ void Taker::sleep(Deadline until) {
     for (const std::string& message : lock_->take_messages()) heed(message, until);
     if (handed_over_)
       return;
-    lock_->sleep(*loop_, until);
+    lock_->sleep(until);
   }
 }
 
@@ -273,20 +364,25 @@ void Taker::heed(std::string_view message, Deadline& until) {
 /// Takes back whatever we asked for: the place in the queue, and a lock that was granted by an answer we did not see. A
 /// server that has never answered is told too, since it may yet read what we sent. Failures are only logged: a server
 /// that does not answer forgets us once the lease and the sleep that it told us have run out.
-void Taker::withdraw() noexcept {
+void Taker::withdraw(bool timed_out) noexcept {
   try {
-    Loop quiet;  // it has no handlers: we may be here because one of the caller's has thrown
+    const Loop::Mute quiet{lock_->loop()};  // we may be here because a handler has thrown
     const Milliseconds limit = std::min(patience_.timeout, longest_withdrawal);
-    persist(quiet, *lock_, limit, [&](Deadline deadline) { lock_->cancel(quiet, claim_, deadline); });
-  } catch (const std::exception& error) {
-    log_->step(fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()));
+    persist(*lock_, limit, [&](Deadline deadline) { lock_->cancel(claim_, deadline, timed_out); });
+  } catch (const Error& error) {
+    log_->step([&] { return fmt::format("could not leave the queue of {}: {}", lock_->name().text(), error.what()); });
+  } catch (const std::bad_alloc&) {
+    // There is no memory to say so either.
   }
 }
 
 void Taker::tell(const Granted& grant) const {
   const std::string& name = lock_->name().text();
   notice_.acquired(name, waited());
-  log_->step(fmt::format("holding {}, fence {}", name, grant.fence.value));
+  log_->step([&] {
+    const std::string slot = claim_.slot ? " for " + claim_.slot->name : "";
+    return fmt::format("holding {}{}, fence {}", name, slot, grant.fence.value);
+  });
   const auto took = time_since(grant.sent);
   if (took <= terms_.ttl / 10 || grant.unconfirmed)
     return;

@@ -3,21 +3,54 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "lock/conflict.h"
+#include "lock/answer.h"
 #include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
-#include "lock/wait_notice.h"
 
 namespace rlock::lock {
+
+/// Why the lock could not be had, or is not needed, as the part of a message after the lock's name.
+struct Conflict {
+  enum class Kind {
+    held,        // or the wait ran out
+    full,        // the queue has as many waiters as --max-waiting allows
+    superseded,  // by a newer waiter (--latest, --replace)
+    failed,      // so often that no other attempt is to be made (--attempts)
+    done,        // the work has been done already (--once, --once-per)
+  };
+  Kind kind = Kind::held;
+  std::string message;
+};
+using Taken = std::variant<Granted, Conflict>;
 
 struct Patience {
   Milliseconds timeout{2000};        // for one answer
   std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
-  bool renews = false;               // the caller does, so the taker need not confirm a short grant
+  bool caller_renews = false;        // the caller does, so the taker need not confirm a short grant
+};
+
+/// What a user is told of a wait: who is in the way when it begins, on a terminal also how the queue moves on, and how
+/// long it took. The log stays the caller's.
+class WaitNotice {
+ public:
+  explicit WaitNotice(const Log& log) : log_(&log) {}
+
+  /// `place`: 1 is the first in the queue, 0 is not in it. That a hold has begun or ended is told too.
+  void waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold);
+  void acquired(const std::string& lock, Milliseconds waited) const;
+
+ private:
+  const Log* log_;
+  std::optional<BootClock::time_point> told_at_;
+  long long told_place_ = 0;
+  bool told_hold_ = false;
 };
 
 /// Takes a lock, first come, first served. It asks; if the lock is held, it joins the queue, listens, and sleeps until
@@ -33,7 +66,7 @@ class Taker {
  public:
   /// A grant that comes too late for the `terms` of its lease is given back and asked for again. Everything referred to
   /// must outlive the taker.
-  Taker(Loop& loop, const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, Patience patience);
+  Taker(const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, Patience patience);
 
   const Claim& claim() const { return claim_; }
 
@@ -47,10 +80,13 @@ class Taker {
   Taken compete();
   bool break_tie();
   bool note_tie(bool tied);
-  Taken secure(const Granted& granted);
+  std::optional<Taken> secure(const Granted& granted);
   std::optional<Taken> examine(const Answer& answer);
   std::optional<Granted> examine_grant(const Granted& granted);
+  template <typename Refusal>
+  void note_place(const Refusal& refusal);
   void note_obstacle(const Busy& busy);
+  void note_obstacle(const OnHold& held_back);
   void note_obstacle(const Foreign& foreign);
   bool is_in_time(const Granted& granted) const;
   std::optional<Granted> accept_hand_over();
@@ -64,10 +100,9 @@ class Taker {
   void note_failure(const Error& error);
   void sleep(Deadline until);
   void heed(std::string_view message, Deadline& until);
-  void withdraw() noexcept;
+  void withdraw(bool timed_out = false) noexcept;
   void tell(const Granted& grant) const;
 
-  Loop* loop_;
   const Log* log_;
   Lock* lock_;
   Claim claim_;
@@ -86,6 +121,7 @@ class Taker {
   bool tied_ = false;           // by the last answer
   int ties_ = 0;                // so far
   Throttle throttle_;
+  bool on_hold_ = false;  // whether the lock was on hold at the last answer
   std::string obstacle_;  // who held the lock at the last answer
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/signals.h"
+#include "base/word.h"
 
 namespace rlock::lock {
 namespace {
@@ -13,6 +15,22 @@ std::string describe(Capacity capacity) {
   if (capacity == exclusive)
     return "exclusive";
   return fmt::format("with --slots {}", capacity.value);
+}
+
+/// "2 failures, last exit 3 on db2".
+std::string describe(const Failures& failures, std::string_view one, std::string_view several, std::string_view host) {
+  const auto status = parse_number(failures.end, 0, 255);
+  constexpr std::string_view signal = "signal:";
+  const auto number = failures.end.starts_with(signal)
+                          ? parse_number(std::string_view{failures.end}.substr(signal.size()), 1, 127)
+                          : std::nullopt;
+  const std::string how = number ? signal_name(*number) : status ? fmt::format("exit {}", *status) : failures.end;
+  return fmt::format("{} {}, last {} on {}", failures.count, failures.count == 1 ? one : several, how, host);
+}
+
+std::string describe(std::string_view until, const Owner& by) {
+  return fmt::format(
+      "on hold until {} by {}{}", until, by.holder, by.note.empty() ? "" : fmt::format(" ({})", by.note));
 }
 
 }  // namespace
@@ -29,6 +47,10 @@ std::string describe(const Eviction& eviction) {
 }
 
 std::string describe(const Busy& busy, Capacity wanted) {
+  if (busy.failures && busy.cooling.count() > 0) {
+    return fmt::format(
+        "cooling for {} after {}", format_duration(busy.cooling), describe(*busy.failures, busy.holder.host));
+  }
   if (busy.cooling.count() > 0) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
   }
@@ -42,10 +64,16 @@ std::string describe(const Busy& busy, Capacity wanted) {
 }
 
 std::string describe(const Foreign& foreign) {
-  const std::string value = foreign.type == "string" ? fmt::format(" \"{}\"", foreign.value) : "";
   const std::string end =
       foreign.expires_in ? fmt::format("{} left", format_duration(*foreign.expires_in)) : "never expires";
-  return fmt::format("held by another program ({}{}), {}", foreign.type, value, end);
+  const std::string key = foreign.type == "string" ? describe_length(foreign.type, foreign.value) : foreign.type;
+  return fmt::format("held by another program ({}), {}", key, end);
+}
+
+std::string describe_length(std::string_view type, std::string_view value) {
+  constexpr std::size_t fetched = 128;  // the scripts send no more of a value
+  const std::string_view more = value.size() >= fetched ? " or more" : "";
+  return fmt::format("{} of {} bytes{}", type, value.size(), more);
 }
 
 std::string describe(const Full& full) {
@@ -54,9 +82,25 @@ std::string describe(const Full& full) {
   return full.waiting == 1 ? "1 is waiting already" : fmt::format("{} are waiting already", full.waiting);
 }
 
-std::string describe(const Done& done, const std::optional<std::string>& id) {
-  return fmt::format("{}done by {} {} ago", id ? *id + " was " : "", done.by.holder, format_duration(done.ended_ago));
+std::string describe(const Done& done, const Claim& claim) {
+  const std::string id = claim.once ? *claim.once + " was " : "";
+  return fmt::format(
+      "{}done by {} {} ago", claim.slot ? claim.slot->name + " " : id, done.by.holder, format_duration(done.ended_ago));
 }
+
+std::string describe(const Failures& failures, std::string_view host) {
+  return describe(failures, "failure", "failures", host);
+}
+
+std::string describe(const Exhausted& exhausted) {
+  return fmt::format("{} {} ago",
+                     describe(exhausted.failures, "attempt failed", "attempts failed", exhausted.host),
+                     format_duration(exhausted.ended_ago));
+}
+
+std::string describe(const Hold& hold) { return describe(format_minute(hold.until), hold.by); }
+
+std::string describe(const Hold& hold, WallTime now) { return describe(format_soon(hold.until, now), hold.by); }
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{ExitCode::usage,

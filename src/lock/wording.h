@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lock/lock.h"
 
@@ -9,18 +10,30 @@ namespace rlock::lock {
 
 /// Who stands in the way, as the part of a message after the lock's name:
 /// `held by deploy@web3 pid 812 "backup.sh --full" for 4m12s, lease 22s left`, `cooling for 12s after deploy@web3`,
-/// `held by another program (string "value"), never expires`. The mode is named if it differs from the wanted one and
-/// either of them has slots.
+/// `held by another program (string of 36 bytes), never expires`. The mode is named if it differs from the wanted one
+/// and either of them has slots.
 std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
+/// `string of 36 bytes`: what a foreign key holds is often somebody's token, and is not shown.
+std::string describe_length(std::string_view type, std::string_view value);
 /// `3 are waiting already`, or `nobody may wait (--max-waiting 0)`.
 std::string describe(const Full& full);
-/// `done by root@db1 2s ago`, or with the ID that was asked for: `v42 was done by root@db1 2s ago`.
-std::string describe(const Done& done, const std::optional<std::string>& id);
+/// `done by root@db1 2s ago`, or with what was asked for: `v42 was done by root@db1 2s ago`, `2026-11-22 done by ...`.
+std::string describe(const Done& done, const Claim& claim);
+
+/// `2 failures, last exit 3 on db2`.
+std::string describe(const Failures& failures, std::string_view host);
+/// `3 attempts failed, last exit 3 on db2 5m ago`.
+std::string describe(const Exhausted& exhausted);
 
 /// Throw Error{usage} for a refusal that waiting cannot mend.
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
+
+/// `on hold until 2026-11-25 08:00 by ann@ops1 (disk swap)`.
+std::string describe(const Hold& hold);
+/// The same for one who waits, with a weekday if that is less than a week away: `on hold until Mon 08:00 by ...`.
+std::string describe(const Hold& hold, WallTime now);
 
 /// `evicted by root@db1 pid 8784`.
 std::string describe(const Eviction& eviction);

@@ -1,21 +1,24 @@
 #include "observe/facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
-#include "observe/word_reader.h"
+#include "base/escape.h"
+#include "base/word.h"
+#include "lock/answer.h"
+#include "lock/request.h"
+#include "lock/wording.h"
 
 namespace rlock::observe {
 namespace {
 
-/// Version 0.1.0 wrote no extras. A holder of that version with a command has a process that renews.
-bool is_kept(const lock::Owner& owner, std::string_view extras) {
-  return extras.empty() ? !owner.command.empty() : find_extra(extras, "kept").has_value();
-}
+constexpr std::string_view unreadable_type = "unreadable";
 
 /// Who told the holder to give the lock up, which Redis keeps as "forced,WHO" or "replaced,WHO".
 std::optional<Ending> read_eviction(std::string_view extras) {
-  const auto mark = find_extra(extras, "evict");
+  const auto mark = lock::find_extra(extras, "evict");
   if (!mark)
     return std::nullopt;
   Ending ending = Ending::read(*mark);
@@ -24,7 +27,7 @@ std::optional<Ending> read_eviction(std::string_view extras) {
   return ending;
 }
 
-void read_holder(WordReader words, LockFacts& facts) {
+void read_holder(lock::WordReader words, LockFacts& facts) {
   HolderFacts holder;
   const WallTime expires = words.time();
   const WallTime cools = words.time();
@@ -35,30 +38,32 @@ void read_holder(WordReader words, LockFacts& facts) {
   holder.owner = words.owner();
   holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
   holder.lease = std::max(Milliseconds{0}, expires - facts.now);
-  holder.kept = is_kept(holder.owner, words.rest());
-  if (const auto born = find_extra(words.rest(), "born"))  // when it began to ask
-    holder.waited = std::max(Milliseconds{0}, holder.acquired_at - WordReader{*born}.time());
+  holder.kept = lock::find_extra(words.rest(), "kept").has_value();
+  if (const auto born = lock::find_extra(words.rest(), "born"))  // when it began to ask
+    holder.waited = std::max(Milliseconds{0}, holder.acquired_at - lock::WordReader{*born}.time());
   holder.evicted = read_eviction(words.rest());
   if (expires <= facts.now) {
     holder.cooling = std::max(Milliseconds{0}, cools - facts.now);
     holder.held = std::max(Milliseconds{0}, expires - holder.acquired_at);
+    holder.failures = lock::parse_failures(lock::find_extra(words.rest(), "failed").value_or(""));
   }
   facts.cooling = std::max(facts.cooling, holder.cooling);
   facts.holders.push_back(std::move(holder));
 }
 
-void read_capacity(WordReader words, LockFacts& facts) { facts.capacity = lock::Capacity{words.count()}; }
+void read_capacity(lock::WordReader words, LockFacts& facts) { facts.capacity = lock::Capacity{words.count()}; }
 
-void read_waiter(WordReader words, LockFacts& facts) {
+void read_waiter(lock::WordReader words, LockFacts& facts) {
   WaiterFacts waiter;
   waiter.wanted = {words.count()};
-  const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // a ticket is a time in microseconds
+  const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // in microseconds
   waiter.waiting = std::max(Milliseconds{0}, facts.now - since);
   waiter.owner = words.owner();
+  waiter.first = lock::find_extra(words.rest(), "first").has_value();
   facts.waiters.push_back(std::move(waiter));
 }
 
-void read_last(WordReader words, LockFacts& facts) {
+void read_last(lock::WordReader words, LockFacts& facts) {
   LastRun last;
   last.acquired_at = words.time();
   last.ended_at = words.time();
@@ -68,7 +73,7 @@ void read_last(WordReader words, LockFacts& facts) {
   facts.last = std::move(last);
 }
 
-void read_success(WordReader words, LockFacts& facts) {
+void read_success(lock::WordReader words, LockFacts& facts) {
   Success success;
   success.acquired_at = words.time();
   success.ended_at = words.time();
@@ -76,15 +81,40 @@ void read_success(WordReader words, LockFacts& facts) {
   facts.success = std::move(success);
 }
 
+void read_hold(lock::WordReader words, LockFacts& facts) {
+  HoldFacts held_back;
+  held_back.hold.until = words.time();
+  held_back.since = words.time();
+  held_back.hold.by = words.owner();
+  facts.hold = std::move(held_back);
+}
+
 /// Redis counts an acquisition either as "acquired" or, after a wait, as "waited".
-void read_waited(WordReader words, LockFacts& facts) {
+void read_waited(lock::WordReader words, LockFacts& facts) {
   facts.counters.waited = words.number_or_zero();
   facts.counters.acquired += facts.counters.waited;
 }
 
+void read_skips(lock::WordReader words, LockFacts& facts) {
+  Counters& counters = facts.counters;
+  for (std::size_t i = 0; i < skip_reasons.size(); ++i)
+    counters.skipped.at(i) =
+        lock::WordReader{lock::find_extra(words.rest(), skip_reasons.at(i)).value_or("")}.number_or_zero();
+  const auto last = lock::find_extra(words.rest(), "last");
+  if (!last)
+    return;
+  std::string_view parts = *last;
+  const auto text = [&parts] { return percent_decode(take_word(parts, ',')).value_or("?"); };
+  Skip skip{.at = lock::WordReader{take_word(parts, ',')}.time()};
+  skip.reason = text();
+  skip.holder = text();
+  skip.host = text();
+  counters.last_skip = std::move(skip);
+}
+
 ForeignFacts& foreign(LockFacts& facts) { return facts.foreign ? *facts.foreign : facts.foreign.emplace(); }
 
-void read_foreign_ttl(WordReader words, LockFacts& facts) {
+void read_foreign_ttl(lock::WordReader words, LockFacts& facts) {
   const auto ms = words.number();
   if (ms)
     foreign(facts).expires_in = Milliseconds{*ms};
@@ -92,7 +122,7 @@ void read_foreign_ttl(WordReader words, LockFacts& facts) {
 
 struct Reader {
   std::string_view kind;
-  void (*read)(WordReader, LockFacts&);
+  void (*read)(lock::WordReader, LockFacts&);
 };
 
 constexpr std::array readers{
@@ -101,18 +131,23 @@ constexpr std::array readers{
     Reader{"waiter", read_waiter},
     Reader{"last", read_last},
     Reader{"success", read_success},
-    Reader{"acquired", [](WordReader words, LockFacts& facts) { facts.counters.acquired += words.number_or_zero(); }},
+    Reader{"hold", read_hold},
+    Reader{"acquired",
+           [](lock::WordReader words, LockFacts& facts) { facts.counters.acquired += words.number_or_zero(); }},
     Reader{"waited", read_waited},
-    Reader{"forced", [](WordReader words, LockFacts& facts) { facts.counters.forced = words.number_or_zero(); }},
-    Reader{"lost", [](WordReader words, LockFacts& facts) { facts.counters.lost = words.number_or_zero(); }},
-    Reader{"type", [](WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
-    Reader{"value", [](WordReader words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
+    Reader{"evicted",
+           [](lock::WordReader words, LockFacts& facts) { facts.counters.evicted = words.number_or_zero(); }},
+    Reader{"lost", [](lock::WordReader words, LockFacts& facts) { facts.counters.lost = words.number_or_zero(); }},
+    Reader{"failed", [](lock::WordReader words, LockFacts& facts) { facts.counters.failed = words.number_or_zero(); }},
+    Reader{"skipped", read_skips},
+    Reader{"type", [](lock::WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
+    Reader{"value", [](lock::WordReader words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
     Reader{"ttl", read_foreign_ttl},
 };
 
 /// Skips facts of kinds that only a later version knows.
 void read_fact(std::string_view fact, LockFacts& facts) {
-  WordReader words{fact};
+  lock::WordReader words{fact};
   const std::string_view kind = words.word();
   for (const Reader& reader : readers) {
     if (reader.kind == kind)
@@ -148,16 +183,25 @@ std::string_view state_name(State state) {
   return "";
 }
 
-lock::Request status_request(const lock::LockName& name) {
-  return lock::script_request(lock::scripts::status, {.keys = name.keys(), .values = {}});
+std::string describe(const ForeignFacts& key) {
+  if (key.type == unreadable_type)
+    return fmt::format("{}: {}", key.type, key.value.value_or(""));
+  return key.type == "string" && key.value ? lock::describe_length(key.type, *key.value) : key.type;
+}
+
+std::string format_ago(WallTime then, WallTime now) {
+  const std::string text = format_duration(std::max(Milliseconds{0}, now - then));
+  const auto unit = text.find_first_of("dhm");
+  const bool is_short = text.ends_with("ms") || unit == std::string::npos;
+  return fmt::format("{} ago", is_short ? text : text.substr(0, unit + 1));
 }
 
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   LockFacts facts;
   facts.name = name.text();
   facts.state = read_state(fields);
-  facts.now = WordReader{fields.text()}.time();
-  facts.waiting = WordReader{fields.text()}.number_or_zero();
+  facts.now = lock::WordReader{fields.text()}.time();
+  facts.waiting = lock::WordReader{fields.text()}.number_or_zero();
   while (!fields.at_end()) read_fact(fields.text(), facts);
   std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
     return a.fence.value < b.fence.value;
@@ -169,12 +213,12 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
 
 LockFacts unreadable(const lock::LockName& name, std::string_view words) {
   LockFacts facts{.name = name.text(), .state = State::foreign};
-  facts.foreign = ForeignFacts{.type = "unreadable", .value = std::string{words}, .expires_in = {}};
+  facts.foreign = ForeignFacts{.type = std::string{unreadable_type}, .value = std::string{words}, .expires_in = {}};
   return facts;
 }
 
-LockFacts inspect(Loop& loop, redis::Server& server, const lock::LockName& name, Deadline deadline) {
-  return read_facts(name, lock::call_script(loop, server, status_request(name), deadline));
+LockFacts inspect(redis::Server& server, const lock::LockName& name, Deadline deadline) {
+  return read_facts(name, lock::call_script(server, lock::status_request(name), deadline));
 }
 
 }  // namespace rlock::observe

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/loop.h"
 #include "base/timestamp.h"
 #include "lock/answer.h"
 #include "lock/name.h"
@@ -27,9 +27,11 @@ std::string_view state_name(State state);
 struct HolderFacts {
   lock::Owner owner;
   bool kept = false;  // a process renews the lease, so there is a PID to kill; a plain `acquire` has exited
+  bool dead = false;  // the process that renewed it ran on this machine, and is gone: the lease will run out
   WallTime acquired_at;
   Milliseconds held, lease;
-  Milliseconds cooling{0};  // how long its seat stays taken after its run; 0 while it holds
+  Milliseconds cooling{0};                   // how long its seat stays taken after its run; 0 while it holds
+  std::optional<lock::Failures> failures{};  // after which it cools (--backoff)
   Milliseconds waited{0};
   lock::Fence fence;
   int slot = 0;
@@ -44,6 +46,7 @@ struct WaiterFacts {
   lock::Owner owner;
   lock::Capacity wanted;
   Milliseconds waiting;
+  bool first = false;  // asked to go to the head of the queue
 };
 
 /// How the previous run ended.
@@ -62,6 +65,12 @@ struct Success {
   WallTime ended_at;
 };
 
+/// A hold, since when there is one.
+struct HoldFacts {
+  WallTime since{};
+  lock::Hold hold{};
+};
+
 /// What one server of a quorum says about a lock.
 struct ServerFacts {
   std::string url;
@@ -75,10 +84,27 @@ struct ForeignFacts {
   std::optional<Milliseconds> expires_in;  // empty when it never expires
 };
 
+/// The key's type and length, "string of 36 bytes". Its value is often somebody's token, so it is not shown to people.
+std::string describe(const ForeignFacts& key);
+
+/// "3h ago", in the largest unit only.
+std::string format_ago(WallTime then, WallTime now);
+
+/// Why a taker left without the lock, as the scripts call it, in the order of Counters::skipped.
+constexpr std::array<std::string_view, 6> skip_reasons{"held", "timed_out", "done", "superseded", "full", "attempts"};
+
+/// The last taker that left without the lock.
+struct Skip {
+  WallTime at{};
+  std::string reason{}, holder{}, host{};
+};
+
 /// How often each of these has happened since the lock was first used.
 struct Counters {
   long long acquired = 0;  // whether after a wait or at once
-  long long waited = 0, forced = 0, lost = 0;
+  long long waited = 0, evicted = 0, lost = 0, failed = 0;
+  std::array<long long, skip_reasons.size()> skipped{};
+  std::optional<Skip> last_skip{};
 };
 
 /// Everything that a server knows about one lock. Times are by the server's clock.
@@ -93,13 +119,11 @@ struct LockFacts {
   long long waiting = 0;               // the length of the whole queue
   std::optional<LastRun> last{};
   std::optional<Success> success{};
+  std::optional<HoldFacts> hold{};  // nobody is granted the lock until it ends
   Counters counters{};
   std::optional<ForeignFacts> foreign{};
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs
 };
-
-/// Asks for what read_facts() reads.
-lock::Request status_request(const lock::LockName& name);
 
 /// Reads the answer of status.lua, which is untrusted. Values that make no sense are read as zero or left out; throws
 /// Error{unavailable} only for an answer of another kind.
@@ -110,6 +134,6 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields);
 LockFacts unreadable(const lock::LockName& name, std::string_view words);
 
 /// Asks a server about one lock. Throws as call_script() does.
-LockFacts inspect(Loop& loop, redis::Server& server, const lock::LockName& name, Deadline deadline);
+LockFacts inspect(redis::Server& server, const lock::LockName& name, Deadline deadline);
 
 }  // namespace rlock::observe

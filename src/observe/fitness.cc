@@ -1,23 +1,141 @@
 #include "observe/fitness.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/duration.h"
 #include "base/error.h"
-#include "base/number.h"
+#include "base/word.h"
+#include "lock/lock.h"
 #include "lock/permissions.h"
+#include "lock/request.h"
 #include "lock/retry.h"
-#include "observe/clock_step.h"
-#include "observe/rehearsal.h"
-#include "observe/summary.h"
+#include "lock/script_call.h"
+#include "observe/facts.h"
+#include "observe/history.h"
 #include "observe/survey.h"
-#include "redis/exchange.h"
-#include "redis/refusal.h"
+#include "redis/reply.h"
+#include "redis/server.h"
 
 namespace rlock::observe {
 namespace {
+
+/// Goes through the whole life of a lock on a scratch key, with a holder and a waiter: runs every script, waits and
+/// lists. The key is removed at the end.
+class Rehearsal {
+ public:
+  Rehearsal(redis::Server& server, const std::string& prefix, Milliseconds timeout)
+      : server_(server),
+        timeout_(timeout),
+        name_(prefix, "rlock-check-" + lock::Level::random().text()),
+        lock_({&server, 1}, name_, Milliseconds{0}) {}
+
+  /// Returns what was refused or failed, in the server's words; an empty list means that everything works. Stops at the
+  /// first failure that is not a lack of permission.
+  std::vector<std::string> play() {
+    attempt("acquire", [&] { (void)lock_.acquire(holder_, {}, deadline()); });
+    attempt("wait", [&] { wait(); });
+    attempt("status", [&] { (void)inspect(server_, name_, deadline()); });
+    attempt("subscribe", [&] { check_that_it_listens(); });
+    attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });
+    attempt("renew", [&] { (void)lock_.renew(holder_.token, holder_.ttl, deadline()); });
+    attempt("settle", [&] { settle(); });
+    attempt("release", [&] { (void)lock_.release_all(holder_.token, holder_.level, deadline()); });
+    attempt("recall", [&] { (void)lock_.recall(holder_.token, holder_.level, lock::Fence{1}, deadline()); });
+    attempt("log", [&] { log(); });
+    attempt("trim", [&] { call({"LTRIM", name_.history(), "0", "-1"}); });  // release does it once the log is full
+    attempt("correct", [&] { call({"LSET", name_.history(), "0", ""}); });  // release does it after a death
+    attempt("hold", [&] { hold(); });
+    attempt("cancel", [&] { lock_.cancel(waiter_, deadline()); });
+    attempt("force", [&] { (void)lock_.look(deadline()); });
+    attempt("remove", [&] { remove(); });
+    try_commands_of_rare_branches();
+    return std::move(refusals_);
+  }
+
+ private:
+  Deadline deadline() const { return BootClock::now() + timeout_; }
+
+  void attempt(std::string_view what, const std::function<void()>& step) {
+    if (stopped_)
+      return;
+    try {
+      step();
+    } catch (const Error& error) {
+      stopped_ = error.code() != ExitCode::no_permission;  // any other failure would hit the later steps too
+      const std::string_view words{error.what()};
+      refusals_.push_back(fmt::format("{}: {}", what, words.substr(0, words.find("; rlock needs"))));
+    }
+  }
+
+  void call(const redis::Command& command) {
+    const auto replies = server_.call({command}, deadline());
+    redis::check_reply(server_.address(), replies[0]);
+  }
+
+  /// Of these the scripts go on without an answer, or ask only where there is a foreign key, a replica or a quorum.
+  void try_commands_of_rare_branches() {
+    const std::string channel = name_.channel(waiter_.level);
+    attempt("hand over", [&] { call({"PUBLISH", channel, ""}); });
+    attempt("find listeners", [&] { call({"PUBSUB", "NUMSUB", channel}); });
+    attempt("read foreign string", [&] { call({"GETRANGE", name_.key(), "0", "0"}); });
+    attempt("read foreign hash", [&] { call({"HSCAN", name_.key(), "0"}); });
+    attempt("replicas", [&] { call({"WAIT", "0", "1"}); });
+    attempt("uptime", [&] { call({"INFO", "server"}); });
+  }
+
+  void wait() {
+    lock_.listen(waiter_.level);
+    (void)lock_.acquire(waiter_, {.how = lock::Question::How::queue, .ticket = {}}, deadline());
+  }
+
+  void check_that_it_listens() const {
+    if (const auto why = server_.refusal_to_listen())
+      throw *why;
+  }
+
+  void settle() { (void)lock::call_script(server_, lock::settle_request(name_, holder_, {1}, false), deadline()); }
+
+  void log() { (void)lock::call_script(server_, lock::log_request(name_, 1), deadline()); }
+
+  void hold() {
+    (void)lock_.hold(Milliseconds{10'000}, holder_.owner, holder_.level, deadline());
+    (void)lock_.end_hold(holder_.owner, waiter_.level, deadline());
+  }
+
+  void remove() {
+    redis::Command del{"DEL"};
+    for (const lock::Claim& claim : {holder_, waiter_}) {
+      for (std::string& key : name_.keys(claim.level.text(), claim.token.text())) del.push_back(std::move(key));
+    }
+    call(del);
+  }
+
+  static lock::Claim make_claim() {
+    return {.token = lock::Token::random(),
+            .level = lock::Level::random(),
+            .capacity = lock::exclusive,
+            .ttl = Milliseconds{10'000},
+            .owner = lock::describe_self({}, "rlock check", {})};
+  }
+
+  redis::Server& server_;
+  Milliseconds timeout_;
+  lock::LockName name_;
+  lock::Lock lock_;
+  lock::Claim holder_ = make_claim();
+  lock::Claim waiter_ = make_claim();
+  std::vector<std::string> refusals_;
+  bool stopped_ = false;
+};
 
 using Grade = Finding::Grade;
 using std::chrono::duration_cast;
@@ -76,36 +194,70 @@ Finding judge_version(const Info& info) {
 Finding judge_role(const Info& info) {
   if (info.value("role") == "master")
     return {Grade::ok, "role", "master"};
-  return {
-      Grade::fail,
-      "role",
-      fmt::format(
-          "{} of {}:{}; name its master", info.value("role"), info.value("master_host"), info.value("master_port"))};
+  return {Grade::fail,
+          "role",
+          fmt::format("replica of {}:{}; name its master", info.value("master_host"), info.value("master_port"))};
 }
 
-Finding judge_eviction(const Info& info) {
-  const std::string policy{info.value("maxmemory_policy")};
-  if (policy == "noeviction")
-    return {Grade::ok, "eviction", policy};
-  if (info.number("maxmemory") > 0)
-    return {Grade::fail, "eviction", policy + " can evict a lock; run `CONFIG SET maxmemory-policy noeviction`"};
-  return {Grade::warn,
-          "eviction",
-          policy + " would evict locks if a maxmemory were set; run `CONFIG SET maxmemory-policy noeviction`"};
+constexpr Milliseconds smallest_step{1000};  // smaller steps are normal for a clock that NTP adjusts
+
+WallTime latest_of(const LockFacts& facts) {
+  WallTime latest{};
+  for (const HolderFacts& holder : facts.holders) latest = std::max(latest, holder.acquired_at);
+  if (facts.last)
+    latest = std::max(latest, facts.last->ended_at);
+  return facts.success ? std::max(latest, facts.success->ended_at) : latest;
+}
+
+/// How far the server's clock is behind what a sample of its locks has recorded; zero where it is not.
+Milliseconds measure_step(redis::Server& server, const std::string& prefix, Milliseconds timeout) {
+  Milliseconds step{0};
+  for (const LockFacts& facts : sample(server, {.prefix = prefix, .remembered = true}, timeout))
+    step = std::max(step, latest_of(facts) - facts.now);
+  return step;
+}
+
+/// How far the server's clock is behind the latest time that a sample of its locks has recorded, which means that it
+/// was set back. Empty where it is less than a second behind, or where we may not read the locks.
+std::optional<Milliseconds> find_clock_step(redis::Server& server, const std::string& prefix, Milliseconds timeout) {
+  try {
+    const Milliseconds step = measure_step(server, prefix, timeout);
+    return step >= smallest_step ? std::optional{step} : std::nullopt;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::no_permission)
+      throw;
+    return std::nullopt;
+  }
+}
+
+/// Nothing to say of a server that has evicted none, or is too old to evict any.
+std::optional<Finding> judge_scripts(const Info& info) {
+  const auto evicted = info.number("evicted_scripts");
+  if (evicted == 0)
+    return std::nullopt;
+  return Finding{Grade::warn,
+                 "scripts",
+                 fmt::format("{} evicted: some program sends scripts without end; those of rlock stay only if its user "
+                             "may use SCRIPT LOAD",
+                             evicted)};
 }
 
 /// One server's examination.
 class Examiner {
  public:
-  Examiner(Loop& loop, redis::Server& server, const ExamineOptions& how) : loop_(loop), server_(server), how_(how) {}
+  Examiner(redis::Server& server, const ExamineOptions& how) : server_(server), how_(how) {}
 
   std::vector<Finding> examine() {
     ask_time();
     if (const auto info = ask_info()) {
       version_ = Version::read(info->value("redis_version"));
-      for (auto judge : {judge_version, judge_role, judge_eviction}) add(judge(*info));
+      config_file_ = info->value("config_file");
+      for (auto judge : {judge_version, judge_role}) add(judge(*info));
+      add(judge_eviction(*info));
       add(judge_persistence(*info));
       add(judge_replicas(*info));
+      if (auto scripts = judge_scripts(*info))
+        add(*std::move(scripts));
     } else {
       add({Grade::warn, "info", "INFO is refused: version, role, eviction, persistence and replicas are not known"});
     }
@@ -115,12 +267,44 @@ class Examiner {
 
   Version version() const { return version_; }
 
+  /// What makes an ACL line survive a restart.
+  std::string keep_acl() {
+    const std::string file = configured("aclfile").value_or("");
+    if (!file.empty())
+      return "then `ACL SAVE`, or the next restart forgets it";
+    if (!config_file_.empty())
+      return "then `CONFIG REWRITE`, or the next restart forgets it";
+    return "a restart forgets it, since the server has neither an aclfile nor a configuration file";
+  }
+
  private:
+  /// The commands that change a parameter for good. CONFIG REWRITE needs the file that the server was started with.
+  std::string advise(std::string_view parameter, std::string_view value) const {
+    const std::string set = fmt::format("run `CONFIG SET {} {}`", parameter, value);
+    if (!config_file_.empty())
+      return fmt::format("{} and `CONFIG REWRITE`", set);
+    return fmt::format(
+        "{0}; a restart forgets that, since the server has no configuration file: start it with --{1} {2} too",
+        set,
+        parameter,
+        value);
+  }
+
+  Finding judge_eviction(const Info& info) const {
+    const std::string policy{info.value("maxmemory_policy")};
+    if (policy == "noeviction")
+      return {Grade::ok, "eviction", policy};
+    const std::string advice = advise("maxmemory-policy", "noeviction");
+    if (info.number("maxmemory") > 0)
+      return {Grade::fail, "eviction", policy + " can evict a lock; " + advice};
+    return {Grade::warn, "eviction", policy + " would evict locks if a maxmemory were set; " + advice};
+  }
+
   void add(Finding finding) { findings_.push_back(std::move(finding)); }
 
   redis::Reply ask(const redis::Command& command) {
-    return lock::persist(loop_, server_, how_.timeout, [&](Deadline deadline) {
-      auto replies = redis::call(loop_, server_, {command}, deadline);
+    return lock::persist(server_, how_.timeout, [&](Deadline deadline) {
+      auto replies = server_.call({command}, deadline);
       redis::check_reply(server_.address(), replies[0]);
       return std::move(replies[0]);
     });
@@ -169,7 +353,7 @@ class Examiner {
     const auto size = duration_cast<Milliseconds>(std::chrono::abs(skew_));
     const std::string text =
         fmt::format("{} {} this machine's", format_duration(size), skew_.count() < 0 ? "behind" : "ahead of");
-    if (const auto step = find_clock_step(loop_, server_, how_.prefix, how_.timeout))
+    if (const auto step = find_clock_step(server_, how_.prefix, how_.timeout))
       return {Grade::warn,
               "clock",
               fmt::format(
@@ -223,60 +407,105 @@ class Examiner {
         return {Grade::ok, "persistence", "append-only file, appendfsync " + sync};
       return {Grade::warn,
               "persistence",
-              "append-only file, appendfsync no: if its machine crashes, every lock may be freed; run `CONFIG SET "
-              "appendfsync everysec`"};
+              "append-only file, appendfsync no: if its machine crashes, every lock may be freed; " +
+                  advise("appendfsync", "everysec")};
     }
     if (how_.quorum)
       return {Grade::ok, "persistence", "off; after a restart it does not vote until --max-lease has passed"};
-    const std::string enable = "; run `CONFIG SET appendonly yes`";
+    const std::string enable = "; " + advise("appendonly", "yes");
     const auto save = configured("save");
     if (save && !save->empty())
       return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one" + enable};
     return {Grade::warn, "persistence", (save ? "off: a restart frees every lock" : "no append-only file") + enable};
   }
 
-  Loop& loop_;
   redis::Server& server_;
   const ExamineOptions& how_;
   std::vector<Finding> findings_;
   Version version_ = newest;
+  std::string config_file_;  // of the server; empty where it has none, or does not tell
   BootClock::duration fastest_{};
   std::chrono::system_clock::duration skew_{};
 };
 
+/// Combines the findings about all nodes of a cluster. What holds for all nodes is said once, anything else with the
+/// names of the nodes that it holds for.
+class Summary {
+ public:
+  void add(std::string_view node, const std::vector<Finding>& findings);
+  std::vector<Finding> findings() const;
+
+ private:
+  struct Line {
+    Finding finding;
+    std::vector<std::string> nodes;
+  };
+
+  Line& line_for(const Finding& finding);
+
+  std::vector<Line> lines_;
+  std::size_t nodes_ = 0;
+};
+
+void Summary::add(std::string_view node, const std::vector<Finding>& findings) {
+  ++nodes_;
+  for (const Finding& finding : findings) line_for(finding).nodes.emplace_back(node);
+}
+
+std::vector<Finding> Summary::findings() const {
+  std::vector<Finding> all;
+  for (const Line& line : lines_) {
+    all.push_back(line.finding);
+    if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // its text names the node anyway
+      all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
+  }
+  return all;
+}
+
+/// Keeps the lines of one topic together.
+Summary::Line& Summary::line_for(const Finding& finding) {
+  auto place = lines_.end();
+  for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+    if (line->finding == finding)
+      return *line;
+    if (line->finding.topic == finding.topic)
+      place = line + 1;
+  }
+  return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
+}
+
 /// Names our own user if we have one, else a new user.
-std::string make_acl_line(const redis::Address& address, const std::string& prefix, Version version) {
+std::string make_acl_line(const redis::Address& address, const ExamineOptions& how, Version version) {
   const std::string& user = address.credentials.user;
   const bool ours = !user.empty() && user != "default";
   const lock::Use use{.channels = version >= first_with_channel_rules,
                       .database = address.database != 0,
                       .sentinel = address.kind == redis::Address::Kind::sentinel,
                       .cluster = address.kind == redis::Address::Kind::cluster};
-  return fmt::format("ACL SETUSER {} {}", ours ? user : "rlock on >PASSWORD", lock::needed_permissions(prefix, use));
+  const std::string who = ours ? user : "rlock on >" + how.new_password;
+  return fmt::format("ACL SETUSER {} {}", who, lock::needed_permissions(how.prefix, use));
 }
 
 }  // namespace
 
-Fitness examine(Loop& loop, redis::Server& server, const ExamineOptions& how) {
+Fitness examine(redis::Server& server, const ExamineOptions& how) {
   Summary summary;
   Version oldest_met = newest;
+  std::string acl_lasts;
   const auto examine_node = [&](redis::Server& node) {
-    Examiner examiner{loop, node, how};
+    Examiner examiner{node, how};
     summary.add(redis::to_string(node.address().endpoints[0]), examiner.examine());
     oldest_met = std::min(oldest_met, examiner.version());
+    acl_lasts = examiner.keep_acl();
   };
-  if (server.address().kind == redis::Address::Kind::cluster) {
-    for (redis::Server& master : find_masters(loop, server, how.timeout)) examine_node(master);
-  } else {
-    examine_node(server);
-  }
-  Fitness fitness{.findings = summary.findings(), .acl_line = {}};
-  const auto refusals = rehearse(loop, server, how.prefix, how.timeout);
+  server.visit_nodes(BootClock::now() + how.timeout, {}, examine_node);
+  Fitness fitness{.findings = summary.findings(), .acl_line = {}, .acl_lasts = std::move(acl_lasts)};
+  const auto refusals = Rehearsal{server, how.prefix, how.timeout}.play();
   for (const std::string& refusal : refusals) fitness.findings.push_back({Grade::fail, "permissions", refusal});
   if (refusals.empty())
     fitness.findings.push_back({Grade::ok, "permissions", "every script works on a scratch key"});
   if (oldest_met >= first_with_users)
-    fitness.acl_line = make_acl_line(server.address(), how.prefix, oldest_met);
+    fitness.acl_line = make_acl_line(server.address(), how, oldest_met);
   return fitness;
 }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/duration.h"
-#include "base/loop.h"
 #include "redis/server.h"
 
 namespace rlock::observe {
@@ -23,18 +22,20 @@ struct Finding {
 /// The result of an examination.
 struct Fitness {
   std::vector<Finding> findings;
-  std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
+  std::string acl_line;   // gives a user the least permissions needed; empty before Redis 6, which has no users
+  std::string acl_lasts;  // what makes the line survive a restart, as part of a sentence
 };
 
 struct ExamineOptions {
   std::string prefix;
   Milliseconds timeout{2000};
-  bool quorum = false;  // the server is one of several, so it need not persist its locks
+  std::string new_password;  // for a user that the ACL line makes
+  bool quorum = false;       // the server is one of several, so it need not persist its locks
 };
 
 /// Finds out whether the server that a URL names, or every master of a cluster, can be trusted with locks: version,
 /// role, eviction, persistence, replicas, clock and our permissions. Throws Error when it cannot be reached or refuses
 /// our credentials.
-Fitness examine(Loop& loop, redis::Server& server, const ExamineOptions& how);
+Fitness examine(redis::Server& server, const ExamineOptions& how);
 
 }  // namespace rlock::observe

@@ -1,17 +1,19 @@
 #include "observe/history.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "observe/word_reader.h"
+#include "base/escape.h"
+#include "lock/answer.h"
 
 namespace rlock::observe {
 namespace {
 
 std::optional<Run> read_run(std::string lock, std::string_view line) {
-  WordReader words{line};
+  lock::WordReader words{line};
   Run run{.lock = std::move(lock)};
   const auto fence = words.number();
   const auto acquired = words.number();
@@ -28,6 +30,39 @@ std::optional<Run> read_run(std::string lock, std::string_view line) {
   return run;
 }
 
+/// The servers of a quorum know a hold by the same ID.
+lock::Fence fence_of(std::string_view id, bool is_end) {
+  constexpr std::size_t digits = 12;  // of 16: 48 bits
+  long long number = 0;
+  std::from_chars(id.data(), id.data() + std::min(id.size(), digits), number, 16);
+  return {-2 * std::max(0LL, number) - (is_end ? 2 : 1)};
+}
+
+/// Adds the begin of a hold, and its end if it has ended. Nothing for a line that cannot be read.
+void add_hold(lock::WordReader words, History& history) {
+  const std::string id{words.word()};
+  const WallTime begun = words.time();
+  const WallTime until = words.time();
+  const WallTime ended = words.time();
+  (void)words.word();  // which request has ended it
+  const std::string ender = percent_decode(words.word()).value_or("?");
+  Run begin{.lock = history.lock, .fence = fence_of(id, false), .acquired_at = begun, .ended_at = begun};
+  begin.ending = {.kind = Ending::Kind::hold};
+  begin.hold_until = until;
+  begin.owner = words.owner();
+  if (begun == WallTime{} || until == WallTime{})
+    return;
+  Run end = begin;
+  end.fence = fence_of(id, true);
+  end.acquired_at = end.ended_at = ended == WallTime{} ? until : ended;
+  end.ending.kind = ended == WallTime{} ? Ending::Kind::hold_over : Ending::Kind::hold_ended;
+  if (ended != WallTime{})
+    end.ending.by = ender;
+  history.runs.push_back(std::move(begin));
+  if (end.ended_at <= history.now)
+    history.runs.push_back(std::move(end));
+}
+
 bool ended_before(const Run& a, const Run& b) {
   return std::pair{a.ended_at, a.fence.value} < std::pair{b.ended_at, b.fence.value};
 }
@@ -37,9 +72,13 @@ bool ended_before(const Run& a, const Run& b) {
 History read_history(const lock::LockName& name, lock::Fields fields) {
   if (fields.outcome() != "history")
     fields.unexpected();
-  History history{.lock = name.text(), .now = WordReader{fields.text()}.time(), .runs = {}};
+  History history{.lock = name.text(), .now = lock::WordReader{fields.text()}.time(), .runs = {}};
   while (!fields.at_end()) {
-    if (auto run = read_run(name.text(), fields.text()))
+    const std::string line = fields.text();
+    constexpr std::string_view hold = "hold ";
+    if (line.starts_with(hold))
+      add_hold(lock::WordReader{std::string_view{line}.substr(hold.size())}, history);
+    else if (auto run = read_run(name.text(), line))
       history.runs.push_back(*std::move(run));
   }
   if (!std::is_sorted(history.runs.begin(), history.runs.end(), ended_before))  // as they mostly are
@@ -64,10 +103,6 @@ History merge_histories(const std::vector<History>& histories, std::size_t count
   if (merged.runs.size() > count)
     merged.runs.erase(merged.runs.begin(), merged.runs.end() - static_cast<std::ptrdiff_t>(count));
   return merged;
-}
-
-lock::Request history_request(const lock::LockName& name, std::size_t count) {
-  return lock::script_request(lock::scripts::log, {.keys = name.keys(), .values = {std::to_string(count)}});
 }
 
 }  // namespace rlock::observe

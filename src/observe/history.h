@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,16 +16,19 @@
 
 namespace rlock::observe {
 
-/// One acquisition that has ended. Times are the server's.
+/// One acquisition that has ended, or the begin or end of a hold, which has only a moment: acquired_at and ended_at are
+/// the same. Times are the server's.
 struct Run {
-  std::string lock;  // without the prefix
-  lock::Fence fence{};
+  std::string lock;     // without the prefix
+  lock::Fence fence{};  // a negative number that identifies it for what is no run
   WallTime acquired_at{};
   WallTime ended_at{};
   Milliseconds waited{0};
   lock::Capacity capacity{};
   Ending ending{};
   lock::Owner owner{};  // its command and note may be cut short
+
+  std::optional<WallTime> hold_until{};
 
   Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
 };
@@ -45,7 +49,5 @@ History read_history(const lock::LockName& name, lock::Fields fields);
 /// Merges one lock's histories on several servers into the newest `count` runs. The fence identifies a run. If it died
 /// according to one server, another may know how it really ended.
 History merge_histories(const std::vector<History>& histories, std::size_t count);
-
-lock::Request history_request(const lock::LockName& name, std::size_t count);
 
 }  // namespace rlock::observe

@@ -7,14 +7,16 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "redis/exchange.h"
-#include "redis/refusal.h"
+#include "redis/reply.h"
+#include "redis/server.h"
 
 namespace rlock::observe {
 namespace {
 
 constexpr std::chrono::minutes longest_scan{10};
+constexpr int first_batch = 1000, largest_batch = 20'000;  // keys; the largest takes Redis about 4 ms
 constexpr std::string_view meta = ":meta";
+constexpr std::string_view hold_mark = ":hold";
 constexpr std::size_t meta_key = 3;  // where it stands in LockName::keys()
 
 /// Empty for a key that no lock can have.
@@ -28,12 +30,15 @@ std::optional<lock::LockName> name_of(const std::string& prefix, std::string_vie
   }
 }
 
-/// The lock whose past Redis keeps under this key: "{L}:meta", or "L:meta" where L has a hash tag of its own.
-std::optional<lock::LockName> lock_of_meta(const std::string& prefix, std::string_view key) {
-  const std::string_view base = key.substr(0, key.size() - meta.size());
+/// The lock with this companion, which ends like that: "{L}:meta", or "L:meta" where L has a hash tag of its own.
+std::optional<lock::LockName> lock_of_companion(const std::string& prefix,
+                                                std::string_view key,
+                                                std::string_view suffix) {
+  const std::string_view base = key.substr(0, key.size() - suffix.size());
   const bool braced = base.size() > 2 && base.front() == '{' && base.back() == '}';
   for (const std::string_view lock : {braced ? base.substr(1, base.size() - 2) : base, base}) {
-    if (auto name = name_of(prefix, lock); name && name->keys()[meta_key] == key)
+    if (auto name = name_of(prefix, lock);
+        name && (suffix == hold_mark ? name->hold_mark() : name->keys()[meta_key]) == key)
       return name;
   }
   return std::nullopt;
@@ -42,29 +47,33 @@ std::optional<lock::LockName> lock_of_meta(const std::string& prefix, std::strin
 std::optional<lock::LockName> lock_of_key(const Scope& scope, std::string_view key) {
   if (!lock::is_companion_key(key))
     return name_of(scope.prefix, key);
-  return scope.remembered && key.ends_with(meta) ? lock_of_meta(scope.prefix, key) : std::nullopt;
+  if (key.ends_with(hold_mark))
+    return lock_of_companion(scope.prefix, key, hold_mark);
+  return scope.remembered && key.ends_with(meta) ? lock_of_companion(scope.prefix, key, meta) : std::nullopt;
 }
 
-/// One SCAN over all keys of a server.
+/// One SCAN over all keys of a server. It asks for more at a time the longer it lasts: a million other keys must not
+/// cost a thousand round trips.
 class Scan {
  public:
   Scan(redis::Server& server, const Scope& scope)
       : server_(server),
-        pattern_((scope.remembered ? "*" : "") + glob_escape(scope.prefix) + "*"),
+        pattern_("*" + glob_escape(scope.prefix) + "*"),  // the companions of a lock may begin with a brace
         // Without a prefix most keys are not locks, and the locks that can be recognised are hashes.
         only_hashes_(scope.prefix.empty()) {}
 
   bool at_end() const { return cursor_ == "0" && begun_; }
 
   /// Returns the next batch of keys.
-  std::vector<redis::Reply> next(Loop& loop, Deadline deadline) {
-    redis::Command scan{"SCAN", cursor_, "MATCH", pattern_, "COUNT", "1000"};
+  std::vector<redis::Reply> next(Deadline deadline) {
+    redis::Command scan{"SCAN", cursor_, "MATCH", pattern_, "COUNT", std::to_string(count_)};
+    count_ = std::min(2 * count_, largest_batch);
     if (only_hashes_)
       scan.insert(scan.end(), {"TYPE", "hash"});
-    auto replies = redis::call(loop, server_, {scan}, deadline);
+    auto replies = server_.call({scan}, deadline);
     if (only_hashes_ && replies[0].is_error("ERR")) {  // Redis 5 cannot filter
       only_hashes_ = false;
-      return next(loop, deadline);
+      return next(deadline);
     }
     redis::check_reply(server_.address(), replies[0]);
     auto& parts = replies[0].elements;
@@ -93,23 +102,39 @@ class Scan {
   Deadline end_ = BootClock::now() + longest_scan;
   bool only_hashes_;
   bool begun_ = false;
+  int count_ = first_batch;
 };
 
 /// Adds the keys that are locks of the scope.
 void add_locks(const std::vector<redis::Reply>& keys,
                const Scope& scope,
                Budget& budget,
-               std::vector<lock::LockName>& names) {
+               std::vector<lock::LockName>& found) {
   for (const redis::Reply& key : keys) {
     auto name = lock_of_key(scope, key.text);
     if (!name || !scope.includes(name->text()))
       continue;
     budget.spend(sizeof(*name) + 3 * name->key().size());
-    names.push_back(*std::move(name));
+    found.push_back(*std::move(name));
   }
 }
 
 }  // namespace
+
+void Budget::spend(std::size_t bytes) {
+  if (bytes > left_) {
+    throw Error{
+        ExitCode::unavailable,
+        server_.address().url + ": it sent more than 128 MB about its locks; name the locks, or narrow --prefix",
+        true};
+  }
+  left_ -= bytes;
+}
+
+void Budget::spend(const redis::Reply& reply) {
+  spend(sizeof(reply) + reply.text.size());
+  for (const redis::Reply& element : reply.elements) spend(element);
+}
 
 bool is_pattern(std::string_view word) { return word.find_first_of("*?[") != std::string_view::npos; }
 
@@ -120,21 +145,25 @@ bool Scope::includes(const std::string& name) const {
   return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), matches);
 }
 
-std::vector<lock::LockName> list_locks(
-    Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget) {
+std::vector<lock::LockName> list_locks(redis::Server& server,
+                                       const Scope& scope,
+                                       Milliseconds timeout,
+                                       Budget& budget) {
   std::vector<lock::LockName> names;
   for (Scan scan{server, scope}; !scan.at_end();)
-    add_locks(scan.next(loop, BootClock::now() + timeout), scope, budget, names);
+    add_locks(scan.next(BootClock::now() + timeout), scope, budget, names);
   const auto less = [](const lock::LockName& a, const lock::LockName& b) { return a.text() < b.text(); };
   std::sort(names.begin(), names.end(), less);
   names.erase(std::unique(names.begin(), names.end()), names.end());  // SCAN may return a key twice
   return names;
 }
 
-std::vector<lock::LockName> sample_locks(
-    Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget) {
+std::vector<lock::LockName> sample_locks(redis::Server& server,
+                                         const Scope& scope,
+                                         Milliseconds timeout,
+                                         Budget& budget) {
   std::vector<lock::LockName> names;
-  add_locks(Scan{server, scope}.next(loop, BootClock::now() + timeout), scope, budget, names);
+  add_locks(Scan{server, scope}.next(BootClock::now() + timeout), scope, budget, names);
   return names;
 }
 

@@ -1,49 +1,256 @@
 #include "observe/survey.h"
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 
-#include "lock/ballot.h"
 #include "lock/permissions.h"
+#include "lock/quorum.h"
+#include "lock/request.h"
 #include "lock/retry.h"
 #include "lock/script_call.h"
-#include "observe/budget.h"
-#include "observe/inquiry.h"
-#include "observe/merge.h"
-#include "redis/cluster.h"
-#include "redis/exchange.h"
-#include "redis/refusal.h"
+#include "redis/reply.h"
+#include "redis/server.h"
 
 namespace rlock::observe {
 namespace {
 
+/// The votes about one lock, one from each server.
+struct Votes {
+  std::map<State, std::size_t> states;
+  std::map<long long, std::size_t> holders;  // by fence
+  std::size_t silent = 0;
+};
+
+Votes count(const std::vector<ServerView>& views, std::size_t index) {
+  Votes votes;
+  for (const ServerView& view : views) {
+    if (!view.facts) {
+      ++votes.silent;
+      continue;
+    }
+    const LockFacts& facts = (*view.facts)[index];
+    ++votes.states[facts.state];
+    for (const HolderFacts& holder : facts.holders) ++votes.holders[holder.fence.value];
+  }
+  return votes;
+}
+
+State decide(const Votes& votes, std::size_t majority) {
+  const auto free = votes.states.find(State::free);
+  if (free != votes.states.end() && free->second >= majority)
+    return State::free;
+  State state = State::free;
+  std::size_t most = 0;
+  for (const auto& [candidate, voters] : votes.states) {
+    if (candidate != State::free && voters > most) {
+      state = candidate;
+      most = voters;
+    }
+  }
+  return state;
+}
+
+/// The most informative view: one with the decided state, the most holders and the latest run.
+const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t index, State state) {
+  const auto rank = [state](const LockFacts& facts) {
+    const WallTime last = facts.last ? facts.last->acquired_at : WallTime{};
+    return std::tuple{facts.state == state, facts.holders.size(), last};
+  };
+  const LockFacts* best = nullptr;
+  for (const ServerView& view : views) {
+    if (view.facts && (best == nullptr || rank((*view.facts)[index]) > rank(*best)))
+      best = &(*view.facts)[index];
+  }
+  return best;
+}
+
+/// A server may have missed some of what it counts, and must not make a total fall.
+Counters most_counted(const std::vector<ServerView>& views, std::size_t index) {
+  Counters most;
+  for (const ServerView& view : views) {
+    if (!view.facts)
+      continue;
+    const Counters& counters = (*view.facts)[index].counters;
+    most.acquired = std::max(most.acquired, counters.acquired);
+    most.waited = std::max(most.waited, counters.waited);
+    most.evicted = std::max(most.evicted, counters.evicted);
+    most.lost = std::max(most.lost, counters.lost);
+    most.failed = std::max(most.failed, counters.failed);
+    for (std::size_t i = 0; i < most.skipped.size(); ++i)
+      most.skipped.at(i) = std::max(most.skipped.at(i), counters.skipped.at(i));
+    if (counters.last_skip && (!most.last_skip || counters.last_skip->at > most.last_skip->at))
+      most.last_skip = counters.last_skip;
+  }
+  return most;
+}
+
+/// A waiter queues at every server that it can reach, so the longest queue counts.
+long long most_waiting(const std::vector<ServerView>& views, std::size_t index) {
+  long long most = 0;
+  for (const ServerView& view : views) {
+    if (view.facts)
+      most = std::max(most, (*view.facts)[index].waiting);
+  }
+  return most;
+}
+
+/// A hold that a majority of the servers knows of, or may know of.
+std::optional<HoldFacts> most_held(const std::vector<ServerView>& views, std::size_t index, std::size_t majority) {
+  std::optional<HoldFacts> last;
+  std::size_t count = 0;
+  for (const ServerView& view : views) {
+    const auto* const known = view.facts ? &(*view.facts)[index].hold : nullptr;
+    if (known == nullptr || *known)
+      ++count;
+    if (known != nullptr && *known && (!last || (*known)->since > last->since))
+      last = *known;
+  }
+  return count >= majority ? last : std::nullopt;
+}
+
+LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
+  const std::size_t majority = views.size() / 2 + 1;
+  const Votes votes = count(views, index);
+  const State state = decide(votes, majority);
+  LockFacts merged = *best_view(views, index, state);
+  merged.state = state;
+  merged.waiting = most_waiting(views, index);
+  merged.counters = most_counted(views, index);
+  merged.hold = most_held(views, index, majority);
+  if (state != State::foreign)
+    merged.foreign.reset();
+  std::erase_if(merged.holders, [&](const HolderFacts& holder) {
+    return votes.holders.at(holder.fence.value) + votes.silent < majority;
+  });
+  if (state == State::free) {
+    merged.capacity.reset();
+    merged.holders.clear();
+  }
+  for (const ServerView& view : views) {
+    merged.servers.push_back({.url = view.url, .state = {}});
+    if (view.facts)
+      merged.servers.back().state = (*view.facts)[index].state;
+  }
+  return merged;
+}
+
 constexpr Milliseconds grace{250};  // how long to wait for the other servers once a majority has answered
 
-/// Asks one server, or all masters of a cluster, about every lock of the scope.
-void visit(Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
-  Budget budget{server};
-  Inquirer inquirer{loop, inquiry, timeout, budget};
-  const auto ask_about_listed = [&](redis::Server& node) {
-    inquirer.ask_all({.node = node, .whole = server}, list_locks(loop, node, scope, timeout, budget));
-  };
-  if (server.address().kind == redis::Address::Kind::cluster) {
-    for (const lock::LockName& name : scope.names) inquirer.ask(server, name);  // each may be on another node
-    if (!scope.must_list())
-      return;
-    for (redis::Server& master : find_masters(loop, server, timeout)) ask_about_listed(master);
-  } else {
-    inquirer.ask_all({.node = server, .whole = server}, scope.names);
-    if (scope.must_list())
-      ask_about_listed(server);
+constexpr std::size_t batch = 50;  // script calls in one exchange, since their answers may be long
+
+/// Whether the key has moved or is moving to another node of the cluster, or the node does not have the script yet.
+bool must_be_asked_again(const redis::Reply& reply) {
+  return reply.is_error("MOVED") || reply.is_error("ASK") || reply.is_error("TRYAGAIN") || reply.is_error("NOSCRIPT");
+}
+
+/// Whether the script failed on what is stored there, as Redis 5 and 6, or 7 and later say it. Any other failure is one
+/// of the server.
+bool is_about_the_value(const Error& failure) {
+  const std::string_view words = failure.what();
+  return failure.code() != ExitCode::no_permission &&
+         (words.find("user_script:") != std::string_view::npos || words.find("WRONGTYPE") != std::string_view::npos);
+}
+
+/// One call of a script that may record deaths, and writes nothing else, for each of many locks. A lock may be asked
+/// about twice, when an attempt failed half-way.
+struct Inquiry {
+  std::function<lock::Request(const lock::LockName&)> ask;
+  std::function<void(const lock::LockName&, lock::Fields)> take;
+  /// Called when the script itself failed on what is stored under that name: one such lock must not hide the others.
+  std::function<void(const lock::LockName&, const Error&)> pass_over;
+};
+
+/// Whom to ask: a node, and the server whose keys it has a part of, in which a lock that is moving to another node is
+/// looked for. Both are the same where one node has all keys, or where any node may have the lock.
+struct Addressee {
+  redis::Server& node;
+  redis::Server& whole;
+};
+
+/// Carries out an inquiry. All that it is made of must outlive it.
+class Inquirer {
+ public:
+  /// Each exchange may take up to `timeout`.
+  Inquirer(const Inquiry& inquiry, Milliseconds timeout, Budget& budget)
+      : inquiry_(inquiry), timeout_(timeout), budget_(budget) {}
+
+  /// Throws Error if a server fails.
+  void ask_all(Addressee addressee, std::span<const lock::LockName> names);
+
+ private:
+  void ask(redis::Server& server, const lock::LockName& name);
+  void ask_at_once(Addressee addressee, std::span<const lock::LockName> names);
+  void pass_over(const redis::Server& server, const lock::LockName& name, const redis::Reply& reply) const;
+
+  const Inquiry& inquiry_;
+  Milliseconds timeout_;
+  Budget& budget_;
+};
+
+void Inquirer::ask(redis::Server& server, const lock::LockName& name) {
+  try {
+    inquiry_.take(name, lock::call_script(server, inquiry_.ask(name), BootClock::now() + timeout_));
+  } catch (const Error& error) {
+    if (!is_about_the_value(error))
+      throw;
+    inquiry_.pass_over(name, error);
   }
 }
 
+void Inquirer::ask_all(Addressee addressee, std::span<const lock::LockName> names) {
+  if (names.empty())
+    return;
+  if (addressee.node.is_spread()) {
+    for (const lock::LockName& name : names) ask(addressee.node, name);
+    return;
+  }
+  ask(addressee.whole, names.front());  // loads the script where the server does not have it yet
+  for (std::size_t begin = 1; begin < names.size(); begin += batch)
+    ask_at_once(addressee, names.subspan(begin, std::min(batch, names.size() - begin)));
+}
+
+void Inquirer::ask_at_once(Addressee addressee, std::span<const lock::LockName> names) {
+  std::vector<redis::Command> commands;
+  for (const lock::LockName& name : names) commands.push_back(inquiry_.ask(name).command);
+  auto replies = addressee.node.call(commands, BootClock::now() + timeout_);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (must_be_asked_again(replies[i])) {
+      ask(addressee.whole, names[i]);
+    } else if (replies[i].is_error()) {
+      pass_over(addressee.node, names[i], replies[i]);
+    } else {
+      budget_.spend(replies[i]);
+      inquiry_.take(names[i], {addressee.node.address(), std::move(replies[i])});
+    }
+  }
+}
+
+void Inquirer::pass_over(const redis::Server& server, const lock::LockName& name, const redis::Reply& reply) const {
+  const Error error = redis::refusal(reply).about(server.address().url);
+  if (!is_about_the_value(error))
+    throw Error{error};
+  inquiry_.pass_over(name, error);
+}
+
+/// Asks one server about every lock of the scope.
+void visit(redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
+  Budget budget{server};
+  Inquirer inquirer{inquiry, timeout, budget};
+  inquirer.ask_all({.node = server, .whole = server}, scope.names);
+  if (!scope.must_list())
+    return;
+  server.visit_nodes(BootClock::now() + timeout, listing_limits, [&](redis::Server& node) {
+    inquirer.ask_all({.node = node, .whole = server}, list_locks(node, scope, timeout, budget));
+  });
+}
+
 /// Calls visit() again while it fails and time is left.
-void visit_patiently(
-    Loop& loop, redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
+void visit_patiently(redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
   try {
-    lock::persist(loop, server, timeout, [&](Deadline) { visit(loop, server, scope, inquiry, timeout); });
+    lock::persist(server, timeout, [&](Deadline) { visit(server, scope, inquiry, timeout); });
   } catch (const Error& error) {
-    throw lock::explain(error, scope.prefix);
+    throw lock::with_rights(error, scope.prefix);
   }
 }
 
@@ -63,7 +270,7 @@ std::vector<Findings> in_order(ByName<Findings> found, const Scope& scope) {
   return all;
 }
 
-ByName<LockFacts> look(Loop& loop, redis::Server& server, const Scope& scope, Milliseconds timeout) {
+ByName<LockFacts> look(redis::Server& server, const Scope& scope, Milliseconds timeout) {
   ByName<LockFacts> found;
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
     found[name.text()] = read_facts(name, std::move(fields));
@@ -71,30 +278,29 @@ ByName<LockFacts> look(Loop& loop, redis::Server& server, const Scope& scope, Mi
   const auto pass_over = [&](const lock::LockName& name, const Error& error) {
     found[name.text()] = unreadable(name, error.what());
   };
-  visit_patiently(loop, server, scope, {.ask = status_request, .take = take, .pass_over = pass_over}, timeout);
+  visit_patiently(server, scope, {.ask = lock::status_request, .take = take, .pass_over = pass_over}, timeout);
   return found;
 }
 
-ByName<History> look_back(
-    Loop& loop, redis::Server& server, const Scope& scope, std::size_t count, Milliseconds timeout) {
+ByName<History> look_back(redis::Server& server, const Scope& scope, std::size_t count, Milliseconds timeout) {
   ByName<History> found;
-  const auto ask = [&](const lock::LockName& name) { return history_request(name, count); };
+  const auto ask = [&](const lock::LockName& name) { return lock::log_request(name, count); };
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
     found[name.text()] = read_history(name, std::move(fields));
   };
   const auto pass_over = [](const lock::LockName&, const Error&) {};
-  visit_patiently(loop, server, scope, {.ask = ask, .take = take, .pass_over = pass_over}, timeout);
+  visit_patiently(server, scope, {.ask = ask, .take = take, .pass_over = pass_over}, timeout);
   return found;
 }
 
 /// Asks every server once, so that the silent ones need not be waited for again. Throws unless a majority answers.
-std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> servers, Milliseconds timeout) {
+std::vector<bool> find_those_that_answer(std::span<redis::Server> servers, Milliseconds timeout) {
   const auto any = [](const lock::Fields&) { return true; };
   const auto still = [&](std::span<const lock::CallResult> answers) {
     return lock::Ballot{answers, any}.passed() ? std::optional{grace} : std::nullopt;
   };
   const lock::Request time{.command = {"TIME"}};
-  const auto answers = lock::call_everywhere(loop, servers, time, BootClock::now() + timeout, still);
+  const auto answers = lock::call_everywhere(servers, time, BootClock::now() + timeout, still);
   const lock::Ballot ballot{answers, any};
   if (!ballot.passed())
     throw ballot.failure();
@@ -106,11 +312,10 @@ std::vector<bool> find_those_that_answer(Loop& loop, std::span<redis::Server> se
 /// The servers of a quorum, which of them answer, and the locks that any of these knows.
 class Quorum {
  public:
-  Quorum(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout)
-      : loop_(loop),
-        servers_(servers),
+  Quorum(std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout)
+      : servers_(servers),
         timeout_(timeout),
-        answers_(find_those_that_answer(loop, servers, timeout)),
+        answers_(find_those_that_answer(servers, timeout)),
         scope_{.prefix = scope.prefix, .names = scope.names} {
     if (scope.must_list())
       add_names(scope);
@@ -131,36 +336,35 @@ class Quorum {
       if (!answers)
         return;
       Budget budget{server};
-      for (lock::LockName& name : list_locks(loop_, server, scope, timeout_, budget))
+      for (lock::LockName& name : list_locks(server, scope, timeout_, budget))
         listed.emplace(name.text(), std::move(name));
     });
     for (const lock::LockName& name : scope.names) listed.erase(name.text());
     for (auto& [text, name] : listed) scope_.names.push_back(std::move(name));
   }
 
-  Loop& loop_;
   std::span<redis::Server> servers_;
   Milliseconds timeout_;
   std::vector<bool> answers_;
   Scope scope_;  // names every lock, so that all servers are asked about the same ones
 };
 
-std::vector<LockFacts> look_at_quorum(Loop& loop, const Quorum& quorum, Milliseconds timeout) {
+std::vector<LockFacts> look_at_quorum(const Quorum& quorum, Milliseconds timeout) {
   std::vector<ServerView> views;
   quorum.for_each([&](redis::Server& server, bool answers) {
     views.push_back({.url = server.address().url, .facts = {}});
     if (answers)
-      views.back().facts = in_order(look(loop, server, quorum.scope(), timeout), quorum.scope());
+      views.back().facts = in_order(look(server, quorum.scope(), timeout), quorum.scope());
   });
   return merge(views, quorum.scope().names.size());
 }
 
-std::vector<History> look_back_at_quorum(Loop& loop, const Quorum& quorum, std::size_t count, Milliseconds timeout) {
+std::vector<History> look_back_at_quorum(const Quorum& quorum, std::size_t count, Milliseconds timeout) {
   ByName<std::vector<History>> found;
   quorum.for_each([&](redis::Server& server, bool answers) {
     if (!answers)
       return;
-    for (auto& [name, history] : look_back(loop, server, quorum.scope(), count, timeout))
+    for (auto& [name, history] : look_back(server, quorum.scope(), count, timeout))
       found[name].push_back(std::move(history));
   });
   ByName<History> merged;
@@ -170,31 +374,40 @@ std::vector<History> look_back_at_quorum(Loop& loop, const Quorum& quorum, std::
 
 }  // namespace
 
-std::vector<LockFacts> survey(Loop& loop, std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout) {
-  if (servers.size() == 1)
-    return in_order(look(loop, servers.front(), scope, timeout), scope);
-  const Quorum quorum{loop, servers, scope, timeout};
-  return quorum.scope().names.empty() ? std::vector<LockFacts>{} : look_at_quorum(loop, quorum, timeout);
+std::vector<LockFacts> merge(const std::vector<ServerView>& views, std::size_t count) {
+  std::vector<LockFacts> all;
+  for (std::size_t index = 0; index < count; ++index) all.push_back(merge_one(views, index));
+  return all;
 }
 
-std::vector<History> survey_histories(
-    Loop& loop, std::span<redis::Server> servers, const Scope& scope, std::size_t count, Milliseconds timeout) {
+std::vector<LockFacts> survey(std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout) {
   if (servers.size() == 1)
-    return in_order(look_back(loop, servers.front(), scope, count, timeout), scope);
-  const Quorum quorum{loop, servers, scope, timeout};
-  return quorum.scope().names.empty() ? std::vector<History>{} : look_back_at_quorum(loop, quorum, count, timeout);
+    return in_order(look(servers.front(), scope, timeout), scope);
+  const Quorum quorum{servers, scope, timeout};
+  return quorum.scope().names.empty() ? std::vector<LockFacts>{} : look_at_quorum(quorum, timeout);
 }
 
-std::vector<redis::Server> find_masters(Loop& loop, redis::Server& cluster, Milliseconds timeout) {
-  const auto replies = redis::call(loop, cluster, {{"CLUSTER", "NODES"}}, BootClock::now() + timeout);
-  redis::check_reply(cluster.address(), replies[0]);
-  const redis::Endpoint& asked = cluster.node()->endpoints[0];
-  std::vector<redis::Server> masters;
-  for (const auto& node : redis::parse_cluster_nodes(replies[0].text, asked, cluster.address().tls.has_value())) {
-    if (node.is_master)
-      masters.emplace_back(cluster.address().at(node.endpoint), listing_limits);
-  }
-  return masters;
+std::vector<History> survey_histories(std::span<redis::Server> servers,
+                                      const Scope& scope,
+                                      std::size_t count,
+                                      Milliseconds timeout) {
+  if (servers.size() == 1)
+    return in_order(look_back(servers.front(), scope, count, timeout), scope);
+  const Quorum quorum{servers, scope, timeout};
+  return quorum.scope().names.empty() ? std::vector<History>{} : look_back_at_quorum(quorum, count, timeout);
+}
+
+std::vector<LockFacts> sample(redis::Server& server, const Scope& scope, Milliseconds timeout) {
+  std::vector<LockFacts> sampled;
+  const auto take = [&](const lock::LockName& name, lock::Fields fields) {
+    sampled.push_back(read_facts(name, std::move(fields)));
+  };
+  const auto pass_over = [](const lock::LockName&, const Error&) {};
+  const Inquiry inquiry{.ask = lock::status_request, .take = take, .pass_over = pass_over};
+  Budget budget{server};
+  const auto names = sample_locks(server, scope, timeout, budget);
+  Inquirer{inquiry, timeout, budget}.ask_all({.node = server, .whole = server}, names);
+  return sampled;
 }
 
 }  // namespace rlock::observe

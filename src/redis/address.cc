@@ -2,21 +2,107 @@
 
 #include <fmt/format.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/number.h"
-#include "redis/masking.h"
+#include "base/fd.h"
+#include "base/trust.h"
+#include "base/word.h"
 
 namespace rlock::redis {
 namespace {
 
+/// Reads the first line into `buffer`, or as much of it as fits. A pipe may bring it in parts. Returns nothing, and
+/// sets errno, if it cannot be read.
+std::optional<std::string_view> read_line(const Fd& fd, std::span<char> buffer) {
+  std::string_view text;
+  while (text.size() < buffer.size() && text.find('\n') == std::string_view::npos) {
+    const ssize_t count = ::read(fd.get(), buffer.data() + text.size(), buffer.size() - text.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return std::nullopt;
+    if (count == 0)
+      break;
+    text = {buffer.data(), text.size() + static_cast<std::size_t>(count)};
+  }
+  return text.substr(0, text.find('\n'));
+}
+
 constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26379;
+
+/// Where in a URL its password stands: between the first ':' and the last '@' of "//user:pass@host".
+struct Span {
+  std::size_t begin, end;
+  bool without_user;
+};
+
+std::optional<Span> find_password(std::string_view url) {
+  const auto slashes = url.find("://");
+  const auto start = slashes == std::string_view::npos ? 0 : slashes + 3;
+  // A password may contain an unencoded '/' or '?', so the last '@' of all counts, lest a part of it be shown. In the
+  // path of a socket an '@' means nothing.
+  const bool is_unix = url.starts_with("unix:");
+  const auto at = is_unix ? url.substr(0, url.find('/', start)).rfind('@') : url.rfind('@');
+  const auto colon = url.find(':', start);
+  if (at == std::string_view::npos || at < start || colon > at)
+    return std::nullopt;
+  return Span{.begin = colon + 1, .end = at, .without_user = colon == start};
+}
+
+bool is_name_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
+
+/// Masks the values of parameters such as "?password=secret", which we refuse but other programs accept.
+void mask_parameters(std::string& text) {
+  for (auto equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
+    auto begin = equals;
+    while (begin > 0 && is_name_sign(text[begin - 1])) --begin;
+    const std::string_view name = std::string_view{text}.substr(begin, equals - begin);
+    if (name.find("pass") == std::string_view::npos && name.find("auth") == std::string_view::npos)
+      continue;
+    const auto end = std::min(text.find('&', equals), text.size());
+    text.replace(equals + 1, end - equals - 1, "***");
+  }
+}
+
+/// Whether this is "user:secret" rather than "host:port": a space in the password has cut off the "@host".
+bool looks_like_a_password(std::string_view host) {
+  const auto colon = host.find(':');
+  if (colon == std::string_view::npos || host.starts_with('['))
+    return false;
+  const std::string_view name = host.substr(0, colon);
+  const bool is_port = host.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+  return !is_port && name != "localhost" && name.find('.') == std::string_view::npos;
+}
+
+void mask_stray_password(std::string& url) {
+  const auto slashes = url.find("://");
+  if (slashes == std::string::npos || url.find('@', slashes) != std::string::npos)
+    return;
+  const auto start = slashes + 3;
+  const auto end = std::min(url.find_first_of("/?,", start), url.size());
+  const std::string_view host = std::string_view{url}.substr(start, end - start);
+  if (looks_like_a_password(host))
+    url.replace(start + host.find(':') + 1, std::string::npos, "***");
+}
+
+std::string replace_password(std::string_view url, std::string_view with) {
+  std::string out{url};
+  if (const auto span = find_password(url))
+    out.replace(span->begin, span->end - span->begin, with);
+  return out;
+}
 
 bool quoted(std::string_view text) { return text.starts_with('"') || text.starts_with('\''); }
 
@@ -170,6 +256,62 @@ class Parser {
 };
 
 }  // namespace
+
+std::optional<std::string> Credentials::current_password() const {
+  if (password_file.empty())
+    return password;
+  const auto fail = [this](std::string_view why) {
+    return Error{ExitCode::config, fmt::format("password file {}: {}", password_file, why)};
+  };
+  const Fd fd = open_trusted(password_file, "password file " + password_file);
+  if (!fd)
+    throw fail(::strerror(errno));
+  std::array<char, 4096> buffer;
+  const auto read = read_line(fd, buffer);
+  if (!read)
+    throw fail(::strerror(errno));
+  std::string_view line = *read;
+  if (line.size() == buffer.size())
+    throw fail("its first line is too long for a password");
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  if (line.empty())
+    throw fail("its first line is empty");
+  if (line.find('\0') != std::string_view::npos)
+    throw fail("it is not a text file");
+  return std::string{line};
+}
+
+std::string mask_password(std::string_view url) {
+  std::string masked{url};
+  mask_parameters(masked);
+  masked = replace_password(masked, "***");
+  mask_stray_password(masked);
+  return masked;
+}
+
+std::string strip_password(std::string_view url) {
+  std::string out{url};
+  if (const auto span = find_password(url)) {
+    const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and the '@' where no user stands before it
+    out.erase(span->begin - 1, span->end - span->begin + signs);
+  }
+  // A '?' of a user name begins no parameters, and neither does a path that looks like one.
+  const auto at = url.starts_with("unix:") ? std::string::npos : out.rfind('@');
+  if (const auto query = out.find('?', at == std::string::npos ? 0 : at); query != std::string::npos) {
+    std::string parameters = out.substr(query);
+    mask_parameters(parameters);
+    out.replace(query, std::string::npos, parameters);
+  }
+  return out;
+}
+
+void blot_password(std::span<char> url) {
+  if (const auto span = find_password({url.data(), url.size()}))
+    std::fill(url.begin() + static_cast<std::ptrdiff_t>(span->begin),
+              url.begin() + static_cast<std::ptrdiff_t>(span->end),
+              '*');
+}
 
 std::string to_string(const Endpoint& endpoint) {
   if (endpoint.is_unix())

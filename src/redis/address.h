@@ -2,13 +2,23 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "redis/credentials.h"
-
 namespace rlock::redis {
+
+/// Who we are to Redis. A password is a secret: it appears in no message.
+struct Credentials {
+  std::string user;  // empty: the default user
+  std::optional<std::string> password;
+  std::string password_file;  // read for each new connection, because passwords are changed while we run
+
+  /// The first line of the file if one is named, else the password, else nothing. Throws Error{config} that names the
+  /// file, also where somebody else could have written it.
+  std::optional<std::string> current_password() const;
+};
 
 /// Where a stream socket leads: host and port, or the path of a unix socket.
 struct Endpoint {
@@ -65,5 +75,14 @@ Address parse_address(std::string_view url);
 
 /// Reads "host", "host:port", "[v6]" or "[v6]:port"; returns nothing for anything else.
 std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
+
+/// The URL with any password in it replaced by "***"; works on malformed ones too.
+std::string mask_password(std::string_view url);
+
+/// The URL without its password, for the environment of a command.
+std::string strip_password(std::string_view url);
+
+/// Overwrites the password of a URL in place: in our own arguments, which ps shows while we run.
+void blot_password(std::span<char> url);
 
 }  // namespace rlock::redis

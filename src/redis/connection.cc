@@ -7,9 +7,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "redis/refusal.h"
 
 namespace rlock::redis {
+namespace {
+
+bool is_message(const Reply& reply) { return reply.elements.size() == 3 && reply.elements[0].text == "message"; }
+
+}  // namespace
 
 void Connection::close() {
   state_ = State::closed;
@@ -18,12 +22,6 @@ void Connection::close() {
   outgoing_.clear();
   is_asking_ = false;
   opening_deadline_ = never;
-}
-
-void Connection::listen_on(std::string channel) {
-  channel_ = std::move(channel);
-  if (dialogue_)
-    dialogue_->listen_on(channel_);
 }
 
 void Connection::begin(std::vector<Command> commands, Deadline deadline) {
@@ -48,7 +46,7 @@ void Connection::check_for_news() {
     return;
   if (link_->is_readable())
     hear();
-  if (state_ == State::ready && !dialogue_->is_answered() && BootClock::now() >= deadline_)
+  if (state_ == State::ready && !talk_->is_answered() && BootClock::now() >= deadline_)
     close();
 }
 
@@ -56,7 +54,7 @@ void Connection::start(std::vector<Command> commands, Deadline deadline) {
   is_asking_ = true;
   deadline_ = deadline;
   if (state_ == State::ready) {
-    dialogue_->ask(commands, outgoing_);
+    ask(commands);
   } else {
     request_ = std::move(commands);
   }
@@ -69,12 +67,11 @@ void Connection::abandon() {
   request_.clear();
   if (state_ != State::ready)
     return;
-  dialogue_->drop_answers();
+  talk_->answers.clear();
+  std::replace(talk_->due.begin(), talk_->due.end(), Due::answer, Due::dropped);
   if (!outgoing_.empty())
     close();  // a part may have left
 }
-
-pollfd Connection::interest() const { return link_ ? link_->interest(!outgoing_.empty()) : pollfd{-1, 0, 0}; }
 
 Deadline Connection::limit() const { return is_asking_ ? std::min(deadline_, opening_deadline_) : opening_deadline_; }
 
@@ -106,12 +103,11 @@ void Connection::hear() {
 }
 
 std::vector<std::string> Connection::take_messages() {
-  return dialogue_ ? dialogue_->take_messages() : std::vector<std::string>{};
+  return talk_ ? std::move(talk_->messages) : std::vector<std::string>{};
 }
 
 std::optional<Error> Connection::refusal_to_listen() const {
-  const auto& why = dialogue_ ? dialogue_->refusal_to_listen() : std::nullopt;
-  return why ? std::optional{why->about(address_.url)} : std::nullopt;
+  return talk_ && talk_->refusal ? std::optional{talk_->refusal->about(address_.url)} : std::nullopt;
 }
 
 std::string Connection::what_is_late() const {
@@ -124,8 +120,11 @@ std::string Connection::what_is_late() const {
 bool Connection::step() {
   if (state_ == State::closed)
     open();
-  if (state_ == State::opening && link_->open())
-    start_talking();
+  if (state_ == State::opening && link_->open()) {
+    introductions_ = introductions();
+    state_ = State::introducing;
+    say_next();
+  }
   if (state_ == State::introducing)
     introduce();
   return state_ == State::ready && exchange();
@@ -134,30 +133,25 @@ bool Connection::step() {
 void Connection::open() {
   opening_deadline_ = deadline_;
   link_.emplace(address_.endpoints[0], address_.tls, deadline_);
-  dialogue_.emplace(limits_);
-  dialogue_->listen_on(channel_);
+  talk_.emplace(limits_);
   state_ = State::opening;
-}
-
-/// Sends AUTH, SELECT and ROLE as needed. Nothing of the request is sent before the server has accepted them: who we
-/// are, which database we mean, and that it is a master.
-void Connection::start_talking() {
-  introductions_ = introductions();
-  state_ = State::introducing;
-  say_next();
 }
 
 void Connection::say_next() {
   if (!introductions_.empty()) {
-    dialogue_->introduce(introductions_.front(), outgoing_);
+    talk_->answers.clear();
+    talk_->reader.start_exchange();
+    say({introductions_.front()}, Due::answer);
     return;
   }
   state_ = State::ready;
   opening_deadline_ = never;
   if (is_asking_)
-    dialogue_->ask(std::exchange(request_, {}), outgoing_);
+    ask(std::exchange(request_, {}));
 }
 
+/// AUTH, SELECT and ROLE as needed. Nothing of the request is sent before the server has accepted them: who we are,
+/// which database we mean, and that it is a master.
 std::vector<Command> Connection::introductions() const {
   std::vector<Command> commands;
   const std::string& user = address_.credentials.user;
@@ -179,9 +173,9 @@ void Connection::introduce() {
     if (!flush())
       return;
     read();
-    if (!dialogue_->is_answered())
+    if (!talk_->is_answered())
       return;
-    check_introduction(dialogue_->take_answers()[0]);
+    check_introduction(talk_->answers[0]);
     introductions_.erase(introductions_.begin());
     say_next();
   }
@@ -207,14 +201,31 @@ void Connection::check_introduction(const Reply& reply) const {
   }
 }
 
+void Connection::say(const std::vector<Command>& commands, Due due) {
+  for (const Command& command : commands) encode(command, outgoing_);
+  talk_->due.insert(talk_->due.end(), commands.size(), due);
+}
+
+void Connection::ask(const std::vector<Command>& commands) {
+  talk_->answers.clear();
+  talk_->messages.clear();
+  talk_->reader.start_exchange();
+  if (!talk_->channel.empty())
+    say({{"UNSUBSCRIBE", talk_->channel}}, Due::unsubscribed);
+  say(commands, Due::answer);
+  talk_->channel = channel_;
+  if (!channel_.empty())
+    say({{"SUBSCRIBE", channel_}}, Due::subscribed);
+}
+
 bool Connection::exchange() {
   if (!outgoing_.empty()) {
     asked_ = flush() || asked_;
     return false;  // no answer can be there yet
   }
   read();
-  reached_ = reached_ || (asked_ && dialogue_->is_answered());
-  return dialogue_->is_answered() && std::exchange(is_asking_, false);
+  reached_ = reached_ || (asked_ && talk_->is_answered());
+  return talk_->is_answered() && std::exchange(is_asking_, false);
 }
 
 /// True when every byte has left.
@@ -228,13 +239,17 @@ bool Connection::flush() {
   return true;
 }
 
-/// A server that closes the connection after a refusal (of a long command before AUTH, for example) has said why.
+/// A server that closes the connection after a refusal (of a long command before AUTH, for example) has said why. One
+/// that wants TLS says nothing at all.
 std::size_t Connection::read_from_link(std::span<char> into) {
   try {
     return link_->read(into);
-  } catch (const Error&) {
-    if (const auto why = dialogue_->last_refusal())
-      throw Error{*why};
+  } catch (const Error& error) {
+    if (!talk_->answers.empty() && talk_->answers.back().is_error())
+      throw refusal(talk_->answers.back());
+    const bool may_want_tls = !is_known_ && !address_.tls && !address_.endpoints[0].is_unix();
+    if (may_want_tls && error.what() == Link::closed)
+      throw Error{error.code(), fmt::format("{} at once: is it rediss://?", Link::closed)};
     throw;
   }
 }
@@ -246,9 +261,48 @@ void Connection::read() {
     const std::size_t count = read_from_link(buffer);
     if (count == 0)
       return;
-    dialogue_->feed({buffer.data(), count});
-    if (dialogue_->is_answered())
+    feed({buffer.data(), count});
+    if (talk_->is_answered())
       return;
+  }
+}
+
+void Connection::feed(std::string_view bytes) {
+  is_known_ = true;
+  try {
+    talk_->reader.feed(bytes);
+    while (auto reply = talk_->reader.next()) dispatch(*std::move(reply));
+  } catch (const Error& error) {
+    if (!talk_->listens)
+      throw;
+    throw Error{error.code(), error.what()};  // anybody may have sent that message, so trying again may help
+  }
+}
+
+void Connection::dispatch(Reply reply) {
+  if (talk_->listens && is_message(reply)) {
+    talk_->reader.start_exchange();  // the limits apply to each message, not to all of them together
+    if (talk_->due.empty())
+      talk_->messages.push_back(std::move(reply.elements[2].text));
+    return;
+  }
+  if (talk_->due.empty())
+    throw Error{ExitCode::unavailable, "sent a reply that nobody asked for"};
+  const Due due = talk_->due.front();
+  talk_->due.pop_front();
+  switch (due) {
+    case Due::answer:
+      talk_->answers.push_back(std::move(reply));
+      break;
+    case Due::dropped:
+      break;
+    case Due::unsubscribed:
+    case Due::subscribed:
+      if (reply.is_error())
+        talk_->refusal = refusal(reply);
+      else
+        talk_->listens = due == Due::subscribed;
+      break;
   }
 }
 

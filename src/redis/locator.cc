@@ -6,8 +6,8 @@
 
 #include "base/duration.h"
 #include "base/error.h"
-#include "base/number.h"
-#include "redis/refusal.h"
+#include "base/word.h"
+#include "redis/reply.h"
 
 namespace rlock::redis {
 namespace {

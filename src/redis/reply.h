@@ -7,9 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 struct redisReader;
 
 namespace rlock::redis {
+
+struct Address;
 
 /// One RESP2 reply, not to be trusted until it has been checked.
 struct Reply {
@@ -67,5 +71,22 @@ class ReplyReader {
   ReplyLimits left_;  // of the limits, in this exchange
   std::unique_ptr<redisReader, Free> reader_;
 };
+
+/// The words of an error reply that may be shown: cut where they repeat the command's arguments, which may include a
+/// password, and cut if they are long.
+std::string shown_words(const Reply& reply);
+
+/// An error reply as an Error in the server's own words: no_permission if the server refuses our user, else
+/// unavailable, lasting or not.
+Error refusal(const Reply& reply);
+
+/// Throws that, with the server's URL, if the reply is an error.
+void check_reply(const Address& from, const Reply& reply);
+
+/// Whether these are the words of an ACL that forbids a command, key or channel, outside or inside a script.
+bool lacks_permission(std::string_view words);
+
+/// Whether a server answered AUTH by saying that it has no password.
+bool wants_no_password(const Reply& reply);
 
 }  // namespace rlock::redis

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -25,6 +26,9 @@ namespace rlock::redis {
 namespace {
 
 constexpr std::size_t most_bytes = 65536;
+
+/// What our resolver writes when it finds nothing, followed by the error number of getaddrinfo(3).
+constexpr std::string_view error_word = "error ";
 
 SocketAddress unix_address(const std::string& path) {
   sockaddr_un address{};
@@ -90,14 +94,52 @@ std::optional<int> error_in(const std::string& lines) {
   return static_cast<int>(std::strtol(lines.c_str() + error_word.size(), nullptr, 10));
 }
 
-/// The name services in the order in which they are asked. "localhost" is in /etc/hosts, which we can read without
-/// another program. getent would take a name that begins with '-' for an option, and no machine has such a name.
-std::vector<NameService> services_for(const std::string& host) {
-  if (host.starts_with('-'))
-    return {NameService::ourselves};
-  if (host == "localhost")
-    return {NameService::ourselves, NameService::machine};
-  return {NameService::machine, NameService::ourselves};
+/// The part of our environment that getent gets: what a look-up depends on, and none of our secrets.
+std::vector<std::string> environment_of_getent() {
+  std::vector<std::string> kept;
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES"}) {
+    if (const char* value = ::getenv(name))
+      kept.push_back(fmt::format("{}={}", name, value));
+  }
+  return kept;
+}
+
+/// Returns only when there is no getent that can be executed.
+void become_getent(std::string host, int out) {
+  std::string program = "getent";
+  std::string database = "ahosts";
+  std::array<char*, 4> argv{program.data(), database.data(), host.data(), nullptr};
+  auto environment = environment_of_getent();
+  std::vector<char*> envp;
+  for (auto& variable : environment) envp.push_back(variable.data());
+  envp.push_back(nullptr);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(null, STDERR_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::execve("/usr/bin/getent", argv.data(), envp.data());  // first: PATH may name a folder that others can write
+  ::execvpe("getent", argv.data(), envp.data());
+}
+
+std::string resolve_ourselves(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* list = nullptr;
+  int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (error == EAI_NONAME) {  // to AI_ADDRCONFIG a machine with nothing but loopback has no addresses
+    hints.ai_flags = 0;
+    error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  }
+  if (error != 0)
+    return fmt::format("{}{}\n", error_word, error);
+  std::string lines;
+  for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {
+    std::array<char, NI_MAXHOST> text;
+    if (::getnameinfo(a->ai_addr, a->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0)
+      lines.append(text.data()).append("\n");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -114,6 +156,26 @@ Lookup::Lookup(const Endpoint& endpoint) : host_(endpoint.host), port_(endpoint.
 }
 
 Lookup::~Lookup() { end_child(); }
+
+/// The name services in the order in which they are asked. "localhost" is in /etc/hosts, which we can read without
+/// another program. getent would take a name that begins with '-' for an option, and no machine has such a name.
+std::vector<Lookup::NameService> Lookup::services_for(const std::string& host) {
+  if (host.starts_with('-'))
+    return {NameService::ourselves};
+  if (host == "localhost")
+    return {NameService::ourselves, NameService::machine};
+  return {NameService::machine, NameService::ourselves};
+}
+
+/// What the child does: it writes the addresses of `host` to `out`, each at the beginning of a line, as getent does,
+/// and exits. If there is no getent our own resolver answers in its place.
+void Lookup::ask(NameService service, const std::string& host, int out) {
+  if (service == NameService::machine)
+    become_getent(host, out);
+  const std::string lines = resolve_ourselves(host);
+  const ssize_t written = ::write(out, lines.data(), lines.size());
+  ::_exit(written < 0 ? 1 : 0);
+}
 
 void Lookup::ask_next() {
   int ends[2];
@@ -138,12 +200,12 @@ void Lookup::ask_next() {
 }
 
 void Lookup::end_child() {
-  if (child_ <= 0)
-    return;
-  ::kill(child_, SIGKILL);
-  while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+  const pid_t child = std::exchange(child_, -1);
+  if (child <= 0 || ::waitpid(child, nullptr, WNOHANG) != 0)
+    return;  // it has ended, and its number may be another process's
+  ::kill(child, SIGKILL);
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  child_ = -1;
 }
 
 /// True when the child has closed its end of the pipe, or has written more than the addresses of any real name.

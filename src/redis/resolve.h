@@ -9,7 +9,6 @@
 
 #include "base/fd.h"
 #include "redis/address.h"
-#include "redis/name_service.h"
 
 namespace rlock::redis {
 
@@ -20,8 +19,8 @@ struct SocketAddress {
 
 /// Looks up the addresses of one endpoint, in the order in which they should be tried. A unix path or a numeric
 /// address is known at once. A name is looked up by a child process, because neither getent(1) nor getaddrinfo(3) has a
-/// timeout, and a dead name server must not outlast our deadline. Passive: the caller polls fd(), which may change with
-/// each advance().
+/// timeout, and a dead name server must not outlast our deadline. It hides whom that child asks. Passive: the caller
+/// polls fd(), which may change with each advance().
 class Lookup {
  public:
   /// Throws Error{os} if the child cannot be started.
@@ -38,6 +37,13 @@ class Lookup {
   std::optional<std::vector<SocketAddress>> advance();
 
  private:
+  /// The machine, through its getent(1), or the resolver that is linked into rlock. /etc/nsswitch.conf may name modules
+  /// of another C library version, which a static program cannot load; getent belongs to the machine and can. Our own
+  /// resolver knows a hosts file and DNS, and serves where there is no getent.
+  enum class NameService { machine, ourselves };
+
+  static std::vector<NameService> services_for(const std::string& host);
+  [[noreturn]] static void ask(NameService service, const std::string& host, int out);
   void ask_next();
   void end_child();
   bool read_lines();

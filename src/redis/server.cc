@@ -1,6 +1,7 @@
 #include "redis/server.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -20,8 +21,9 @@ ReplyLimits limits_for(const Address& address, ReplyLimits limits) {
 
 }  // namespace
 
-Server::Server(const Address& address, ReplyLimits limits, Log log)
-    : address_(address),
+Server::Server(Loop& loop, const Address& address, ReplyLimits limits, Log log)
+    : loop_(&loop),
+      address_(address),
       limits_(limits_for(address, limits)),
       log_(log),
       locator_(address),
@@ -41,7 +43,12 @@ void Server::begin(const std::vector<Command>& commands, Deadline deadline) {
   }
 }
 
-void Server::follow_up(const std::vector<Command>& commands, Deadline deadline) {
+std::vector<Reply> Server::call(const std::vector<Command>& commands, Deadline deadline) {
+  begin(commands, deadline);
+  return finish();
+}
+
+std::vector<Reply> Server::follow_up(const std::vector<Command>& commands, Deadline deadline) {
   if (!node_ || asking_elsewhere_)
     throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
   commands_ = commands;
@@ -51,6 +58,29 @@ void Server::follow_up(const std::vector<Command>& commands, Deadline deadline) 
   follows_up_ = true;
   node_->follow_up(commands, deadline);
   state_ = State::asking;
+  return finish();
+}
+
+std::vector<Reply> Server::finish() {
+  while (!advance()) {
+    pollfd fd = interest();
+    loop_->wait({&fd, 1}, deadline());
+  }
+  return take_replies();
+}
+
+void Server::visit_nodes(Deadline deadline, ReplyLimits limits, const std::function<void(Server&)>& visit) {
+  if (!is_spread())
+    return visit(*this);
+  const auto replies = call({{"CLUSTER", "NODES"}}, deadline);
+  check_reply(address_, replies[0]);
+  const Endpoint& asked = node_->address().endpoints[0];
+  for (const ClusterNode& node : parse_cluster_nodes(replies[0].text, asked, address_.tls.has_value())) {
+    if (!node.is_master)
+      continue;
+    Server master{*loop_, address_.at(node.endpoint), limits};
+    visit(master);
+  }
 }
 
 void Server::locate() {
@@ -94,7 +124,7 @@ std::vector<std::string> Server::take_messages() { return node_ ? node_->take_me
 
 void Server::ask(const Address& node, Deadline deadline) {
   if (!node_ || node_->address().endpoints != node.endpoints) {
-    node_ = std::make_unique<Connection>(node, limits_);
+    node_ = std::make_unique<Connection>(node, limits_, was_reached());
     node_->listen_on(channel_);
   }
   asks_for_nodes_ = !knows_cluster_ && !asking_elsewhere_;
@@ -234,6 +264,26 @@ void Server::forget_node() {
   asking_elsewhere_ = false;
   knows_cluster_ = address_.kind != Address::Kind::cluster;  // it may have changed
   state_ = State::idle;
+}
+
+void await_messages(std::span<Server> servers, Deadline until) {
+  std::vector<pollfd> fds;
+  for (const Server& server : servers) {
+    fds.push_back(server.interest());
+    until = std::min(until, server.deadline());
+  }
+  if (servers.front().loop().wait(fds, until) == Loop::Wake::event)
+    return;
+  for (Server& server : servers) server.hear();
+}
+
+std::vector<std::string> take_messages(std::span<Server> servers) {
+  std::vector<std::string> all;
+  for (Server& server : servers) {
+    auto messages = server.take_messages();
+    std::move(messages.begin(), messages.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace rlock::redis

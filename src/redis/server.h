@@ -2,14 +2,17 @@
 
 #include <poll.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 #include "redis/locator.h"
@@ -17,37 +20,44 @@
 
 namespace rlock::redis {
 
-/// The server that one URL names: a single node, the master that sentinels name, or the node of a cluster that serves
-/// the key. It has the interface of a Connection and is as passive. Redirections are followed. After a failure the node
-/// is located again, in the same exchange if others can be asked, else in the next: a request may be sent twice.
+/// The server that one URL names, and the loop in which its user waits for it. It hides what kind of server that is: a
+/// single node, the master that sentinels name, or the nodes of a cluster, of which it asks the one that serves the
+/// key. Redirections are followed. After a failure the node is located again, in the same exchange if others can be
+/// asked, else in the next: a request may be sent twice.
+///
+/// call() asks and waits. To ask several servers at once, begin() an exchange with each, wait for interest() until
+/// deadline(), and advance() each, as with a Connection.
 class Server {
  public:
-  explicit Server(const Address& address, ReplyLimits limits = {}, Log log = Log{Verbosity::quiet});
+  Server(Loop& loop, const Address& address, ReplyLimits limits = {}, Log log = Log{Verbosity::quiet});
 
+  Loop& loop() const { return *loop_; }
   const Address& address() const { return address_; }
   /// For the steps of an exchange; failures are for the caller to report.
   const Log& log() const { return log_; }
-  /// The node in use; nullptr while it is not known.
-  const Address* node() const { return node_ ? &node_->address() : nullptr; }
+  bool was_asked() const { return asked_ || (node_ && node_->was_asked()); }
+  bool was_reached() const { return reached_ || (node_ && node_->was_reached()); }
 
-  /// As Connection's, on whichever node is in use.
-  void listen_on(std::string channel);
+  /// Sends the commands and waits for their replies, while the loop's handlers run. What a handler throws passes
+  /// through; the next exchange then drops this one.
+  std::vector<Reply> call(const std::vector<Command>& commands, Deadline deadline);
+  /// The same on the connection that the last answer came from; throws if that was lost.
+  std::vector<Reply> follow_up(const std::vector<Command>& commands, Deadline deadline);
+
+  /// Whether its keys are spread over several nodes: commands for several keys must then be sent one by one.
+  bool is_spread() const { return address_.kind == Address::Kind::cluster; }
+  /// Visits every node that has a part of the keys as a server of its own; this server where it has them all.
+  void visit_nodes(Deadline deadline, ReplyLimits limits, const std::function<void(Server&)>& visit);
 
   void begin(const std::vector<Command>& commands, Deadline deadline);
-  /// As Connection's, on the connection that the last answer came from.
-  void follow_up(const std::vector<Command>& commands, Deadline deadline);
   pollfd interest() const;
   Deadline deadline() const;
   bool advance();
   std::vector<Reply> take_replies() { return std::move(replies_); }
-  bool was_asked() const { return asked_ || (node_ && node_->was_asked()); }
-  bool was_reached() const { return reached_ || (node_ && node_->was_reached()); }
-  /// Makes the next exchange locate the node again.
-  void forget_node();
-  /// As Connection's.
   void abandon();
 
-  /// As Connection's.
+  /// Listening is as Connection's, on whichever node is in use.
+  void listen_on(std::string channel);
   void hear();
   std::vector<std::string> take_messages();
   bool listens() const { return node_ && node_->listens(); }
@@ -57,6 +67,8 @@ class Server {
  private:
   enum class State { idle, locating, asking };
 
+  std::vector<Reply> finish();
+  void forget_node();
   void locate();
   bool step();
   bool advance_node();
@@ -67,6 +79,7 @@ class Server {
   bool follow(const Reply& redirection);
   bool must_stop_listening();
 
+  Loop* loop_;
   Address address_;
   ReplyLimits limits_;
   Log log_;
@@ -87,5 +100,11 @@ class Server {
   bool asked_ = false;
   bool reached_ = false;
 };
+
+/// Sleeps until one of the servers has sent a message, a handler has run or a connection has broken, at most until the
+/// deadline. There is at least one server, and all have the same loop.
+void await_messages(std::span<Server> servers, Deadline until);
+/// The messages that have come since the last answer of each.
+std::vector<std::string> take_messages(std::span<Server> servers);
 
 }  // namespace rlock::redis

@@ -7,6 +7,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -46,6 +47,21 @@ std::string default_directory() {
   return own != nullptr ? own : ::X509_get_default_cert_dir();
 }
 
+/// The file with the system's authorities, wherever this system has it: a static program brings the paths of the system
+/// on which it was built.
+const char* system_bundle() {
+  for (const char* file : {::X509_get_default_cert_file(),
+                           "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Alpine, Arch
+                           "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora
+                           "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // newer Fedora
+                           "/etc/ssl/ca-bundle.pem",                             // SUSE
+                           "/etc/ssl/cert.pem"}) {                               // Alpine
+    if (::access(file, R_OK) == 0)
+      return file;
+  }
+  return ::X509_get_default_cert_file();
+}
+
 bool is_ip_address(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> buffer{};
   return ::inet_pton(AF_INET, host.c_str(), buffer.data()) == 1 ||
@@ -73,8 +89,14 @@ std::string reason_of(unsigned long error, const std::string& what) {
   return reason != nullptr ? reason : what;
 }
 
-/// OpenSSL would ask on the terminal: there may be nobody there, and it would wait for longer than --timeout.
+/// OpenSSL would ask on the terminal: there may be nobody there, and it would wait for longer than --redis-timeout.
 int know_no_passphrase(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /*data*/) { return 0; }
+
+/// OpenSSL asks for a certificate when the server wants one and none was given. There is none.
+int note_request_for_certificate(SSL* session, X509** /*certificate*/, EVP_PKEY** /*key*/) {
+  *static_cast<bool*>(SSL_get_app_data(session)) = true;
+  return 0;
+}
 
 [[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
   const unsigned long error = ::ERR_peek_last_error();
@@ -94,20 +116,23 @@ void Tls::FreeContext::operator()(ssl_ctx_st* context) const { ::SSL_CTX_free(co
 void Tls::FreeSession::operator()(ssl_st* session) const { ::SSL_free(session); }
 
 Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
-    : name_(options.server_name.empty() ? host : options.server_name),
-      verifies_(!options.insecure),
-      may_lack_certificate_(options.certificate.empty()) {
+    : name_(options.server_name.empty() ? host : options.server_name), verifies_(!options.insecure) {
   Signals::keep_failed_writes_quiet();  // OpenSSL writes with write(2), to which no flag can be given
   context_.reset(::SSL_CTX_new(::TLS_client_method()));
   if (!context_)
     fail("cannot be set up");
   SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
+  SSL_CTX_clear_mode(context_.get(), SSL_MODE_AUTO_RETRY);  // a flood of records without data must not hold SSL_read
+  // With TLS 1.2 too, whoever gets the server's key later cannot read what was recorded.
+  ::SSL_CTX_set_cipher_list(context_.get(), "DEFAULT:!kRSA:!kPSK");
+  ::SSL_CTX_set_client_cert_cb(context_.get(), note_request_for_certificate);
   load_certificate(options);
   if (verifies_)
     load_authorities(options);
   session_.reset(::SSL_new(context_.get()));
   if (!session_ || ::SSL_set_fd(session_.get(), socket) != 1)
     fail("cannot be set up");
+  SSL_set_app_data(session_.get(), &lacks_certificate_);
   if (verifies_)
     expect_name();
   if (!is_ip_address(name_)) {  // SNI is for names only
@@ -141,12 +166,16 @@ void Tls::load_authorities(const TlsOptions& options) {
   const bool hashed = is_hashed_directory(default_directory());
   if (hashed)
     ::SSL_CTX_set_default_verify_dir(context_.get());  // it reads one small file; parsing the bundle takes 20 ms
-  if (!hashed || std::getenv("SSL_CERT_FILE") != nullptr)
-    ::SSL_CTX_set_default_verify_file(context_.get());
+  if (const char* file = std::getenv("SSL_CERT_FILE"))
+    ::SSL_CTX_load_verify_file(context_.get(), file);
+  else if (!hashed)
+    ::SSL_CTX_load_verify_file(context_.get(), system_bundle());
 }
 
 void Tls::expect_name() {
   X509_VERIFY_PARAM* expected = ::SSL_get0_param(session_.get());
+  ::X509_VERIFY_PARAM_set_hostflags(expected,
+                                    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   const int accepted = is_ip_address(name_) ? ::X509_VERIFY_PARAM_set1_ip_asc(expected, name_.c_str())
                                             : ::X509_VERIFY_PARAM_set1_host(expected, name_.c_str(), name_.size());
   if (accepted != 1)
@@ -172,7 +201,7 @@ std::size_t Tls::read(std::span<char> into) {
   ::ERR_clear_error();
   const int count = ::SSL_read(session_.get(), into.data(), static_cast<int>(into.size()));
   if (count > 0) {
-    may_lack_certificate_ = false;
+    lacks_certificate_ = false;
     return static_cast<std::size_t>(count);
   }
   must_wait(count);
@@ -208,11 +237,10 @@ void Tls::fail(const std::string& what) const {
   }
   // A reset connection may lose the server's alert: then OpenSSL reports nothing, or a failed system call.
   const unsigned long error = ::ERR_peek_last_error();
-  const bool hint = may_lack_certificate_ && (error == 0 || ERR_GET_LIB(error) == ERR_LIB_SYS);
+  const bool hint = lacks_certificate_ && (error == 0 || ERR_GET_LIB(error) == ERR_LIB_SYS);
   throw Error{
       ExitCode::unavailable,
-      fmt::format(
-          "TLS: {}{}", reason_of(error, what), hint ? "; does the server want a client certificate (--cert)?" : "")};
+      fmt::format("TLS: {}{}", reason_of(error, what), hint ? "; the server wants a client certificate (--cert)" : "")};
 }
 
 }  // namespace rlock::redis

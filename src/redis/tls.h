@@ -19,9 +19,12 @@ class Tls {
   /// Throws Error{config} for a certificate, key or CA that cannot be used, Error{unavailable} if OpenSSL fails.
   Tls(const TlsOptions& options, const std::string& host, int socket);
 
+  Tls(const Tls&) = delete;
+  Tls& operator=(const Tls&) = delete;
+
   /// Continues the handshake; true once it is complete. Throws Error{unavailable} that says what is wrong.
   bool handshake();
-  /// As Socket's.
+  /// How many bytes passed; 0 if it would block. Throws Error{unavailable} if the stream is broken or has ended.
   std::size_t write(std::string_view bytes);
   std::size_t read(std::span<char> into);
   /// Whether the last call that would have blocked waits to write rather than to read.
@@ -43,7 +46,7 @@ class Tls {
 
   std::string name_;  // that the server must prove
   bool verifies_;
-  bool may_lack_certificate_;  // we have none, and have not yet seen that the server does without
+  bool lacks_certificate_ = false;  // the server has asked for one, which we have not, and nothing came from it since
   std::unique_ptr<ssl_ctx_st, FreeContext> context_;
   std::unique_ptr<ssl_st, FreeSession> session_;
   bool wants_to_write_ = false;

@@ -1,7 +1,5 @@
 #include "run/background.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <cerrno>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "base/loop.h"
@@ -30,41 +29,19 @@ static_assert(std::is_trivially_copyable_v<Trust>);
 constexpr char acknowledgement = 1;
 constexpr std::chrono::seconds longest_acknowledgement{2};
 
-unsigned most_descriptors() {
-  constexpr rlim_t most_worth_closing = 1U << 20U;
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  return static_cast<unsigned>(std::min(limit.rlim_max, most_worth_closing));
-}
-
-/// Closes every descriptor but two. Nothing of the caller's may stay open, such as a pipe that `$(...)` reads or a file
-/// that flock(1) locked.
-void close_all_but(int one, int other) {
-  const auto [low, high] = std::minmax(one, other);
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd <= 2; ++fd) ::dup2(null, fd);
-  const auto close_between = [](int first, unsigned last) {
-    if (static_cast<unsigned>(first) > last || ::close_range(static_cast<unsigned>(first), last, 0) == 0)
-      return;
-    // The kernel is older than 5.9, or a seccomp filter refuses close_range.
-    for (unsigned fd = static_cast<unsigned>(first); fd <= std::min(last, most_descriptors()); ++fd)
-      ::close(static_cast<int>(fd));
-  };
-  close_between(3, static_cast<unsigned>(low - 1));
-  close_between(low + 1, static_cast<unsigned>(high - 1));
-  close_between(high + 1, ~0U);
-}
-
-std::optional<Trust> await_trust(const Fd& line) {
+std::optional<Trust> await_trust(const Fd& line, const Witness& witness, const lock::LeaseTerms& terms) {
   Trust trust{};
   ssize_t count = 0;
   do {
     count = ::read(line.get(), &trust, sizeof trust);
   } while (count < 0 && errno == EINTR);
-  if (count != sizeof trust ||
-      ::send(line.get(), &acknowledgement, sizeof acknowledgement, MSG_NOSIGNAL) != sizeof acknowledgement)
+  if (count != sizeof trust)
     return std::nullopt;
-  return trust;
+  witness.expect_before(witness_limit(lock::Lease{terms, trust.grant.sent, trust.grant.unconfirmed}));
+  if (::send(line.get(), &acknowledgement, sizeof acknowledgement, MSG_NOSIGNAL) == sizeof acknowledgement)
+    return trust;
+  witness.expect_before(never);
+  return std::nullopt;
 }
 
 bool await_acknowledgement(const Fd& line, Deadline deadline) {
@@ -84,17 +61,20 @@ bool await_acknowledgement(const Fd& line, Deadline deadline) {
                         std::span<redis::Server> servers,
                         const Fd& line) {
   ::setsid();
-  close_all_but(line.get(), process.fd());
   (void)!::chdir("/");  // the caller's directory may be on a file system that is to be unmounted
   try {
-    if (const auto trust = await_trust(line)) {
+    const Witness witness = Witness::start(plan, process);
+    std::vector<int> needed = process.descriptors();
+    needed.insert(needed.end(), {line.get(), witness.fd()});
+    close_all_but(std::move(needed));
+    if (const auto trust = await_trust(line, witness, plan.lease)) {
       HoldPlan trusted = plan;
       trusted.claim.token = lock::Token::parse({trust->token.data(), trust->token.size()}).value();
       trusted.claim.level = lock::Level::parse({trust->level.data(), trust->level.size()}).value();
-      PidKeeper{std::move(trusted), process, servers}.keep(trust->grant);
+      PidKeeper{std::move(trusted), process, witness, servers}.keep(trust->grant);
     }
   } catch (const std::exception&) {
-    process.signal(plan.signal);  // nobody renews the lock from here on
+    ::_exit(1);  // nobody renews the lock from here on, and the witness says so
   }
   ::_exit(0);
 }

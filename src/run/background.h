@@ -7,8 +7,8 @@
 
 #include "base/fd.h"
 #include "lock/answer.h"
-#include "lock/claim.h"
 #include "lock/lease.h"
+#include "lock/request.h"
 #include "redis/server.h"
 #include "run/pid_keeper.h"
 #include "run/process.h"

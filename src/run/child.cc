@@ -1,19 +1,25 @@
 #include "run/child.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
+#include "base/word.h"
 #include "run/terminal.h"
+
+/// The address sanitizer knows nothing of a stack that we made.
+#define WITHOUT_SANITIZER __attribute__((no_sanitize("address")))
 
 namespace rlock::run {
 namespace {
@@ -26,23 +32,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-/// Turns the child into the command. The child shares our memory until exec, so this makes only async-signal-safe calls
-/// and changes none of our variables. Returns errno when exec fails.
-int become(const char* file, char* const* argv, char* const* environment, pid_t parent, ChildOptions options) {
-  ::setpgid(0, 0);
-  if (options.foreground)
-    terminal::give_to(::getpid());  // SIGTTOU is still blocked
-  if (options.ignore_sigchld)
-    ::signal(SIGCHLD, SIG_IGN);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent)
-    ::_exit(127);  // the guard died before the prctl above took effect
-  ::execve(file, argv, environment);
-  ::execvpe(argv[0], argv, environment);  // the file is gone, or is a script without an interpreter line
-  return errno;
+/// execvpe(3) puts a path and, for a script without an interpreter line, all arguments on the stack.
+std::size_t stack_for(std::size_t arguments) {
+  constexpr std::size_t enough_for_calls = 65536;
+  constexpr std::size_t alignment = 16;
+  const std::size_t size = enough_for_calls + (arguments + 8) * sizeof(char*);
+  return size / alignment * alignment;
 }
 
 bool is_regular(const std::string& file) {
@@ -50,30 +45,73 @@ bool is_regular(const std::string& file) {
   return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
+/// Adds `additions`, as lock_variables() writes them, replacing variables of the same name. RLOCK_HELD alone is not
+/// replaced: the locks that it already lists are kept after the new one.
+std::vector<std::string> merge_environment(std::vector<std::string> environment, std::string_view additions) {
+  while (!additions.empty()) {
+    std::string entry{take_word(additions, '\0')};
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(environment, [&](const std::string& old) {
+      if (!old.starts_with(name))
+        return false;
+      if (name == "RLOCK_HELD=")
+        entry += " " + old.substr(name.size());
+      return true;
+    });
+    environment.push_back(std::move(entry));
+  }
+  return environment;
+}
+
 }  // namespace
 
-Child start_child(const std::string& file,
-                  const std::vector<std::string>& argv,
-                  const std::vector<std::string>& environment,
-                  ChildOptions options) {
-  const auto argv_pointers = pointers(argv);
-  const auto environment_pointers = pointers(environment);
-  const pid_t parent = ::getpid();
-  volatile int exec_error = 0;
-  // vfork copies none of the guard's pages, and the guard resumes only when exec has succeeded or failed, so that the
-  // error needs no pipe.
-  const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
-  if (pid == 0) {
-    exec_error = become(file.c_str(), argv_pointers.data(), environment_pointers.data(), parent, options);
-    ::_exit(127);
-  }
-  if (pid < 0)
-    return {.fork_error = errno};
-  if (exec_error == 0)
-    return {.pid = pid};
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return {.exec_error = exec_error};
+Child::Child(const Command& command)
+    : file_(command.file),
+      arguments_(command.argv),
+      environment_(command.environment),
+      argv_(pointers(arguments_)),
+      stack_size_(stack_for(arguments_.size())),
+      stack_(new char[stack_size_]),
+      ignore_sigchld_(command.ignore_sigchld) {}
+
+pid_t Child::start(std::string_view variables, bool foreground) {
+  environment_ = merge_environment(std::move(environment_), variables);
+  envp_ = pointers(environment_);
+  foreground_ = foreground;
+  parent_ = ::getpid();
+  pid_t pid = ::clone(run, stack_.get() + stack_size_, CLONE_VM | SIGCHLD, this);
+  if (pid < 0 && errno == EINVAL)  // said by an emulator, such as qemu-user, which can only copy our memory
+    pid = ::clone(run, stack_.get() + stack_size_, SIGCHLD, this);
+  if (pid > 0)
+    ::setpgid(pid, pid);  // the child does the same: whoever is first, we may signal the group from here on
+  return pid;
+}
+
+/// The child's main function. It shares our memory until exec, errno included, so it makes only async-signal-safe
+/// calls, changes none of our variables but one, and we trust errno for nothing that matters meanwhile.
+WITHOUT_SANITIZER int Child::run(void* child) {
+  auto* self = static_cast<Child*>(child);
+  self->exec_error_ = self->become();
+  ::_exit(127);
+}
+
+/// Returns errno when exec fails.
+WITHOUT_SANITIZER int Child::become() const {
+  ::setpgid(0, 0);
+  scheduling_.restore();
+  if (foreground_)
+    terminal::give_to(::getpid());  // SIGTTOU is still blocked
+  if (ignore_sigchld_)
+    ::signal(SIGCHLD, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent_)
+    ::_exit(127);  // the guard died before the prctl above took effect
+  ::execve(file_.c_str(), argv_.data(), envp_.data());
+  ::execvpe(argv_[0], argv_.data(), envp_.data());  // the file is gone, or is a script without an interpreter line
+  return errno;
 }
 
 std::string find_command(const std::string& command) {
@@ -98,7 +136,26 @@ std::string find_command(const std::string& command) {
   }
   if (found)
     throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
-  throw Error{ExitCode::not_found, fmt::format("{}: command not found", command)};
+  const bool is_line = command.find(' ') != std::string::npos;
+  throw Error{ExitCode::not_found,
+              fmt::format("{}: command not found{}", command, is_line ? "; for a shell, write -- sh -c '...'" : "")};
+}
+
+std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
+  const std::string& token = plan.claim.token.text();
+  std::string out;
+  const auto add = [&out](std::string_view name, std::string_view value) {
+    out += fmt::format("{}={}", name, value);
+    out += '\0';
+  };
+  add("RLOCK_KEY", plan.name.text());
+  add("RLOCK_TOKEN", token);
+  add("RLOCK_FENCE", grant.fence.text());
+  add("RLOCK_TTL_MS", std::to_string(plan.lease.ttl.count()));
+  if (plan.claim.capacity.value > 1)
+    add("RLOCK_SLOT", std::to_string(grant.slot));
+  add("RLOCK_HELD", fmt::format("{}={}", percent_encode(plan.name.text()), token));
+  return out;
 }
 
 }  // namespace rlock::run

@@ -1,25 +1,126 @@
 #include "run/command_group.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+
+#include "base/duration.h"
+#include "base/signals.h"
+#include "run/process.h"
 #include "run/terminal.h"
 
 namespace rlock::run {
+namespace {
 
-bool CommandGroup::reap_children() {
-  const Reaped reaped = reap(leader_);
-  if (reaped.leader_status)
-    leader_status_ = reaped.leader_status;
-  return reaped.any_left;
+[[noreturn]] void look_out(pid_t group, pid_t parent) {
+  ::setpgid(0, group);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::syscall(SYS_close_range, 0U, ~0U, 0U);  // nobody may wait in vain for the end of a pipe
+  if (::getppid() != parent)
+    ::_exit(0);
+  for (;;) ::pause();
+}
+
+/// The set of signals that are pending for a process as a whole, as /proc/PID/status has it: bit 0 is signal 1.
+std::uint64_t pending_in(const Fd& status) {
+  constexpr std::string_view name = "\nShdPnd:\t";
+  std::array<char, 4096> buffer;
+  const ssize_t count = ::pread(status.get(), buffer.data(), buffer.size(), 0);
+  const std::string_view text{buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
+  const std::size_t place = text.find(name);
+  std::uint64_t pending = 0;
+  if (place != std::string_view::npos)
+    std::from_chars(text.data() + place + name.size(), text.data() + text.size(), pending, 16);
+  return pending;
+}
+
+constexpr Milliseconds pause_between_looks{50};
+
+bool is_our_child(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+}  // namespace
+
+void Lookout::join(pid_t group) {
+  if (pid_ > 0)
+    return;
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0)
+    look_out(group, parent);
+  if (pid < 0)
+    return;
+  pid_ = pid;
+  ::setpgid(pid, group);
+  status_ = Fd{::open(fmt::format("/proc/{}/status", pid).c_str(), O_RDONLY | O_CLOEXEC)};
+}
+
+bool Lookout::has_seen_stop() const {
+  const std::uint64_t pending = pending_in(status_);
+  for (const int number : {SIGINT, SIGQUIT, SIGHUP}) {
+    if ((pending >> (number - 1) & 1U) != 0 && !is_ignored(number))
+      return true;
+  }
+  return false;
+}
+
+void Lookout::dismiss() {
+  if (is_there())
+    ::kill(pid_, SIGKILL);
+}
+
+bool Lookout::is_there() const { return pid_ > 0 && ::waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+void CommandGroup::started(pid_t leader, bool has_terminal) {
+  leader_ = leader;
+  tree_->begins_with(leader);
+  if (has_terminal)
+    lookout_.join(leader);
+}
+
+void CommandGroup::look_at_leader() {
+  siginfo_t info{};
+  if (!is_leader_there() || ::waitid(P_PID, static_cast<id_t>(leader_), &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+      info.si_pid == 0)
+    return;
+  if (info.si_code == CLD_EXITED)
+    leader_status_ = W_EXITCODE(info.si_status, 0);
+  else
+    leader_status_ = W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+  told_by_terminal_ = lookout_.has_seen_stop();
+  lookout_.dismiss();
 }
 
 bool CommandGroup::died_of_signal() const { return has_ended() && WIFSIGNALED(*leader_status_); }
 
-bool CommandGroup::died_of_terminal() const {
-  if (!has_terminal_ || !died_of_signal())
+bool CommandGroup::is_over() noexcept {
+  const bool any_left = tree_->reap();
+  look_at_leader();  // only now: it may become our child at any moment, when the guard has just died
+  look_again_at_ = never;
+  if (any_left)
     return false;
-  const int number = WTERMSIG(*leader_status_);
-  return number == SIGINT || number == SIGQUIT;
+  if (has_ended() && !reaped_) {  // it is the last: as a member of the group it would now only hide the others
+    reaped_leader_ = open_pidfd(leader_);
+    reaped_ = ::waitpid(leader_, nullptr, WNOHANG) == leader_;
+    tree_->is_exhausted();
+  }
+  // A group ID that still has members cannot be used again. A member may be a zombie that nobody reaps.
+  if (!reaped_ || (send(0) < 0 && errno == ESRCH) || !tree_->has_group_members())
+    return true;
+  look_again_at_ = BootClock::now() + pause_between_looks;
+  return false;
 }
 
 std::optional<int> CommandGroup::stopped_by() const {
@@ -30,20 +131,25 @@ std::optional<int> CommandGroup::stopped_by() const {
   return info.si_status;
 }
 
-/// kill(2) by group ID is safe only until the leader is reaped, since then the ID may be reused. Afterwards only those
-/// of our descendants that are in the group are signalled, one by one.
-void CommandGroup::signal(int number) const {
-  if (is_leader_there()) {
-    ::kill(-leader_, number);
-  } else if (was_started()) {
-    tree_->signal(number, leader_);
-  }
+/// A keeper may take over before the leader has become its child, or when the guard had reaped it.
+void CommandGroup::signal(int number) const noexcept {
+  if (was_started() && (reaped_ || is_our_child(leader_)))
+    send(number);
+}
+
+/// Kernels before 6.9 know no signal to the group of a pidfd. There the ID is all that is left, and it was in use when
+/// is_over() last looked.
+int CommandGroup::send(int number) const noexcept {
+  if (!reaped_)
+    return ::kill(-leader_, number);
+  const int result = send_signal_to_group(reaped_leader_, number);
+  return result < 0 && errno != ESRCH && errno != EPERM ? ::kill(-leader_, number) : result;
 }
 
 bool CommandGroup::take_terminal() {
   if (!is_leader_there() || !terminal::give_to(leader_))
     return false;
-  has_terminal_ = true;
+  lookout_.join(leader_);
   return true;
 }
 

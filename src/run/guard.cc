@@ -1,23 +1,34 @@
 #include "run/guard.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "base/assert.h"
+#include "base/clock.h"
 #include "base/duration.h"
+#include "base/error.h"
+#include "base/signals.h"
 #include "run/child.h"
-#include "run/environment.h"
+#include "run/command_group.h"
 #include "run/scheduling.h"
+#include "run/sweep.h"
+#include "run/timetable.h"
+#include "run/tree.h"
 
 namespace rlock::run {
 namespace {
-
-/// How long to go on killing when nobody waits for the report any more, or when memory has run out.
-constexpr std::chrono::seconds longest_kill{10};
 
 /// Preparing the kill is worth its cost only for a command that runs at least this long.
 constexpr Milliseconds preparation_after{50};
@@ -29,7 +40,61 @@ constexpr int looks_per_kill = 4;
 
 bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
 
-}  // namespace
+class Guard {
+ public:
+  /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
+  Guard(Command command, const Line& keeper);
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  /// Returns when the guard has done its work and the keeper has closed the line or is gone.
+  void run();
+
+ private:
+  enum class State { waiting, running, lingering, stopping, killing, gone };
+
+  void watch();
+  void kill_without_memory();
+
+  void look_at_clock();
+  void take_order();
+  void obey(const Order& order, const std::string& environment);
+  void start(const Order& order, const std::string& environment);
+  void extend(const Order& order);
+  void prepare();
+  void pass_on(int number);
+  void resume(bool foreground);
+
+  void look_at_children();
+  bool was_told_to_stop() const;
+  bool may_leave_the_rest() const;
+  void deal_with_the_rest();
+
+  void begin_stop(Cause cause, Deadline kill_at);
+  void allow_for_size();
+  void send_first_signal();
+  void begin_kill(Cause cause = Cause::none);
+  void kill_round();
+  void finish(const News& last_word);
+  void finish(const Survivors& survivors = {});
+
+  bool has_command() const { return state_ == State::running || state_ == State::lingering; }
+  void set_timer();
+
+  Command command_;
+  Child child_{command_};
+  const Line* keeper_;
+  bool keeper_is_gone_ = false;
+  Signals signals_;
+  BootTimer timer_;
+  Tree tree_;
+  CommandGroup group_{tree_};
+  Sweep sweep_{tree_};
+  State state_ = State::waiting;
+  bool told_to_stop_ = false;  // we passed on a signal that ends a program by default
+  Cause cause_ = Cause::none;
+  Timetable timetable_;
+};
 
 Guard::Guard(Command command, const Line& keeper)
     : command_(std::move(command)), keeper_(&keeper), signals_({SIGCHLD}) {
@@ -37,12 +102,15 @@ Guard::Guard(Command command, const Line& keeper)
 }
 
 void Guard::run() {
+  errno = 0;
   if (tree_.is_visible()) {
     try {
       watch();
     } catch (const std::exception&) {
       kill_without_memory();
     }
+  } else if (errno == EMFILE || errno == ENFILE) {
+    finish(News{.kind = News::Kind::failed, .value = errno});
   } else {
     finish(News{.kind = News::Kind::blind});
   }
@@ -53,7 +121,8 @@ void Guard::run() {
 void Guard::watch() {
   // This runs the code that handles an order once, so that its pages are in memory when the first order comes.
   look_at_clock();
-  take_orders();
+  take_order();
+  become_punctual();  // before the command is there, which may have a real-time priority and never sleep
   while (state_ != State::gone) {
     const int keeper = keeper_is_gone_ ? -1 : keeper_->fd();
     std::array<pollfd, 3> fds{{{keeper, POLLIN, 0}, {timer_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
@@ -63,8 +132,8 @@ void Guard::watch() {
     look_at_clock();
     if (fds[2].revents != 0)
       look_at_children();
-    if (fds[0].revents != 0)
-      take_orders();
+    if (fds[0].revents != 0 && state_ != State::gone)
+      take_order();
   }
 }
 
@@ -72,14 +141,17 @@ void Guard::watch() {
 /// any longer, so it is killed.
 void Guard::kill_without_memory() {
   if (group_.was_started()) {
-    const bool over = Sweep::sweep_without_memory(tree_, group_, longest_kill);
+    const bool over = Sweep::sweep_without_memory(tree_, group_);
     finish(Survivors{.count = over ? 0 : 1});
   } else {
     finish(News{.kind = News::Kind::failed, .value = ENOMEM});
   }
 }
 
-void Guard::set_timer() { timer_.set(state_ == State::killing ? sweep_.next() : timetable_.next()); }
+void Guard::set_timer() {
+  const Deadline next = std::min(timetable_.next(), group_.look_again_at());
+  timer_.set(state_ == State::killing ? sweep_.next() : next);
+}
 
 void Guard::look_at_clock() {
   const auto now = BootClock::now();
@@ -90,6 +162,8 @@ void Guard::look_at_clock() {
   }
   switch (timetable_.due(now)) {
     case Timetable::Duty::none:
+      if (now >= group_.look_again_at())
+        look_at_children();
       return;
     case Timetable::Duty::prepare:
       return prepare();
@@ -102,21 +176,17 @@ void Guard::look_at_clock() {
   }
 }
 
-void Guard::take_orders() {
+void Guard::take_order() {
   Order order;
   std::string environment;
-  while (state_ != State::gone && !keeper_is_gone_) {
-    switch (keeper_->receive(order, environment)) {
-      case Line::Status::message:
-        obey(order, environment);
-        break;
-      case Line::Status::nothing:
-        return;
-      case Line::Status::closed:  // nobody renews the lease any more
-        keeper_is_gone_ = true;
-        begin_kill();
-        return;
-    }
+  switch (keeper_->receive(order, environment)) {
+    case Line::Status::message:
+      return obey(order, environment);
+    case Line::Status::nothing:
+      return;
+    case Line::Status::closed:  // nobody renews the lease any more
+      keeper_is_gone_ = true;
+      return begin_kill();
   }
 }
 
@@ -143,23 +213,19 @@ void Guard::start(const Order& order, const std::string& environment) {
     finish(News{.kind = News::Kind::too_late});
     return;
   }
-  const Child child = start_child(command_.file,
-                                  command_.argv,
-                                  merge_environment(std::move(command_.environment), environment),
-                                  {.foreground = order.foreground, .ignore_sigchld = command_.ignore_sigchld});
-  if (child.pid < 0) {
-    finish(child.exec_error != 0 ? News{.kind = News::Kind::not_started, .value = child.exec_error}
-                                 : News{.kind = News::Kind::failed, .value = child.fork_error});
+  const pid_t child = child_.start(environment, order.foreground);
+  if (child < 0) {
+    finish(News{.kind = News::Kind::failed, .value = errno});
     return;
   }
-  group_.started(child.pid, order.foreground);
+  group_.started(child, order.foreground);
   state_ = State::running;
-  become_punctual();
   timetable_.set_lease(order.term_at, order.kill_at);
   timetable_.begin(now + preparation_after, command_.max_runtime ? now + *command_.max_runtime : never);
   set_timer();
+  keeper_->send(News{.kind = News::Kind::started, .value = child});
   if (order.foreground)
-    keeper_->send(News{.kind = News::Kind::lent, .value = child.pid});
+    keeper_->send(News{.kind = News::Kind::lent, .value = child});
 }
 
 void Guard::extend(const Order& order) {
@@ -196,28 +262,41 @@ void Guard::look_at_children() {
   signals_.next();  // one read suffices, since SIGCHLD is never queued twice
   if (state_ == State::gone || state_ == State::waiting)
     return;
-  if (!group_.reap_children()) {
+  group_.look_at_leader();
+  if (group_.has_ended() && child_.exec_error() != 0) {
+    finish(News{.kind = News::Kind::not_started, .value = child_.exec_error()});
+  } else if ((state_ == State::running && may_leave_the_rest()) || group_.is_over()) {
     finish();
   } else if (state_ == State::running && group_.has_ended()) {
-    deal_with_the_rest();
+    if (group_.has_dismissed_lookout())
+      deal_with_the_rest();
   } else if (state_ != State::killing) {  // the killing itself stops processes, which is no news
     if (const auto number = group_.stopped_by())
       keeper_->send(News{.kind = News::Kind::stopped, .value = *number});
+    set_timer();
   }
 }
 
-/// The command has ended and left processes behind. If it exited by itself, it left them on purpose.
+bool Guard::was_told_to_stop() const {
+  return group_.died_of_signal() || told_to_stop_ || group_.was_told_by_terminal();
+}
+
+/// A command that exited by itself has left processes behind on purpose.
+bool Guard::may_leave_the_rest() const {
+  return group_.has_ended() && !was_told_to_stop() && command_.at_end == AtEnd::leave;
+}
+
+/// The command has ended, and others have not.
 void Guard::deal_with_the_rest() {
   const Deadline kill_at = BootClock::now() + command_.kill_after;
-  if (group_.died_of_signal() || told_to_stop_) {
+  if (was_told_to_stop()) {
     begin_stop(Cause::signalled, kill_at);
-  } else if (command_.at_end == AtEnd::leave) {
-    finish();
   } else if (command_.at_end == AtEnd::kill) {
     begin_stop(Cause::at_end, kill_at);
   } else {
     state_ = State::lingering;
     keeper_->send(News{.kind = News::Kind::lingering});
+    set_timer();
   }
 }
 
@@ -245,11 +324,12 @@ void Guard::allow_for_size() {
 
 void Guard::send_first_signal() {
   if (cause_ == Cause::at_end) {
-    tree_.signal(command_.first_signal);
+    tree_.signal_outside(group_.id(), command_.first_signal);
+    group_.signal(command_.first_signal);
     return;
   }
   // The signal that ended the command has reached its whole group. A second one would only disturb those that clean up.
-  if (cause_ == Cause::signalled && (told_to_stop_ || group_.died_of_terminal()))
+  if (cause_ == Cause::signalled && (told_to_stop_ || group_.was_told_by_terminal()))
     return;
   group_.signal(command_.first_signal);
   group_.signal(SIGCONT);  // a stopped process acts on a signal only once it continues
@@ -266,14 +346,13 @@ void Guard::begin_kill(Cause cause) {
   }
   state_ = State::killing;
   keeper_->send(News{.kind = News::Kind::killing, .cause = cause_});
-  if (!group_.has_ended())
-    group_.signal(SIGSTOP);  // stops most of the tree in one call
+  group_.signal(SIGSTOP);  // stops most of the tree in one call
   kill_round();
 }
 
 void Guard::kill_round() {
   const bool over = sweep_.go_on(group_);
-  if (over || (keeper_is_gone_ && sweep_.elapsed() > longest_kill)) {
+  if (over || (keeper_is_gone_ && sweep_.elapsed() > Sweep::longest)) {
     finish(sweep_.survivors());
     return;
   }
@@ -284,12 +363,52 @@ void Guard::kill_round() {
 }
 
 void Guard::finish(const News& last_word) {
+  always(state_ != State::gone, "the guard's last word is its last");
   state_ = State::gone;
-  keeper_->insist(last_word);
+  keeper_->send_last(last_word);
 }
 
 void Guard::finish(const Survivors& survivors) {
   finish(News{.kind = News::Kind::ended, .value = group_.status(), .cause = cause_, .survivors = survivors});
+}
+
+void block_all_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+}
+
+/// Gives the guard a name of its own, so that `pkill -9 rlock` and `killall -9 rlock` leave it alive, to kill the
+/// command. argv[0] can only become shorter.
+void take_name() {
+  constexpr std::string_view shown = "guard";
+  ::prctl(PR_SET_NAME, "lock-guard");
+  char* const name = program_invocation_name;
+  const std::size_t space = std::strlen(name);
+  if (space >= shown.size())
+    std::memset(std::copy(shown.begin(), shown.end(), name), 0, space - shown.size());
+}
+
+}  // namespace
+
+GuardProcess fork_guard(const Command& command) {
+  auto [keeper_end, guard_end] = Line::make();
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    throw os_error("cannot start the guard process", errno);
+  if (pid > 0)
+    return {.pid = pid, .line = std::move(keeper_end)};
+  ::sched_yield();  // the keeper asks Redis first, and we start while Redis thinks
+  ::setpgid(0, 0);
+  take_name();
+  keeper_end.close();
+  block_all_signals();
+  try {
+    Guard{command, guard_end}.run();
+  } catch (const std::exception&) {
+    guard_end.send_last(News{.kind = News::Kind::failed, .value = errno});  // it failed before it started the command
+  }
+  ::_exit(0);
 }
 
 }  // namespace rlock::run

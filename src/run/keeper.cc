@@ -5,10 +5,11 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
-#include "run/environment.h"
+#include "run/child.h"
 #include "run/scheduling.h"
 #include "run/wording.h"
 
@@ -17,6 +18,7 @@ namespace rlock::run {
 Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
       log_(&log),
+      loop_(servers.front().loop()),
       complaints_(log),
       signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP}),
       command_(loop_, log, plan_, complaints_),
@@ -51,7 +53,7 @@ Result Keeper::run() {
 /// Returns false when the lock was not granted; the result says why.
 bool Keeper::take_lock() {
   const auto start = BootClock::now();
-  lock::Taker taker{loop_, *log_, lock_, plan_.claim, plan_.lease, plan_.patience};
+  lock::Taker taker{*log_, lock_, plan_.claim, plan_.lease, plan_.patience};
   const auto taken = taker.take(plan_.inherited);
   plan_.claim = taker.claim();
   result_.waited = time_since(start);
@@ -60,21 +62,38 @@ bool Keeper::take_lock() {
     return false;
   }
   result_.grant = std::get<lock::Granted>(taken);
-  renewer_.emplace(loop_, *log_, lock_, plan_.claim, *result_.grant, plan_.lease);
+  renewer_.emplace(*log_, lock_, plan_.claim, *result_.grant, plan_.lease);
   return true;
 }
 
 void Keeper::note_conflict(const lock::Conflict& conflict) {
   result_.verdict = judge(conflict, plan_.conflict);
-  const bool is_done = result_.verdict.outcome == Outcome::done;
+  const bool is_done = result_.verdict.outcome == Outcome::done || conflict.kind == lock::Conflict::Kind::failed;
   result_.message = fmt::format("{}{}: {}", plan_.name.text(), is_done ? "" : " not acquired", conflict.message);
   log_->notice(result_.message);
 }
 
 void Keeper::start_command() {
   phase_ = Phase::holding;
+  always(result_.grant.has_value(), "a command is started under a lock");
   log_->step([this] { return describe_start(plan_, renewer_->lease()); });
-  command_.start(deadlines(), lock_variables(plan_, *result_.grant));
+  try {
+    command_.start(deadlines(), lock_variables(plan_, *result_.grant));
+  } catch (const Error&) {
+    give_back();
+    throw;
+  }
+}
+
+/// Releases a lock that nobody has used.
+void Keeper::give_back() noexcept {
+  try {
+    const Loop::Mute quiet{loop_};  // a signal must not interrupt this
+    lock::persist(lock_, plan_.patience.timeout, [&](Deadline deadline) { lock_.cancel(plan_.claim, deadline); });
+  } catch (const std::exception& error) {
+    log_->notice(
+        fmt::format("could not release {} ({}); its lease will run out by itself", plan_.name.text(), error.what()));
+  }
 }
 
 void Keeper::hold() {
@@ -111,14 +130,14 @@ void Keeper::hold_on() {
 
 /// When to stop trying to renew. Survivors of KILL cannot be stopped in time anyway, so for them the lease is used to
 /// its very end.
-Deadline Keeper::give_up() const {
+Deadline Keeper::renew_until() const {
   if (command_.survivors())
     return renewer_->lease().end();
   return stops_when_lost() ? renewer_->lease().term_at() : never;
 }
 
 /// Once it is too late there is no next renewal: the guard has begun to stop the command.
-Deadline Keeper::next_renewal() const { return BootClock::now() < give_up() ? renewer_->next() : never; }
+Deadline Keeper::next_renewal() const { return BootClock::now() < renew_until() ? renewer_->next() : never; }
 
 /// When it is for us to kill the command, without the guard.
 Deadline Keeper::overdue() const {
@@ -129,7 +148,7 @@ Deadline Keeper::overdue() const {
 void Keeper::renew() {
   if (renewer_->state() != Renewer::State::held)
     return;
-  const bool extended = renewer_->attempt(give_up());
+  const bool extended = renewer_->attempt(renew_until());
   if (renewer_->state() == Renewer::State::lost)
     lose(Outcome::lost, fmt::format("lost {}: it was released by force, deleted or taken over", plan_.name.text()));
   if (renewer_->state() == Renewer::State::evicted)
@@ -144,12 +163,14 @@ Order Keeper::deadlines() const {
   if (stops_when_lost() && renewer_->state() == Renewer::State::held) {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
+    always(lease.term_at <= lease.kill_at && lease.kill_at < renewer_->lease().end(),
+           "the guard's deadlines lie before the lease's end");
   }
   return lease;
 }
 
 void Keeper::give_up_to(const lock::Eviction& eviction) {
-  lose(eviction.kind == lock::Eviction::Kind::replaced ? Outcome::replaced : Outcome::evicted,
+  lose(eviction.kind == lock::Eviction::Kind::replaced ? Outcome::replaced : Outcome::forced,
        fmt::format("{} was {}", plan_.name.text(), lock::describe(eviction)));
 }
 
@@ -164,13 +185,13 @@ void Keeper::lose(Outcome how, std::string_view why) {
 /// When job control has stopped the command, we stop too, so that the shell gets its prompt back. Nobody renews until
 /// we are continued; meanwhile the guard watches the deadline.
 void Keeper::suspend() {
-  if (BootClock::now() < give_up())
+  if (BootClock::now() < renew_until())
     renew();  // the user then has a whole lease in which to continue the job
   log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                            plan_.name.text(),
                            format_duration(time_until(renewer_->lease().term_at()))));
   command_.jobs().suspend();
-  if (BootClock::now() < give_up())
+  if (BootClock::now() < renew_until())
     renew();  // the lease must be good before the command continues
   command_.jobs().resume();
 }
@@ -211,6 +232,8 @@ void Keeper::on_signal() {
       end_by(*signal);
     if (phase_ == Phase::holding)
       pass_on(*signal);
+    if (phase_ == Phase::releasing)
+      end_release(signal->number);
   }
 }
 
@@ -252,22 +275,25 @@ void Keeper::conclude() {
   command_.jobs().take_back_terminal();
   result_.verdict = judge(evidence);
   log_->step(fmt::format("the command has ended; the status is {}", result_.verdict.exit_status));
-  result_.held = time_since(result_.grant->sent);
+  const Deadline over = evidence.news ? evidence.news->at : BootClock::now();  // earlier if a Ctrl-Z stopped us
+  result_.held = std::chrono::duration_cast<Milliseconds>(over - result_.grant->sent);
   result_.renewals = renewer_->renewals();
   if (evidence.news && evidence.news->kind != News::Kind::ended)
     complaints_.add(describe_failure(*evidence.news, plan_));
-  if (const auto message = describe_signal(result_.verdict, plan_))
-    log_->notice(*message);
+  if (const auto message = describe_signal(result_.verdict, plan_)) {
+    const bool was_asked_for = evidence.passed_on == result_.verdict.command_signal;
+    was_asked_for ? log_->notice(*message) : log_->error(*message);  // the latter may be the kernel, for lack of memory
+  }
 }
 
 void Keeper::release() {
+  always(command_.is_over(), "the lock is released only after the command's last process");
   if (renewer_->state() == Renewer::State::released || command_.survivors())
     return;
+  always(command_.is_over(), "a lock is released after its command's last process has ended");
   const std::string& name = plan_.name.text();
-  const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
   try {
-    const auto try_once = [&](Deadline deadline) { return lock_.release(loop_, plan_.claim, end, deadline); };
-    switch (lock::persist(loop_, lock_, plan_.patience.timeout, try_once)) {
+    switch (release_in_time()) {
       case lock::Release::released:
       case lock::Release::cooling:
         log_->step("released " + name);
@@ -282,8 +308,32 @@ void Keeper::release() {
     }
   } catch (const Error& error) {
     if (renewer_->state() != Renewer::State::lost)  // else only the history lacks a line
-      complaints_.add(fmt::format("could not release {}; its lease will run out by itself: {}", name, error.what()));
+      complaints_.add(describe_failed_release(plan_.name, renewer_->lease(), error));
   }
+}
+
+lock::Release Keeper::release_in_time() {
+  const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
+  const auto attempt = [&](Deadline deadline) { return lock_.release(plan_.claim, end, deadline); };
+  const auto on_wait = [this](const Error& why, Deadline until) {
+    log_->notice(fmt::format("{} is not released yet: {}; trying for {}",
+                             plan_.name.text(),
+                             why.what(),
+                             format_duration(time_until(until))));
+    release_waits_ = true;
+    end_release(release_ended_by_);
+  };
+  const bool is_lost = renewer_->state() == Renewer::State::lost;  // then only the history wants to know
+  return lock::release_in_time(
+      lock_, plan_.patience.timeout, is_lost ? Deadline::min() : renewer_->lease().end(), attempt, on_wait);
+}
+
+/// A signal that comes before the user knows of the wait is heeded once he does: mostly there is none.
+void Keeper::end_release(int number) {
+  if (number == SIGTERM || number == SIGINT)
+    release_ended_by_ = number;
+  if (release_waits_ && release_ended_by_ != 0)
+    throw Error{killed_by(release_ended_by_), "interrupted by " + signal_name(release_ended_by_)};
 }
 
 /// The release has found the lock lost. That is news unless a renewal has found it before, or the command has released
@@ -291,7 +341,9 @@ void Keeper::release() {
 void Keeper::note_late_loss() {
   if (renewer_->state() != Renewer::State::held || result_.verdict.outcome == Outcome::lost)
     return;
-  if (lock_.recall(loop_, plan_.claim.token, plan_.claim.level, BootClock::now() + plan_.patience.timeout))
+  const lock::Fate fate = lock_.recall(
+      plan_.claim.token, plan_.claim.level, result_.grant->fence, BootClock::now() + plan_.patience.timeout);
+  if (std::holds_alternative<lock::GivenBack>(fate))
     return;
   result_.verdict.outcome = Outcome::lost;
   complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));

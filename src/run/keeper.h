@@ -9,7 +9,6 @@
 #include "base/signals.h"
 #include "lock/lock.h"
 #include "lock/taker.h"
-#include "run/complaints.h"
 #include "run/plan.h"
 #include "run/renewer.h"
 #include "run/supervision.h"
@@ -48,16 +47,17 @@ class Keeper {
   enum class Phase {
     taking,     // a signal ends rlock
     holding,    // a signal is passed on to the command
-    releasing,  // the command has ended, and signals are ignored
+    releasing,  // the command has ended; TERM and INT end the wait for a server that is away
   };
 
   bool take_lock();
   void note_conflict(const lock::Conflict& conflict);
   void start_command();
+  void give_back() noexcept;
 
   void hold();
   void hold_on();
-  Deadline give_up() const;
+  Deadline renew_until() const;
   Deadline next_renewal() const;
   Deadline overdue() const;
   void renew();
@@ -76,13 +76,15 @@ class Keeper {
 
   void conclude();
   void release();
+  lock::Release release_in_time();
+  void end_release(int number);
   void note_late_loss();
 
   bool stops_when_lost() const { return plan_.on_lost == OnLost::kill; }
 
   Plan plan_;
   const Log* log_;
-  Loop loop_;
+  Loop& loop_;
   Complaints complaints_;
   Signals signals_;
   Supervision command_;
@@ -93,6 +95,8 @@ class Keeper {
   std::optional<Outcome> loss_;         // how the lock was lost
   Deadline tell_at_ = Deadline::min();  // when to warn of survivors again
   bool interrupted_ = false;            // by a signal while taking the lock
+  bool release_waits_ = false;          // the user knows, so a signal may end it
+  int release_ended_by_ = 0;            // the signal that is to end it
 };
 
 }  // namespace rlock::run

@@ -15,10 +15,15 @@ namespace {
 /// percent-encoded.
 constexpr std::size_t longest_message = 8192;
 
-void send_bytes(int fd, std::span<const char> bytes, int flags = MSG_DONTWAIT) {
-  while (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) < 0 && errno == EINTR) {
-  }
+bool send_bytes(int fd, std::span<const char> bytes, int flags) {
+  ssize_t count = 0;
+  do {
+    count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags);
+  } while (count < 0 && errno == EINTR);
+  return count >= 0;
 }
+
+std::span<const char> bytes_of(const News& news) { return {reinterpret_cast<const char*>(&news), sizeof news}; }
 
 /// Receives one message and returns its length: 0 at the end of file or for a message longer than any that we send, -1
 /// when no message has arrived yet.
@@ -46,14 +51,24 @@ std::pair<Line, Line> Line::make() {
   return {Line{std::move(one)}, Line{std::move(other)}};
 }
 
-void Line::send(const Order& order, const std::string& environment) const {
+bool Line::send(const Order& order, const std::string& environment) const {
   std::string bytes(reinterpret_cast<const char*>(&order), sizeof order);
-  send_bytes(fd(), bytes += environment);
+  return send_bytes(fd(), bytes += environment, MSG_DONTWAIT);
 }
 
-void Line::send(const News& news) const { send_bytes(fd(), {reinterpret_cast<const char*>(&news), sizeof news}); }
+bool Line::send(const News& news) const { return send_bytes(fd(), bytes_of(news), MSG_DONTWAIT); }
 
-void Line::insist(const News& news) const { send_bytes(fd(), {reinterpret_cast<const char*>(&news), sizeof news}, 0); }
+void Line::send_last(const News& news) const {
+  constexpr int most_attempts = 100;
+  for (int attempts = 1; !send_bytes(fd(), bytes_of(news), 0); ++attempts) {
+    const bool may_pass = errno == ENOBUFS || errno == ENOMEM;
+    if (!may_pass || attempts == most_attempts) {
+      ::shutdown(fd(), SHUT_RDWR);
+      return;
+    }
+    ::poll(nullptr, 0, 1);
+  }
+}
 
 Line::Status Line::receive(Order& order, std::string& environment) const {
   std::array<char, longest_message> buffer;

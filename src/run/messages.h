@@ -41,6 +41,7 @@ struct Order {
 /// From guard to keeper.
 struct News {
   enum class Kind : int {
+    started,      // value: the command's first process, which leads its group
     lent,         // value: the command's group, which now has the terminal
     not_started,  // value: the errno of exec; the guard is gone
     too_late,     // the order to start came after term_at; the guard is gone
@@ -57,6 +58,7 @@ struct News {
   int value = 0;
   Cause cause = Cause::none;
   Survivors survivors{};
+  Deadline at = BootClock::now();  // a keeper that is stopped reads it later
 };
 
 /// One end of the connection between keeper and guard. It carries whole messages in order (SOCK_SEQPACKET), and reports
@@ -70,12 +72,13 @@ class Line {
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
 
-  /// Never blocks, since that would keep us from the deadline. A message is dropped when the other side is gone, or
-  /// when it is stopped and its queue is full.
-  void send(const Order& order, const std::string& environment = {}) const;
-  void send(const News& news) const;
-  /// For a message that must not be dropped: blocks until the queue has room or the other side is gone.
-  void insist(const News& news) const;
+  /// Never blocks, since that would keep us from the deadline. Returns false, with errno set, for a message that was
+  /// dropped: the other side is gone, or stopped with its queue full, or the kernel has no memory for it.
+  bool send(const Order& order, const std::string& environment = {}) const;
+  bool send(const News& news) const;
+  /// For the guard's last word: blocks until the queue has room or the other side is gone. If the word cannot be sent
+  /// all the same, the connection is ended, so that the other side does not wait for it.
+  void send_last(const News& news) const;
 
   enum class Status { message, nothing, closed };
   Status receive(Order& order, std::string& environment) const;

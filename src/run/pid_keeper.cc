@@ -1,9 +1,17 @@
 #include "run/pid_keeper.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -19,11 +27,105 @@ std::string describe_loss(const Renewer& renewer) {
   return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time" : "the lock is lost";
 }
 
+unsigned most_descriptors() {
+  constexpr rlim_t most_worth_closing = 1U << 20U;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<unsigned>(std::min(limit.rlim_max, most_worth_closing));
+}
+
+void close_between(int first, unsigned last) {
+  if (static_cast<unsigned>(first) > last || ::close_range(static_cast<unsigned>(first), last, 0) == 0)
+    return;
+  // The kernel is older than 5.9, or a seccomp filter refuses close_range.
+  for (unsigned fd = static_cast<unsigned>(first); fd <= std::min(last, most_descriptors()); ++fd)
+    ::close(static_cast<int>(fd));
+}
+
+/// What the keeper says to its witness.
+struct Promise {
+  Deadline until = never;
+};
+
+/// Returns what is wrong with the keeper, or nothing when the process has ended or the keeper has taken its leave.
+std::optional<std::string_view> watch_keeper(const Process& process, const Fd& line) {
+  const BootTimer timer;
+  Promise promise;
+  for (;;) {
+    timer.set(promise.until);
+    std::array<pollfd, 3> fds{{{line.get(), POLLIN, 0}, {process.fd(), POLLIN, 0}, {timer.fd(), POLLIN, 0}}};
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
+      return "the process that renews the lock is watched no longer";
+    if (fds[1].revents != 0)
+      return std::nullopt;
+    if (fds[0].revents != 0) {
+      if (::recv(line.get(), &promise, sizeof promise, MSG_DONTWAIT) == sizeof promise)
+        continue;
+      if (promise.until == never)
+        return std::nullopt;
+      return "the process that renewed the lock was killed";
+    }
+    if (BootClock::now() >= promise.until)
+      return "the process that renews the lock is stopped or hangs";
+  }
+}
+
+void tell_loss(const HoldPlan& plan, const Process& process, std::string_view why) {
+  process.tell(fmt::format("{}: {}; the process gets {}", plan.name.text(), why, signal_name(plan.signal)));
+  process.signal(plan.signal);
+}
+
 }  // namespace
 
-PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Server> servers)
+void close_all_but(std::vector<int> kept) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd <= 2; ++fd) ::dup2(null, fd);
+  std::sort(kept.begin(), kept.end());
+  int next = 3;
+  for (const int fd : kept) {
+    if (fd < next)
+      continue;
+    close_between(next, static_cast<unsigned>(fd - 1));
+    next = fd + 1;
+  }
+  close_between(next, ~0U);
+}
+
+Witness Witness::start(const HoldPlan& plan, const Process& process) {
+  auto [keeper, witness] = make_socket_pair();
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    throw os_error("cannot start the witness process", errno);
+  if (pid > 0)
+    return Witness{std::move(keeper)};
+  std::vector<int> needed = process.descriptors();
+  needed.push_back(witness.get());
+  close_all_but(std::move(needed));
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);  // whoever tells both of us to end means the job, which the keeper tells
+  try {
+    if (const auto fault = watch_keeper(process, witness))
+      tell_loss(plan, process, *fault);
+  } catch (const std::exception&) {
+    process.signal(plan.signal);
+  }
+  ::_exit(0);
+}
+
+void Witness::expect_before(Deadline deadline) const {
+  const Promise promise{.until = deadline};
+  (void)::send(line_.get(), &promise, sizeof promise, MSG_NOSIGNAL | MSG_DONTWAIT);  // a dead one: we go on alone
+}
+
+/// The keeper itself tells the process when the lease reaches the time for that, so this is a little later.
+Deadline witness_limit(const lock::Lease& lease) { return lease.term_at() + lease.tolerance(); }
+
+PidKeeper::PidKeeper(HoldPlan plan, const Process& process, const Witness& witness, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
       process_(&process),
+      witness_(&witness),
+      loop_(servers.front().loop()),
       signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT}),
       lock_(servers, plan_.name, plan_.max_lease) {
   plan_.claim.owner.pid = ::getpid();
@@ -39,15 +141,16 @@ PidKeeper::PidKeeper(HoldPlan plan, const Process& process, std::span<redis::Ser
 }
 
 void PidKeeper::keep(const lock::Granted& grant) {
-  Renewer renewer{loop_, log_, lock_, plan_.claim, grant, plan_.lease};
-  renewer.attempt(renewer.lease().term_at());  // connects, so that we hear at once when somebody evicts us
+  Renewer renewer{log_, lock_, plan_.claim, grant, plan_.lease};
+  renew(renewer);  // connects, so that we hear at once when somebody evicts us
   hold(renewer);
+  witness_->expect_before(never);
   if (renewer.state() == Renewer::State::released)
     return;
   if (!process_has_ended_)
     stop(renewer);
   if (process_has_ended_ && renewer.state() != Renewer::State::lost)
-    release();
+    release(renewer.lease());
 }
 
 /// Returns when the process has ended, the lock is no longer held, or so little of the lease is left that the process
@@ -59,7 +162,7 @@ void PidKeeper::hold(Renewer& renewer) {
       return;
     if (BootClock::now() >= renewer.next()) {
       alarm_.set(limit);
-      renewer.attempt(limit);
+      renew(renewer);
     } else {
       alarm_.set(std::min(renewer.next(), limit));
       renewer.sleep(std::min(renewer.next(), limit));
@@ -67,11 +170,14 @@ void PidKeeper::hold(Renewer& renewer) {
   }
 }
 
+void PidKeeper::renew(Renewer& renewer) {
+  if (renewer.attempt(renewer.lease().term_at()))
+    witness_->expect_before(witness_limit(renewer.lease()));
+}
+
 /// Tells the process that nobody renews the lock any more. It has the rest of the lease in which to end.
 void PidKeeper::stop(const Renewer& renewer) {
-  process_->tell(
-      fmt::format("{}: {}; the process gets {}", plan_.name.text(), describe_loss(renewer), signal_name(plan_.signal)));
-  process_->signal(plan_.signal);
+  tell_loss(plan_, *process_, describe_loss(renewer));
   const Deadline end = renewer.state() == Renewer::State::lost ? BootClock::now() : renewer.lease().end();
   while (!process_has_ended_ && BootClock::now() < end) wait_until(end);
 }
@@ -81,11 +187,10 @@ void PidKeeper::wait_until(Deadline deadline) {
   loop_.wait(deadline);
 }
 
-void PidKeeper::release() {
+void PidKeeper::release(const lock::Lease& lease) {
   try {
-    (void)lock::persist(loop_, lock_, plan_.timeout, [this](Deadline deadline) {
-      return lock_.release(loop_, plan_.claim, {}, deadline);
-    });
+    const auto attempt = [this](Deadline deadline) { return lock_.release(plan_.claim, {}, deadline); };
+    (void)lock::release_in_time(lock_, plan_.timeout, lease.end(), attempt, [](const Error&, Deadline) {});
   } catch (const Error&) {
     // The lease runs out by itself.
   }

@@ -5,14 +5,20 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "run/pidfd.h"
+#include "base/fd.h"
+#include "base/word.h"
 
 namespace rlock::run {
 namespace {
@@ -34,7 +40,38 @@ void write_syslog(std::string_view message) {
       socket.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&log), sizeof log);
 }
 
+constexpr std::array<std::string_view, 10> interpreters{
+    "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "python3", "perl", "ruby"};
+
+std::vector<std::string> command_line(pid_t process) {
+  const Fd file{::open(fmt::format("/proc/{}/cmdline", process).c_str(), O_RDONLY | O_CLOEXEC)};
+  std::array<char, 4096> buffer{};
+  const ssize_t size = file ? ::read(file.get(), buffer.data(), buffer.size()) : 0;
+  std::vector<std::string> words;
+  std::string_view rest{buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size))};
+  while (!rest.empty()) words.emplace_back(take_word(rest, '\0'));
+  return words;
+}
+
+std::string base_name(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);  // npos + 1 is 0
+  if (path.starts_with('-'))                // a login shell
+    path.remove_prefix(1);
+  return std::string{path};
+}
+
 }  // namespace
+
+Fd open_pidfd(pid_t pid) {
+  return Fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};  // close-on-exec, always
+}
+
+void send_signal(const Fd& pidfd, int number) { ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0); }
+
+int send_signal_to_group(const Fd& pidfd, int number) {
+  constexpr unsigned int to_group = 4;  // PIDFD_SIGNAL_PROCESS_GROUP, newer than our headers
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, to_group));
+}
 
 Process Process::open(pid_t pid) {
   Fd fd = open_pidfd(pid);
@@ -47,6 +84,7 @@ Process Process::open(pid_t pid) {
     throw Error{ExitCode::usage, fmt::format("there is no process {}", pid)};
   if (!ours)
     throw Error{ExitCode::usage, fmt::format("process {} is another user's", pid)};
+  process.share_standard_error();
   return process;
 }
 
@@ -56,6 +94,21 @@ bool Process::has_ended() const {
 }
 
 void Process::signal(int number) const { send_signal(fd_, number); }
+
+/// In `script >log 2>&1` the script and we write at one offset, which a descriptor that we open does not share: what we
+/// write with that, the script overwrites. A pipe or terminal is not kept: it has no offset, and `$(...)` waits for it.
+void Process::share_standard_error() {
+  struct stat ours {};
+  if (::fstat(STDERR_FILENO, &ours) == 0 && S_ISREG(ours.st_mode) && is_its_standard_error(STDERR_FILENO))
+    error_ = Fd{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
+}
+
+bool Process::is_its_standard_error(int fd) const {
+  struct stat ours {};
+  struct stat theirs {};
+  return ::fstat(fd, &ours) == 0 && ::stat(fmt::format("/proc/{}/fd/2", pid_).c_str(), &theirs) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
 
 /// O_APPEND keeps us from overwriting a file that the process writes to.
 Fd Process::open_standard_error() const {
@@ -67,9 +120,30 @@ Fd Process::open_standard_error() const {
 void Process::tell(std::string_view message) const {
   const std::string text = printable(message);
   const std::string line = fmt::format("rlock: {}\n", text);
-  if (const Fd file = open_standard_error())
+  if (error_ && is_its_standard_error(error_.get()))
+    (void)!::write(error_.get(), line.data(), line.size());
+  else if (const Fd file = open_standard_error())
     (void)!::write(file.get(), line.data(), line.size());
   write_syslog(text);
+}
+
+std::string script_name(pid_t process) {
+  const std::vector<std::string> words = command_line(process);
+  if (words.empty())
+    return "";
+  const std::string program = base_name(words[0]);
+  if (std::find(interpreters.begin(), interpreters.end(), program) == interpreters.end())
+    return program;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "-o" || words[i] == "-O") {
+      ++i;  // the next word is the name of a shell option
+    } else if (!words[i].starts_with('-')) {
+      return base_name(words[i]);
+    } else if (!words[i].starts_with("--") && words[i].find('c') != std::string::npos) {
+      break;  // with -c commands follow, and no script
+    }
+  }
+  return program;
 }
 
 }  // namespace rlock::run

@@ -2,11 +2,23 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 
 namespace rlock::run {
+
+/// Opens a descriptor (pidfd) that refers to a process even when its PID is used again, and is readable once the
+/// process has ended. Returns an empty one, and sets errno, if that fails.
+Fd open_pidfd(pid_t pid);
+
+/// Sends a signal to the process. A failure is ignored: a process that has ended needs no signal.
+void send_signal(const Fd& pidfd, int number);
+/// Sends a signal to all members of the process group that the process led, even if it has been reaped. Returns -1 and
+/// sets errno where there is none, or where the kernel cannot do that.
+int send_signal_to_group(const Fd& pidfd, int number);
 
 /// Another process of the same user. A descriptor (pidfd) refers to it, so that a signal never reaches a process that
 /// got the same PID later.
@@ -22,13 +34,22 @@ class Process {
   /// Writes the message where the owner of the process will look: to the process's standard error, if we may open that,
   /// and to syslog. Never blocks.
   void tell(std::string_view message) const;
+  /// The descriptors that this object needs.
+  std::vector<int> descriptors() const { return {fd_.get(), error_.get()}; }
 
  private:
   Process(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}
+  void share_standard_error();
+  bool is_its_standard_error(int fd) const;
   Fd open_standard_error() const;
 
   pid_t pid_;
   Fd fd_;
+  Fd error_;  // our own standard error, where that is a regular file and the process's too
 };
+
+/// The name of the program or script that a process runs, as people would look for it: "backup.sh" for `sh -e
+/// /opt/backup.sh --full`, "make" for make. Empty where there is no such process, or we may not examine it.
+std::string script_name(pid_t process);
 
 }  // namespace rlock::run

@@ -10,14 +10,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "base/number.h"
 #include "base/word.h"
 
 namespace rlock::run {
@@ -90,16 +91,24 @@ std::vector<pid_t> numbered_entries(const Fd& proc, const Path& path) {
 struct Stat {
   bool is_zombie = false;
   pid_t parent = 0;
+  pid_t group = 0;
   int threads = 0;
   std::int64_t start = 0;  // in clock ticks since the boot
+
+  /// No thread of it runs any more: the main thread may be a zombie while others run.
+  bool is_dead() const { return is_zombie && threads <= 1; }
 };
 
+/// All zeros for a process that cannot be examined. Allocates no memory.
 Stat read_stat(const Fd& proc, pid_t pid) {
   constexpr int parent = 4;  // fields as proc(5) numbers them
+  constexpr int group = 5;
   constexpr int threads = 20;
   constexpr int start = 22;
-  const std::string text = read_file(proc, Path{"{}/stat", pid});
-  std::string_view rest{text};
+  std::array<char, 1024> buffer;
+  const Fd fd = open_below(proc, Path{"{}/stat", pid});
+  const ssize_t count = fd ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
+  std::string_view rest{buffer.data(), static_cast<std::size_t>(std::max(count, ssize_t{0}))};
   rest.remove_prefix(std::min(rest.rfind(')'), rest.size()));
   take_word(rest);
   Stat stat;
@@ -109,6 +118,8 @@ Stat read_stat(const Fd& proc, pid_t pid) {
     const auto number = parse_number<std::int64_t>(take_word(rest)).value_or(0);
     if (field == parent)
       stat.parent = static_cast<pid_t>(number);
+    if (field == group)
+      stat.group = static_cast<pid_t>(number);
     if (field == threads)
       stat.threads = static_cast<int>(number);
     if (field == start)
@@ -122,8 +133,10 @@ Stat read_stat(const Fd& proc, pid_t pid) {
 ProcessTable::ProcessTable(const char* directory)
     : proc_(::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)), self_(::getpid()) {
   if (!proc_ && errno != ENOENT)
-    throw os_error(directory, errno);
-  lists_children_ = ::faccessat(proc_.get(), Path{"{0}/task/{0}/children", self_}.text(), F_OK, 0) == 0;
+    throw os_error(fmt::format("cannot open {}", directory), errno);
+  our_list_ = open_list(self_, self_);
+  if (!our_list_ && errno != ENOENT && proc_)
+    throw os_error(fmt::format("cannot open {}", directory), errno);
 }
 
 /// NSpid lists our PID in every namespace from the one /proc shows inwards: it is ours if there is exactly one, and it
@@ -135,9 +148,14 @@ bool ProcessTable::is_ours() const {
 
 /// The kernel keeps a list of children for each thread that forked.
 std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
-  if (!lists_children_)
-    return scan_for_children_of(parent);
   std::vector<pid_t> children;
+  if (!our_list_)
+    return scan_for_children_of(parent);
+  if (parent == self_) {
+    OurChildren list{*this};
+    while (const pid_t child = list.next()) children.push_back(child);
+    return children;
+  }
   for (const pid_t thread : threads_of(parent)) {
     for_each_number(open_list(parent, thread), [&](pid_t child) { children.push_back(child); });
   }
@@ -149,8 +167,6 @@ Fd ProcessTable::open_list(pid_t pid, pid_t thread) const {
 }
 
 std::vector<pid_t> ProcessTable::threads_of(pid_t pid) const {
-  if (pid == self_)
-    return {pid};
   struct stat tasks {};
   constexpr nlink_t links_of_one = 3;  // ".", its own name, and the thread
   if (::fstatat(proc_.get(), Path{"{}/task", pid}.text(), &tasks, 0) == 0 && tasks.st_nlink == links_of_one)
@@ -171,14 +187,68 @@ std::vector<pid_t> ProcessTable::scan_for_children_of(pid_t parent) const {
   return children;
 }
 
-void ProcessTable::signal_our_children(int number) const noexcept {
-  for_each_number(open_list(self_, self_), [&](pid_t child) { ::kill(child, number); });
+std::optional<std::vector<pid_t>> ProcessTable::members_of(pid_t group) const {
+  const auto everybody = numbered_entries(proc_, Path{"."});
+  if (everybody.empty())
+    return std::nullopt;
+  std::vector<pid_t> members;
+  for (const pid_t pid : everybody) {
+    const Stat stat = read_stat(proc_, pid);
+    if (stat.group == group && !stat.is_dead())
+      members.push_back(pid);
+  }
+  return members;
 }
 
-/// The main thread may be a zombie while other threads run.
-bool ProcessTable::is_dead(pid_t pid) const {
-  const Stat stat = read_stat(proc_, pid);
-  return stat.is_zombie && stat.threads <= 1;
+/// A zombie that a debugger holds keeps its parent.
+bool ProcessTable::is_dead(pid_t pid) const { return read_stat(proc_, pid).is_dead(); }
+
+ProcessTable::OurChildren::OurChildren(const ProcessTable& table) : table_(&table) {
+  ::lseek(table.our_list_ ? table.our_list_.get() : table.proc_.get(), 0, SEEK_SET);
+}
+
+pid_t ProcessTable::OurChildren::next() {
+  if (table_->our_list_)
+    return next_number();
+  while (const pid_t candidate = next_entry()) {
+    if (read_stat(table_->proc_, candidate).parent == table_->self_)
+      return candidate;
+  }
+  return 0;
+}
+
+bool ProcessTable::OurChildren::refill() {
+  const ssize_t count = table_->our_list_ ? ::read(table_->our_list_.get(), buffer_.data(), buffer_.size())
+                                          : ::getdents64(table_->proc_.get(), buffer_.data(), buffer_.size());
+  used_ = 0;
+  filled_ = static_cast<std::size_t>(std::max(count, ssize_t{0}));
+  return filled_ > 0;
+}
+
+/// Each number in the list is followed by a space.
+pid_t ProcessTable::OurChildren::next_number() {
+  pid_t number = 0;
+  while (used_ < filled_ || refill()) {
+    const char c = buffer_[used_++];
+    if (c >= '0' && c <= '9')
+      number = number * 10 + (c - '0');
+    else if (number > 0)
+      return number;
+  }
+  return number;
+}
+
+/// The next numbered entry of /proc, as getdents64(2) returns them.
+pid_t ProcessTable::OurChildren::next_entry() {
+  while (used_ < filled_ || refill()) {
+    const char* entry = buffer_.data() + used_;
+    std::uint16_t length = 0;
+    std::memcpy(&length, entry + offsetof(dirent64, d_reclen), sizeof length);
+    used_ += length;
+    if (const auto number = parse_number<pid_t>(entry + offsetof(dirent64, d_name), 1))
+      return *number;
+  }
+  return 0;
 }
 
 }  // namespace rlock::run

@@ -2,14 +2,18 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "base/fd.h"
 
 namespace rlock::run {
 
-/// Reads from /proc which children a process has, and whether a process is dead. The directory is opened once, so that
-/// a file system mounted over it later cannot hide processes from us.
+/// Reads from /proc which children a process has, who is in a process group, and whether a process is dead. What a kill
+/// needs is opened once and beforehand: a file system mounted over /proc later cannot hide processes from us, and our
+/// own children can be read even when no file can be opened and no memory is left.
 class ProcessTable {
  public:
   /// Throws Error{os} for a directory that exists and cannot be opened.
@@ -24,9 +28,27 @@ class ProcessTable {
   /// The oldest first; where the kernel lists children, those that we adopted are the last.
   std::vector<pid_t> our_children() const { return children_of(self_); }
 
-  /// Sends the signal to each child of this process without allocating memory. It uses PIDs, which is safe, since a
-  /// child keeps its own until we reap it.
-  void signal_our_children(int number) const noexcept;
+  /// The same one by one, without allocating memory; where the kernel does not list children, in the order of PIDs. A
+  /// child that is reaped meanwhile may hide others from a reader.
+  class OurChildren {
+   public:
+    explicit OurChildren(const ProcessTable& table);
+    /// 0 after the last.
+    pid_t next();
+
+   private:
+    pid_t next_number();
+    pid_t next_entry();
+    bool refill();
+
+    const ProcessTable* table_;
+    std::array<char, 2048> buffer_;
+    std::size_t used_ = 0;
+    std::size_t filled_ = 0;
+  };
+
+  /// The members of a process group that are not dead, wherever they are. Nothing if that cannot be found out.
+  std::optional<std::vector<pid_t>> members_of(pid_t group) const;
 
   /// Whether no thread of it runs any more. A zombie that a debugger still holds is dead; a process that cannot be
   /// examined counts as alive.
@@ -40,7 +62,7 @@ class ProcessTable {
 
   Fd proc_;
   pid_t self_;
-  bool lists_children_;  // false on kernels built without CONFIG_PROC_CHILDREN
+  Fd our_list_;  // empty on kernels built without CONFIG_PROC_CHILDREN
 };
 
 }  // namespace rlock::run

@@ -9,20 +9,18 @@
 
 namespace rlock::run {
 
-Renewer::Renewer(Loop& loop,
-                 const Log& log,
+Renewer::Renewer(const Log& log,
                  lock::Lock& lock,
                  const lock::Claim& claim,
                  const lock::Granted& grant,
                  const lock::LeaseTerms& terms)
-    : loop_(&loop),
-      log_(&log),
+    : log_(&log),
       lock_(&lock),
       claim_(&claim),
       grant_(grant),
       lease_(terms, grant.sent, grant.unconfirmed),
       next_(lease_.renew_at()) {
-  lock_->listen(claim_->level);
+  lock_->listen(claim_->level);  // with the first renewal, unless we have waited
   listening_ = lock_->count_listening();
 }
 
@@ -33,7 +31,7 @@ void Renewer::sleep(Deadline until) {
   else if (has_lost_a_connection())
     next_ = std::min(next_, BootClock::now() + reconnect_backoff_.next());
   else
-    lock_->sleep(*loop_, until);
+    lock_->sleep(until);
 }
 
 /// True once for each connection that breaks.
@@ -56,17 +54,29 @@ bool Renewer::attempt(Deadline give_up) {
 }
 
 void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
-  const Deadline deadline = std::min(give_up, sent + lease_.terms().attempt);
-  const lock::Renewal renewal = lock_->renew(*loop_, *claim_, grant_, deadline);
+  // In a quorum a server that fails does not answer for the others, so one that is slow is waited for.
+  const auto patience = lock_->can_queue() ? BootClock::duration{} : (lease_.term_at() - sent) / 2;
+  const Deadline deadline = std::min(give_up, sent + std::max<BootClock::duration>(lease_.terms().attempt, patience));
+  const lock::Renewal renewal = lock_->renew(*claim_, grant_, deadline);
   if (std::holds_alternative<lock::Extended>(renewal)) {
     credit(sent);
   } else if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
     state_ = State::evicted;
     eviction_ = evicted->eviction;
-  } else if (lock_->recall(
-                 *loop_, claim_->token, claim_->level, std::min(give_up, BootClock::now() + lease_.terms().attempt))) {
+  } else {
+    note_fate(lock_->recall(
+        claim_->token, claim_->level, grant_.fence, std::min(give_up, BootClock::now() + lease_.terms().attempt)));
+  }
+}
+
+/// The lock is not ours any more.
+void Renewer::note_fate(const lock::Fate& fate) {
+  if (std::holds_alternative<lock::GivenBack>(fate)) {
     state_ = State::released;
     log_->notice(fmt::format("{} was released by its command", lock_->name().text()));
+  } else if (const auto* evicted = std::get_if<lock::Evicted>(&fate)) {
+    state_ = State::evicted;
+    eviction_ = evicted->eviction;
   } else {
     state_ = State::lost;
   }

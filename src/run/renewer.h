@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "base/log.h"
-#include "base/loop.h"
 #include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/retry.h"
@@ -22,8 +21,7 @@ class Renewer {
   };
 
   /// Everything referred to must outlive the renewer.
-  Renewer(Loop& loop,
-          const Log& log,
+  Renewer(const Log& log,
           lock::Lock& lock,
           const lock::Claim& claim,
           const lock::Granted& grant,
@@ -49,10 +47,10 @@ class Renewer {
  private:
   bool has_lost_a_connection();
   void ask(Deadline give_up, BootClock::time_point sent);
+  void note_fate(const lock::Fate& fate);
   void credit(BootClock::time_point sent);
   void note_failure(const Error& why);
 
-  Loop* loop_;
   const Log* log_;
   lock::Lock* lock_;
   const lock::Claim* claim_;

@@ -13,7 +13,8 @@
 #include <optional>
 
 #include "base/json.h"
-#include "base/number.h"
+#include "base/trust.h"
+#include "base/word.h"
 
 namespace rlock::run {
 namespace {
@@ -30,7 +31,7 @@ std::string_view outcome_name(Outcome outcome) {
       return "superseded";
     case Outcome::lost:
       return "lost";
-    case Outcome::evicted:
+    case Outcome::forced:
       return "evicted";
     case Outcome::replaced:
       return "replaced";
@@ -88,17 +89,16 @@ std::string folder_of(const std::string& file) {
   return slash == std::string::npos ? "" : file.substr(0, slash + 1);
 }
 
-/// Whether somebody else may have planted this link in a world-writable sticky directory such as /tmp. Such links are
-/// not followed, as with fs.protected_symlinks.
-bool is_planted(const struct stat& link, const std::string& folder) {
+/// Whether somebody else may have planted this file in a world-writable sticky directory such as /tmp.
+bool is_planted(const struct stat& file, const std::string& folder) {
   struct stat around {};
-  if (link.st_uid == ::geteuid() || ::stat(folder.empty() ? "." : folder.c_str(), &around) < 0)
+  if (is_trusted_owner(file.st_uid) || ::stat(folder.empty() ? "." : folder.c_str(), &around) < 0)
     return false;
-  return (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0 && link.st_uid != around.st_uid;
+  return (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0 && file.st_uid != around.st_uid;
 }
 
 /// Resolves symbolic links, so that their target is replaced and not the link. Returns an empty name and sets errno for
-/// a link that must not be followed.
+/// a link that must not be followed: any of somebody else's, who could have us overwrite a file of ours.
 std::string follow_links(std::string file) {
   constexpr int most_links = 40;  // the kernel's own limit
   for (int links = 0; links < most_links; ++links) {
@@ -108,13 +108,24 @@ std::string follow_links(std::string file) {
     std::array<char, PATH_MAX> target;
     const ssize_t length = ::readlink(file.c_str(), target.data(), target.size());
     errno = EACCES;
-    if (length <= 0 || is_planted(link, folder_of(file)))
+    if (length <= 0 || !is_trusted_owner(link.st_uid))
       return "";
     const std::string next{target.data(), static_cast<std::size_t>(length)};
     file = next.front() == '/' ? next : folder_of(file) + next;
   }
   errno = ELOOP;
   return "";
+}
+
+/// Opens a pipe or device. O_NONBLOCK: a pipe that nobody reads fails at once and does not hang. Sets errno where
+/// there is nothing to open, or only a file that was put in its place.
+Fd open_device(const std::string& file) {
+  Fd fd{::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)};
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) < 0)
+    return {};
+  errno = EACCES;
+  return S_ISREG(info.st_mode) || is_planted(info, folder_of(file)) ? Fd{} : std::move(fd);
 }
 
 Fd create(const std::string& file) { return Fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)}; }
@@ -135,8 +146,7 @@ Report::Report(ReportOptions options, const Log& log)
     // The open file may be shared with other writers: a duplicate shares their offset, so that nothing is overwritten.
     device_ = Fd{::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0)};
   } else if (::stat(file_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    // O_NONBLOCK: opening a pipe that nobody reads fails at once and does not hang.
-    device_ = Fd{::open(file_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)};
+    device_ = open_device(file_);
   } else {
     const std::string trial = temporary();
     if (!create(trial))
@@ -172,11 +182,12 @@ void Report::write(const Error& error) const {
   write(result);
 }
 
-/// Gives the new file the owner and mode of the one that it replaces, if there is one. Only root can change the owner.
+/// Gives the new file the owner and mode of the one that it replaces, if there is one and nobody has planted it: he
+/// could write the report anew. Only root can change the owner.
 void Report::keep_owner_and_mode(const Fd& fd) const {
   constexpr mode_t permissions = 0777;
   struct stat old {};
-  if (::stat(file_.c_str(), &old) < 0)
+  if (::lstat(file_.c_str(), &old) < 0 || !S_ISREG(old.st_mode) || is_planted(old, folder_of(file_)))
     return;
   [[maybe_unused]] const int unchanged = ::fchown(fd.get(), old.st_uid, old.st_gid);
   ::fchmod(fd.get(), old.st_mode & permissions);

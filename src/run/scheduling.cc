@@ -2,14 +2,26 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace rlock::run {
 
+Scheduling::Scheduling() : slack_(::prctl(PR_GET_TIMERSLACK)) {
+  ::syscall(SYS_sched_getattr, 0, &attributes_, sizeof attributes_, 0U);
+}
+
+void Scheduling::restore() const {
+  ::syscall(SYS_sched_setattr, 0, &attributes_, 0U);
+  ::prctl(PR_SET_TIMERSLACK, slack_);  // a process with a real-time priority has none, and neither do its children
+}
+
 void become_punctual() {
-  sched_param lowest{};
-  lowest.sched_priority = 1;
-  if (::sched_setscheduler(0, SCHED_RR, &lowest) < 0)
+  sched_param highest{};
+  highest.sched_priority = 99;
+  if (::sched_setscheduler(0, SCHED_RR, &highest) < 0)
     ::setpriority(PRIO_PROCESS, 0, -20);
 }
 

@@ -1,9 +1,34 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 namespace rlock::run {
 
-/// Asks for real-time priority, or else for the best nice value, so that this process runs promptly on a busy machine.
-/// Without the permission nothing changes. To be called after the last fork, since the command must not inherit it.
+/// How this process is scheduled: asked for when it starts, and given to a child that must not inherit what we changed.
+class Scheduling {
+ public:
+  Scheduling();
+  /// Makes this process be scheduled like that again. Async-signal-safe.
+  void restore() const;
+
+ private:
+  /// The kernel's sched_attr, as sched_setattr(2) has it: newer headers define it, older ones do not.
+  struct Attributes {
+    std::uint32_t size = 0;
+    std::uint32_t policy = 0;
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::array<std::uint64_t, 3> deadline{};
+  };
+
+  Attributes attributes_;
+  int slack_;  // of timers
+};
+
+/// Asks for the highest real-time priority, above any that the command may have, or else for the best nice value, so
+/// that this process runs promptly on a busy machine. Without the permission nothing changes.
 void become_punctual();
 
 /// Keeps every page that this process has used, and those that it comes to use, in memory, where that is permitted.

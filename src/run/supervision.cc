@@ -1,13 +1,18 @@
 #include "run/supervision.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
+#include "run/process.h"
+#include "run/process_table.h"
 #include "run/tree.h"
 #include "run/wording.h"
 
@@ -16,6 +21,9 @@ namespace {
 
 /// How long the guard may take to report on a busy machine.
 constexpr std::chrono::seconds usual_answer{1};
+
+/// How often to check whether the guard has overlooked the command's end.
+constexpr std::chrono::seconds check_interval{3};
 
 }  // namespace
 
@@ -30,13 +38,25 @@ Supervision::Supervision(Loop& loop, const Log& log, const Plan& plan, Complaint
   loop_->watch(guard_.line.fd(), [this] { on_news(); });
 }
 
+Supervision::~Supervision() {
+  if (state_ == State::guarded)
+    take_over_.begin(guard_.pid, leader_);
+  if (state_ == State::guarded || state_ == State::killing)
+    take_over_.finish_without_memory();
+}
+
 void Supervision::start(Order order, const std::string& environment) {
   state_ = State::guarded;
   order.kind = Order::Kind::start;
   order.foreground = terminal::is_ours();
   if (plan_->command.max_runtime)
     expect_within(*plan_->command.max_runtime + usual_answer);
-  guard_.line.send(order, environment);
+  next_check_ = BootClock::now() + check_interval;
+  if (!guard_.line.send(order, environment)) {
+    const int reason = errno;
+    ::kill(guard_.pid, SIGKILL);
+    throw os_error("cannot tell the guard process to start the command", reason);
+  }
 }
 
 void Supervision::stop(Deadline kill_at, Milliseconds tolerance) {
@@ -63,9 +83,11 @@ void Supervision::pass_on(Signal signal) {
                                format_duration(plan_->lease.kill_after)));
   }
   evidence_.interrupted = first_stop_signal_.has_value();
+  evidence_.passed_on = number;
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
   evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
-  guard_.line.send({.kind = Order::Kind::signal, .signal = number});
+  if (!guard_.line.send({.kind = Order::Kind::signal, .signal = number}))
+    complaints_->add(fmt::format("cannot pass on {}: {}", signal_name(number), ::strerror(errno)));
 }
 
 /// A guard whose survivors do not die is not late, since nothing more can be done about them. Nor is one late for the
@@ -78,18 +100,46 @@ Deadline Supervision::due(Deadline overdue) const {
 
 Deadline Supervision::next(Deadline overdue) const {
   if (state_ == State::killing)
-    return take_over_->next();
-  return state_ == State::guarded ? due(overdue) : never;
+    return take_over_.next();
+  return state_ == State::guarded ? std::min(due(overdue), next_check_) : never;
 }
 
 void Supervision::look(Deadline overdue) {
   const auto now = BootClock::now();
-  if (state_ == State::killing && now >= take_over_->next()) {
+  if (state_ == State::killing && now >= take_over_.next()) {
     kill_round();
   } else if (state_ == State::guarded && now >= due(overdue)) {
     on_news();  // perhaps the guard reported in time and we were the ones who were late
     if (state_ == State::guarded && now >= due(overdue))
-      take_over(now >= overdue);
+      take_over(now >= overdue ? Failing::lease : Failing::order);
+  } else if (state_ == State::guarded && now >= next_check_) {
+    look_for_overlooked_end();
+  }
+}
+
+/// The guard reaps at once what has ended. One that is stopped does not, and the lock would be renewed for ever. So a
+/// process that has not been reaped for as long as an answer may take makes us take over. Only the command itself stays
+/// unreaped until all others have ended, and then the guard has said that it waits for them.
+void Supervision::look_for_overlooked_end() {
+  next_check_ = BootClock::now() + check_interval;
+  pid_t ended = 0;
+  try {
+    const ProcessTable processes;
+    for (const pid_t child : processes.children_of(guard_.pid)) {
+      if (ended == 0 && (child != leader_ || !has_rest_) && processes.is_dead(child))
+        ended = child;
+    }
+  } catch (const Error&) {
+    return;  // without descriptors, say: the next check may see more
+  }
+  if (ended == 0 || survivors_) {
+    overlooked_ = 0;
+  } else if (std::exchange(overlooked_, ended) != ended) {
+    next_check_ = BootClock::now() + usual_answer;
+  } else {
+    on_news();
+    if (state_ == State::guarded)
+      take_over(Failing::end);
   }
 }
 
@@ -111,6 +161,9 @@ void Supervision::on_news() {
 
 void Supervision::on_news(const News& news) {
   switch (news.kind) {
+    case News::Kind::started:
+      leader_ = news.value;
+      break;
     case News::Kind::lent:
       jobs_.command_got_terminal(news.value);
       break;
@@ -118,10 +171,12 @@ void Supervision::on_news(const News& news) {
       jobs_.command_stopped(news.value);
       break;
     case News::Kind::lingering:
+      has_rest_ = true;
       on_lingering();
       break;
     case News::Kind::stopping:
       log_->step([this, cause = news.cause] { return describe_stop(cause, *plan_); });
+      has_rest_ = true;
       on_stopping(news.cause);
       break;
     case News::Kind::killing:
@@ -162,7 +217,7 @@ void Supervision::on_stopping(Cause cause) {
 }
 
 void Supervision::on_killing(Cause cause) {
-  is_killing_ = true;
+  is_killing_ = has_rest_ = true;
   expect_within(Sweep::usual + usual_answer);
   if (cause == Cause::signalled || cause == Cause::at_end)
     complaints_->add(fmt::format("{}: what the command left running did not end within {}; killing it",
@@ -187,53 +242,72 @@ void Supervision::on_end(const News& news) {
 void Supervision::on_guard_gone() {
   if (state_ == State::waiting)
     throw Error{ExitCode::internal, "the guard process was killed"};
-  complaints_->add("the guard process was killed; stopping the command");
-  begin_killing();
+  take_over(Failing::life);
 }
 
-/// For a guard that is stopped or frozen, or hangs while it starts the command.
-void Supervision::take_over(bool for_the_lease) {
-  const std::string& name = plan_->name.text();
-  if (for_the_lease) {
+/// For a guard that is dead, stopped or frozen, or hangs. The kill comes first: to print a line, and to make one, takes
+/// time, and memory.
+void Supervision::take_over(Failing failing) {
+  const bool is_runtime = plan_->command.max_runtime && !first_stop_signal_;
+  if (failing == Failing::lease)
     evidence_.loss = Outcome::lost;
-    complaints_->add(fmt::format("lost {}; the guard process did not stop the command, so it is killed", name));
-  } else {
-    const bool is_runtime = plan_->command.max_runtime && !first_stop_signal_;
+  if (failing == Failing::order)
     evidence_.news =
         News{.kind = News::Kind::ended, .value = SIGKILL, .cause = is_runtime ? Cause::runtime : Cause::ordered};
-    complaints_->add(fmt::format("{}: the guard process does not answer; the command is killed without it", name));
-  }
-  begin_killing();
-}
-
-void Supervision::begin_killing() {
-  ::kill(guard_.pid, SIGKILL);  // the kernel kills the command as soon as the guard is dead
-  loop_->unwatch(guard_.line.fd());
   state_ = State::killing;
-  try {
-    take_over_.emplace(guard_.pid);
-    kill_round();
-  } catch (const Error& error) {
-    survivors_ = Survivors{.count = 1};
-    complaints_->add(fmt::format("cannot find what the command started: {}", error.what()));
-    state_ = State::over;
-  }
+  failing_ = failing;
+  has_taken_over_ = true;
+  take_over_.begin(guard_.pid, leader_);
+  kill_round();
+  loop_->unwatch(guard_.line.fd());
 }
 
 void Supervision::kill_round() {
-  if (take_over_->go_on()) {
+  if (take_over_.go_on()) {
     survivors_.reset();
     state_ = State::over;
-  } else if (const auto survivors = take_over_->report()) {
+  } else if (const auto survivors = take_over_.report()) {
     survivors_ = survivors;
+  } else {
+    return;
+  }
+  explain_take_over();
+}
+
+void Supervision::explain_take_over() {
+  const std::string& name = plan_->name.text();
+  switch (std::exchange(failing_, Failing::none)) {
+    case Failing::none:
+      return;
+    case Failing::life:
+      complaints_->add("the guard process was killed; the command was killed without it");
+      return;
+    case Failing::lease:
+      complaints_->add(fmt::format("lost {}; the guard process did not stop the command, so it was killed", name));
+      return;
+    case Failing::end:
+      complaints_->add(fmt::format("{}: the command had ended, but the guard process did not say how", name));
+      return;
+    case Failing::order:
+      complaints_->add(fmt::format("{}: the guard process did not answer; the command was killed without it", name));
+      return;
   }
 }
 
 /// Does not wait for a guard that hangs, or that still watches survivors: it ends when it can.
 void Supervision::reap_guard() const {
-  const int options = take_over_ || survivors_ ? WNOHANG : 0;
-  while (::waitpid(guard_.pid, nullptr, options) < 0 && errno == EINTR) {
+  if (has_reaped_guard() || has_taken_over_ || survivors_)
+    return;
+  const Fd guard = open_pidfd(guard_.pid);
+  pollfd end{guard.get(), POLLIN, 0};
+  const auto has_ended = [&] { return ::poll(&end, 1, static_cast<int>(Milliseconds{usual_answer}.count())) != 0; };
+  if (guard && !has_ended()) {
+    ::kill(guard_.pid, SIGKILL);  // it is stopped, say, and has nothing left to do
+    has_ended();
   }
+  has_reaped_guard();
 }
+
+bool Supervision::has_reaped_guard() const { return ::waitpid(guard_.pid, nullptr, WNOHANG) != 0; }
 
 }  // namespace rlock::run

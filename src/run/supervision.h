@@ -7,18 +7,35 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/signals.h"
-#include "run/complaints.h"
-#include "run/guard_process.h"
-#include "run/job_control.h"
+#include "run/guard.h"
 #include "run/messages.h"
 #include "run/plan.h"
-#include "run/take_over.h"
+#include "run/sweep.h"
+#include "run/terminal.h"
 #include "run/verdict.h"
 
 namespace rlock::run {
 
+/// Errors that are printed as they happen. The last one is kept for the report.
+class Complaints {
+ public:
+  /// The log must outlive this object.
+  explicit Complaints(const Log& log) : log_(&log) {}
+
+  void add(std::string message) {
+    log_->error(message);
+    last_ = std::move(message);
+  }
+  const std::string& last() const { return last_; }
+
+ private:
+  const Log* log_;
+  std::string last_;
+};
+
 /// The command as the keeper sees it: through the guard, by orders and news, and directly where the guard fails. A
-/// guard that does not report in time is killed, and then the tree below it.
+/// guard that does not report in time is killed, and then the tree below it. It hides which of the two processes does
+/// what.
 ///
 ///     waiting --start()--> guarded --the guard: ended--> over
 ///                             |                           ^
@@ -29,9 +46,11 @@ class Supervision {
   Supervision(Loop& loop, const Log& log, const Plan& plan, Complaints& complaints);
   Supervision(const Supervision&) = delete;
   Supervision& operator=(const Supervision&) = delete;
+  /// Kills the command if it is not over, as when memory has run out. Blocks for as long as a Sweep may take.
+  ~Supervision();
 
-  /// Orders the guard to start the command. A failure that the guard reports before this is thrown from the loop as
-  /// Error.
+  /// Orders the guard to start the command. Throws Error{os} if that cannot be said; the command is not started then. A
+  /// failure that the guard reports before this is thrown from the loop as Error.
   void start(Order order, const std::string& environment);
   void extend(const Order& lease) const { guard_.line.send(lease); }
   /// For a lock that is lost: has the first signal sent now and KILL at `kill_at`, which may be late by `tolerance`.
@@ -42,7 +61,7 @@ class Supervision {
   bool is_over() const { return state_ == State::over; }
   /// When look() must be called next. `overdue` is when the lease requires that the guard has killed the command.
   Deadline next(Deadline overdue) const;
-  /// Takes over from a guard that is late, or goes on with the killing.
+  /// Takes over from a guard that is late or has overlooked the command's end, or goes on with the killing.
   void look(Deadline overdue);
 
   JobControl& jobs() { return jobs_; }
@@ -55,6 +74,7 @@ class Supervision {
   const Evidence& evidence() const { return evidence_; }
   /// Closes the line, upon which the guard exits by itself.
   void dismiss() { guard_.line.close(); }
+  /// Waits until the dismissed guard has ended, and kills one that does not.
   void reap_guard() const;
 
  private:
@@ -67,9 +87,12 @@ class Supervision {
   void on_killing(Cause cause);
   void on_end(const News& news);
   void on_guard_gone();
-  void take_over(bool for_the_lease);
-  void begin_killing();
+  enum class Failing { none, life, lease, order, end };  // what it is that the guard does not see to
+  void take_over(Failing failing);
+  void look_for_overlooked_end();
+  bool has_reaped_guard() const;
   void kill_round();
+  void explain_take_over();
   void expect_within(Milliseconds time) { answer_due_ = BootClock::now() + time; }
   Deadline due(Deadline overdue) const;
 
@@ -80,9 +103,15 @@ class Supervision {
   GuardProcess guard_;
   JobControl jobs_;
   State state_ = State::waiting;
-  std::optional<TakeOver> take_over_;  // while killing
+  TakeOver take_over_;
+  bool has_taken_over_ = false;
+  Failing failing_ = Failing::none;  // why we took over, until the user has been told
+  pid_t leader_ = 0;                 // the command's first process, once the guard has told us
   Evidence evidence_;
   Deadline answer_due_ = never;  // when the guard must have reported
+  Deadline next_check_ = never;  // of whether it has overlooked the command's end
+  pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
+  bool has_rest_ = false;        // the guard has seen the command's end, or stops it
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so
   std::optional<Survivors> survivors_;

@@ -1,6 +1,7 @@
 #include "run/sweep.h"
 
 #include <poll.h>
+#include <signal.h>
 
 #include <utility>
 
@@ -20,15 +21,16 @@ Milliseconds pause_after(BootClock::duration killing) {
 
 }  // namespace
 
-bool Sweep::go_on(CommandGroup& command) {
+bool Sweep::go_on(CommandGroup& command) noexcept {
   if (begun_ == never)
     begun_ = BootClock::now();
-  tree_->kill();
+  const bool saw_all = tree_->kill();
+  command.signal(SIGKILL);
   survivors_ = {};
-  if (!command.reap_children())
+  if (command.is_over())
     return true;
   const auto killing = elapsed();
-  next_ = BootClock::now() + pause_after(killing);
+  next_ = BootClock::now() + (saw_all ? pause_after(killing) : Milliseconds{2});  // else one generation has died
   survivors_.count = 1;  // at least one; counting them is not worth the time yet
   if (killing < time_to_die)
     return false;
@@ -36,11 +38,12 @@ bool Sweep::go_on(CommandGroup& command) {
   return survivors_.count == 0;
 }
 
-bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest) {
+bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command) noexcept {
   const auto begin = BootClock::now();
   do {
+    command.signal(SIGKILL);
     tree.kill_children();
-    if (!command.reap_children())
+    if (command.is_over())
       return true;
     ::poll(nullptr, 0, 1);
   } while (BootClock::now() < begin + longest);
@@ -51,6 +54,13 @@ std::optional<Survivors> Sweep::report() {
   if (elapsed() < usual || std::exchange(reported_, true))
     return std::nullopt;
   return survivors_;
+}
+
+void TakeOver::begin(pid_t guard, pid_t leader) noexcept {
+  ::kill(guard, SIGKILL);  // the kernel kills the command as soon as the guard is dead
+  tree_.is_left_by(guard);
+  if (leader > 0)
+    command_.started(leader, false);
 }
 
 }  // namespace rlock::run

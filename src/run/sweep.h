@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 
 #include "base/clock.h"
@@ -9,22 +11,25 @@
 namespace rlock::run {
 
 /// Kills a tree of processes, round by round, until none is left. It never blocks: the caller calls go_on() again when
-/// a child has ended or next() has come.
+/// a child has ended or next() has come. It hides how: what a round does, and how it does without memory or
+/// descriptors.
 class Sweep {
  public:
   /// How long KILL usually takes. What is left after that hangs in the kernel or runs as another user.
   static constexpr std::chrono::seconds usual{2};
+  /// How long to go on when nobody waits for the report any more, or when memory has run out.
+  static constexpr std::chrono::seconds longest{10};
 
   /// The tree must outlive the sweep.
   explicit Sweep(Tree& tree) : tree_(&tree) {}
 
   /// Does one round; the first call begins the sweep. Reaps all children that have ended, the command included. Returns
   /// whether no process is left.
-  bool go_on(CommandGroup& command);
+  bool go_on(CommandGroup& command) noexcept;
 
   /// Kills the whole tree in a slower way that allocates no memory and blocks, for `longest` at most. Returns whether
   /// no process is left.
-  static bool sweep_without_memory(const Tree& tree, CommandGroup& command, BootClock::duration longest);
+  static bool sweep_without_memory(const Tree& tree, CommandGroup& command) noexcept;
 
   BootClock::duration elapsed() const { return BootClock::now() - begun_; }
   Deadline next() const { return next_; }
@@ -40,6 +45,33 @@ class Sweep {
   Deadline next_ = never;
   Survivors survivors_;
   bool reported_ = false;
+};
+
+/// What the keeper does when the guard is dead, stopped, frozen or hangs: it kills the guard and the whole tree below
+/// it. All that the killing needs is opened when this is made, which is long before. Children of the keeper that the
+/// guard did not leave to it are spared: they belong to a script that became rlock by exec.
+class TakeOver {
+ public:
+  /// Throws Error{os} where /proc exists and cannot be opened.
+  TakeOver() = default;
+  TakeOver(const TakeOver&) = delete;
+  TakeOver& operator=(const TakeOver&) = delete;
+
+  /// Kills the guard, which must not be reaped yet. `leader` is the command's first process, or 0 if the guard has not
+  /// told.
+  void begin(pid_t guard, pid_t leader) noexcept;
+  /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.
+  bool go_on() noexcept { return sweep_.go_on(command_); }
+  Deadline next() const { return sweep_.next(); }
+  std::optional<Survivors> report() { return sweep_.report(); }
+
+  /// The rest in one call, which blocks, for a keeper that can do nothing else any more.
+  void finish_without_memory() noexcept { Sweep::sweep_without_memory(tree_, command_); }
+
+ private:
+  Tree tree_;
+  CommandGroup command_{tree_};
+  Sweep sweep_{tree_};
 };
 
 }  // namespace rlock::run

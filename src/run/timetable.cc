@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace rlock::run {
 
 void Timetable::begin(Deadline prepare_at, Deadline runtime_end) {
@@ -10,6 +12,7 @@ void Timetable::begin(Deadline prepare_at, Deadline runtime_end) {
 }
 
 void Timetable::set_lease(Deadline term_at, Deadline kill_at) {
+  always(term_at <= kill_at, "KILL never comes before TERM is due");
   term_at_ = term_at;
   kill_at_ = kill_at;
 }

@@ -4,7 +4,7 @@
 
 namespace rlock::run {
 
-/// What the guard must do to a command that behaves as it should, and when, unless the keeper moves it.
+/// The guard's deadlines, and which of them is due.
 class Timetable {
  public:
   /// What has come due. If several have, the latest in this list goes first.

@@ -1,6 +1,5 @@
 #include "run/tree.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,9 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
-#include "run/pidfd.h"
+#include "run/process.h"
 
 namespace rlock::run {
 namespace {
@@ -29,6 +29,11 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
 }  // namespace
 
 void adopt_orphans() {
@@ -36,26 +41,53 @@ void adopt_orphans() {
     throw os_error("prctl(PR_SET_CHILD_SUBREAPER)", errno);
 }
 
-Reaped reap(pid_t leader) {
-  Reaped reaped;
-  for (;;) {
-    int status = 0;
-    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-    if (pid == leader)
-      reaped.leader_status = status;
-    if (pid > 0 || (pid < 0 && errno == EINTR))
-      continue;
-    reaped.any_left = pid == 0;
-    return reaped;
+/// Tells which of our children are in the tree, when asked for one after the other in their order.
+class Tree::Kin {
+ public:
+  /// The tree begins with the child `first`, and `alone` is in it wherever it stands.
+  Kin(pid_t first, pid_t alone) : begun_(first == 0), first_(first), alone_(alone) {}
+  bool includes(pid_t child) {
+    begun_ = begun_ || child == first_;
+    return begun_ || child == alone_;
   }
+
+ private:
+  bool begun_;
+  pid_t first_;
+  pid_t alone_;
+};
+
+/// While the guard lives, nothing of the command is our child yet. When it is dead, it left us the leader first; a
+/// guard that had already reaped the leader, or not told us of it, leaves only its own place to go by.
+Tree::Kin Tree::kin() const noexcept {
+  if (guard_ == 0)
+    return {0, 0};
+  ProcessTable::OurChildren children{processes_};
+  while (const pid_t child = children.next()) {
+    if (child == leader_)
+      return {leader_, guard_};
+  }
+  return has_ended(guard_) && !exhausted_ ? Kin{guard_, guard_} : Kin{-1, guard_};
 }
 
-void Tree::spare_elders_of(pid_t child) {
-  spared_ = processes_.our_children();
-  const auto place = std::find(spared_.begin(), spared_.end(), child);
-  if (place == spared_.end())
-    throw Error{ExitCode::os, fmt::format("/proc does not list our child {}", child)};
-  spared_.erase(place, spared_.end());
+bool Tree::reap() const noexcept {
+  bool left = false;
+  bool reaped = true;
+  while (std::exchange(reaped, false)) {  // a child that is reaped may hide others from this reader
+    left = false;
+    Kin kin_of_ours = kin();
+    ProcessTable::OurChildren children{processes_};
+    while (const pid_t child = children.next()) {
+      if (!kin_of_ours.includes(child))
+        continue;
+      const bool stays = child == leader_ || child == guard_;
+      if (!stays && ::waitpid(child, nullptr, WNOHANG) > 0)
+        reaped = true;
+      else if (!stays || !has_ended(child))
+        left = true;
+    }
+  }
+  return left;
 }
 
 BootClock::duration Tree::rehearse(Deadline until) {
@@ -71,15 +103,16 @@ void Tree::look(Deadline until) {
   find(0, until);
 }
 
-void Tree::signal(int number, std::optional<pid_t> group) {
+void Tree::signal_outside(pid_t group, int number) {
   look();
   for (const Member& member : members_) {
-    if (!group || ::getpgid(member.pid) == *group)
+    if (::getpgid(member.pid) != group)
       signal(member, number);
   }
+  forget();
 }
 
-void Tree::kill() noexcept {
+bool Tree::kill() noexcept {
   try {
     allow_many_descriptors();
     forget();
@@ -88,32 +121,64 @@ void Tree::kill() noexcept {
     // The youngest come first: one of them may still be forking when its stop is on the way, and only KILL ends a fork.
     for (auto member = members_.rbegin(); member != members_.rend(); ++member) signal(*member, SIGKILL);
     forget();
+    return static_cast<bool>(open_pidfd(::getpid()));  // if there is no descriptor for that, it has missed others too
   } catch (const std::bad_alloc&) {
-    if (spared_.empty())
-      kill_children();
+    kill_children();
+    return false;
   }
 }
 
-void Tree::kill_children() const noexcept { processes_.signal_our_children(SIGKILL); }
+void Tree::kill_children() const noexcept {
+  Kin kin_of_ours = kin();
+  ProcessTable::OurChildren children{processes_};
+  while (const pid_t child = children.next()) {
+    if (kin_of_ours.includes(child))
+      ::kill(child, SIGKILL);
+  }
+}
 
-Survivors Tree::survivors() {
+bool Tree::has_group_members() const noexcept {
+  try {
+    const auto members = processes_.members_of(leader_);
+    return !members || !members->empty();
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+}
+
+Survivors Tree::survivors() noexcept {
   Survivors survivors;
-  look();
-  for (const Member& member : members_) {
-    if (member.pid == uncounted_ || processes_.is_dead(member.pid))
-      continue;
+  const auto add = [&survivors](pid_t pid) {
     const auto place = static_cast<std::size_t>(survivors.count++);
     if (place < survivors.some.size())
-      survivors.some[place] = member.pid;
+      survivors.some[place] = pid;
+  };
+  try {
+    look();
+    std::size_t looked_at = 0;
+    do {  // one that has died meanwhile has left its children to us, unseen
+      for (; looked_at < members_.size(); ++looked_at) {
+        const pid_t pid = members_[looked_at].pid;
+        if (pid != guard_ && !processes_.is_dead(pid))
+          add(pid);
+      }
+    } while (survivors.count == 0 && find(0));
+    for (const pid_t pid :
+         leader_ > 0 ? processes_.members_of(leader_).value_or(std::vector<pid_t>{}) : std::vector<pid_t>{}) {
+      if (!known_.contains(pid))
+        add(pid);
+    }
+    if (members_.empty() && survivors.count == 0)  // a child is left that /proc does not show
+      survivors.count = 1;
+  } catch (const std::bad_alloc&) {
+    survivors.count = std::max(survivors.count, 1);
   }
-  if (members_.empty() && spared_.empty())  // a child is left that /proc does not show
-    survivors.count = 1;
   return survivors;
 }
 
 void Tree::forget() {
   members_.clear();
-  known_ = {spared_.begin(), spared_.end()};
+  known_.clear();
 }
 
 /// Adds the processes that are not members yet, and sends each the signal as soon as it is found. Returns whether any
@@ -131,8 +196,9 @@ bool Tree::find(int number, Deadline until) {
 }
 
 void Tree::find_children() {
+  Kin kin_of_ours = kin();
   for (const pid_t child : processes_.our_children()) {
-    if (known_.insert(child).second)
+    if (kin_of_ours.includes(child) && known_.insert(child).second)
       members_.push_back({.pid = child, .handle = Fd{}});
   }
 }

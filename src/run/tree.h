@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <array>
-#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -17,23 +16,16 @@ namespace rlock::run {
 /// setsid(2) nor by a double fork. Throws Error{os}.
 void adopt_orphans();
 
-/// What reap() found.
-struct Reaped {
-  std::optional<int> leader_status;  // wait status of `leader`, if it was among them
-  bool any_left = false;             // some children still run
-};
-/// Reaps all children that have ended.
-Reaped reap(pid_t leader);
-
 /// Processes that KILL has not ended: they hang in the kernel, or run as another user.
 struct Survivors {
   int count = 0;
   std::array<pid_t, 3> some{};  // a few of their PIDs; zero where there are fewer, or /proc does not show them
 };
 
-/// All descendants of this process. A signal never reaches a process that merely reuses a PID: our children keep theirs
-/// until we reap them, and every other descendant is held by a pidfd that is opened before we check that the process is
-/// still listed as a child of its parent.
+/// The command and its descendants, all of which are descendants of this process: of the guard, or of a keeper whose
+/// guard has died. A signal never reaches a process that merely reuses a PID: our children keep theirs until we reap
+/// them, and every other descendant is held by a pidfd that is opened before we check that the process is still listed
+/// as a child of its parent.
 class Tree {
  public:
   /// Throws Error{os} where /proc exists and cannot be opened. Where there is none, nothing is visible.
@@ -42,37 +34,53 @@ class Tree {
   /// Whether every descendant can be seen.
   bool is_visible() const { return processes_.is_ours(); }
 
-  /// Excludes children that are older than `child`, and their descendants. `child` must not be reaped yet. Throws
-  /// Error{os} if `child` cannot be found, since nobody then knows whom to spare.
-  void spare_elders_of(pid_t child);
+  /// The command itself has been started. It is the last of the tree to be reaped.
+  void begins_with(pid_t leader) { leader_ = leader; }
+  /// The leader has been reaped, so no other process of the tree is left.
+  void is_exhausted() { exhausted_ = true; }
 
-  /// The child is killed like the others, but does not count as a survivor.
-  void do_not_count(pid_t child) { uncounted_ = child; }
+  /// To be called in the keeper, which may have other children too: those of a script that became rlock by exec, and
+  /// orphans of theirs. Only the guard, which must not be reaped, and what it leaves to us is in the tree. The orphans
+  /// of a dead process become our children together and in order, so what is listed before the leader is not the
+  /// command's.
+  void is_left_by(pid_t guard) { guard_ = guard; }
 
   /// Looks at all descendants, which brings the pages that a later call needs into memory. Returns how long that took.
   /// Ends at `until` at the latest: a look may not keep pace with a tree that goes on growing.
   BootClock::duration rehearse(Deadline until);
 
-  /// Sends a signal to every descendant, or only to those in a process group.
-  void signal(int number, std::optional<pid_t> group = std::nullopt);
+  /// Sends a signal to every descendant that is not in the process group.
+  void signal_outside(pid_t group, int number);
 
   /// One round of killing: stops all processes, so that none can fork while the others are looked for, then kills them.
   /// A process that was forked meanwhile, or that no descriptor was left for, becomes our child when its parents die,
-  /// and is found in the next round.
-  void kill() noexcept;
+  /// and is found in the next round. Without memory or descriptors it kills our children only, and returns false.
+  bool kill() noexcept;
 
   /// Kills our children only, without allocating memory. The whole tree takes as many rounds as it has generations,
   /// since grandchildren become our children when their parents are dead.
   void kill_children() const noexcept;
 
-  /// The processes that are left after such rounds, to be called while reap() still finds some.
-  Survivors survivors();
+  /// Reaps our children that have ended, but for the leader and the guard. Returns whether any has not ended. Allocates
+  /// no memory.
+  bool reap() const noexcept;
+
+  /// Whether the leader's process group has a member that is not dead, wherever it is. True where that cannot be found
+  /// out.
+  bool has_group_members() const noexcept;
+
+  /// The processes that are left after rounds of killing, to be called while some are: descendants, and members of the
+  /// leader's group that are none.
+  Survivors survivors() noexcept;
 
  private:
   struct Member {
     pid_t pid;
     Fd handle;  // a pidfd; empty for a child of ours
   };
+
+  class Kin;
+  Kin kin() const noexcept;
 
   void look(Deadline until = never);
   void forget();
@@ -82,10 +90,11 @@ class Tree {
   void signal(const Member& member, int number) const;
 
   ProcessTable processes_;
-  std::vector<pid_t> spared_;
-  pid_t uncounted_ = -1;
+  pid_t leader_ = 0;
+  bool exhausted_ = false;
+  pid_t guard_ = 0;  // 0 in the guard itself, whose children are all in the tree
   std::vector<Member> members_;
-  std::unordered_set<pid_t> known_;  // the PIDs of members and of those that are spared
+  std::unordered_set<pid_t> known_;  // the PIDs of members
 };
 
 }  // namespace rlock::run

@@ -38,10 +38,10 @@ Verdict judge_ended(const Evidence& evidence, int wait_status) {
   } else if (evidence.news->cause == Cause::runtime) {
     verdict.outcome = Outcome::timeout;
     verdict.exit_status = static_cast<int>(ExitCode::timeout);
-  } else if (verdict.command_signal) {
+  } else {
     if (evidence.interrupted)
       verdict.outcome = Outcome::interrupted;
-    if (from_terminal(evidence, *verdict.command_signal))
+    if (verdict.command_signal && from_terminal(evidence, *verdict.command_signal))
       verdict.die_of = *verdict.command_signal;
   }
   return verdict;
@@ -66,6 +66,7 @@ Verdict judge(const Evidence& evidence) {
       return judge_ended(evidence, evidence.news->value);
     case News::Kind::blind:
       return {.exit_status = static_cast<int>(ExitCode::os)};
+    case News::Kind::started:
     case News::Kind::lingering:
     case News::Kind::killing:
     case News::Kind::surviving:
@@ -86,17 +87,24 @@ Verdict judge(const lock::Conflict& conflict, ExitCode when_held) {
 }
 
 lock::End end_for_history(const Verdict& verdict, std::string_view by) {
-  if (verdict.outcome == Outcome::evicted)
+  lock::End end{.status = verdict.command_status,
+                .is_excused = verdict.outcome == Outcome::interrupted || verdict.die_of != 0};
+  if (verdict.outcome == Outcome::forced)
     return {.word = "evicted," + percent_encode(by)};
   if (verdict.outcome == Outcome::replaced)
     return {.word = "replaced," + percent_encode(by)};
-  if (verdict.outcome == Outcome::timeout)
-    return {.status = verdict.command_status, .word = "timeout"};
-  if (verdict.outcome == Outcome::lost)
-    return {.status = verdict.command_status, .word = "lost"};
-  if (verdict.command_signal)
-    return {.status = verdict.command_status, .word = fmt::format("signal:{}", *verdict.command_signal)};
-  return {.status = verdict.command_status.value_or(verdict.exit_status)};  // ours if the command was not started
+  if (verdict.outcome == Outcome::timeout) {
+    end.word = "timeout";
+  } else if (verdict.outcome == Outcome::lost) {
+    end.word = "lost";
+  } else if (verdict.outcome == Outcome::interrupted && verdict.command_status == 0) {
+    end.word = "interrupted";
+  } else if (verdict.command_signal) {
+    end.word = fmt::format("signal:{}", *verdict.command_signal);
+  } else {
+    end.status = verdict.command_status.value_or(verdict.exit_status);  // ours if the command was not started
+  }
+  return end;
 }
 
 }  // namespace rlock::run

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/exit_code.h"
+#include "base/error.h"
 #include "lock/lock.h"
 #include "lock/taker.h"
 #include "run/messages.h"
@@ -16,8 +16,8 @@ enum class Outcome {
   conflict,
   superseded,  // --latest, --replace: a newer waiter has taken our place
   lost,
-  evicted,   // released by force
-  replaced,  // --replace
+  forced,    // evicted by release --force
+  replaced,  // evicted by run --replace
   timeout,
   error,
   interrupted,
@@ -29,6 +29,7 @@ struct Evidence {
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
   bool stop_when_lost = true;
   bool interrupted = false;   // rlock got TERM or INT, and passed it on
+  int passed_on = 0;          // the last signal of any kind that it passed on
   bool typed = false;         // rlock passed on a Ctrl-C or Ctrl-\ of the terminal
   bool had_terminal = false;  // the command's group had the terminal
 };
@@ -46,7 +47,8 @@ Verdict judge(const Evidence& evidence);
 /// The same for a lock that was not granted; `when_held` is the exit status for one that somebody holds.
 Verdict judge(const lock::Conflict& conflict, ExitCode when_held);
 
-/// How the run ended, as the lock's history on Redis keeps it. `by`: who made us give up the lock, if somebody did.
+/// How the run ended, as the lock's history on Redis keeps it. A command that was told to stop has not done its work,
+/// even if it exits with 0. `by`: who made us give up the lock, if somebody did.
 lock::End end_for_history(const Verdict& verdict, std::string_view by);
 
 }  // namespace rlock::run

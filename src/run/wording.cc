@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/signals.h"
+#include "base/timestamp.h"
 
 namespace rlock::run {
 
@@ -49,7 +51,18 @@ std::string describe_failure(const News& news, const Plan& plan) {
     return fmt::format("cannot start a process for the command: {}", reason);
   if (news.kind == News::Kind::too_late)
     return fmt::format("lost {} before its command was started", plan.name.text());
-  return fmt::format("cannot run {}: {}", plan.command.argv.front(), reason);
+  if (news.kind == News::Kind::not_started)
+    return fmt::format("cannot run {}: {}", plan.command.argv.front(), reason);
+  return "the guard process gave up before the command was started";
+}
+
+std::string describe_failed_release(const lock::LockName& name, const lock::Lease& lease, const Error& why) {
+  const auto left = std::max(time_until(lease.free_at()), Milliseconds{0});
+  return fmt::format("could not release {}: {}; it stays taken until its lease ends, in {} at {}",
+                     name.text(),
+                     why.what(),
+                     format_duration(left),
+                     format_local(wall_now() + left));
 }
 
 std::string describe(const Survivors& survivors) {

@@ -2,20 +2,19 @@
 """What a fleet asks of one Redis, without a process for each run. Every waiter has a connection of its own, on which it
 says what `rlock run` says; two locks that are held share one, since 20,000 are more than many machines allow.
 
-    fleet.py PORT SCRIPTS hold COUNT SECONDS    holds COUNT locks with a lease of 30 s and renews each every 10 s. Prints
+    fleet.py PORT RLOCK hold COUNT SECONDS    holds COUNT locks with a lease of 30 s and renews each every 10 s. Prints
                                                 how late the last of the renewals was answered, ms.
-    fleet.py PORT SCRIPTS queue COUNT TURNS     keeps COUNT waiters in one queue; each releases the lock as soon as it has
+    fleet.py PORT RLOCK queue COUNT TURNS     keeps COUNT waiters in one queue; each releases the lock as soon as it has
                                                 it, and joins again. Prints the median time of a hand-off, us.
 """
 
 import hashlib
 import heapq
-import pathlib
-import re
 import secrets
 import select
 import socket
 import statistics
+import subprocess
 import sys
 import time
 
@@ -26,17 +25,16 @@ OWNER = "root%40host host root 4711 backup.sh "
 
 
 class Scripts:
-    def __init__(self, folder, connection):
-        self.folder = pathlib.Path(folder)
+    def __init__(self, rlock, connection, verbs=("acquire", "renew", "release")):
         self.digests = {}
-        for verb in ("acquire", "renew", "release"):
-            text = re.sub(r"^-- WITH +(.*)$", self.parts, (self.folder / f"{verb}.lua").read_text(), flags=re.MULTILINE)
+        for verb in verbs:
+            text = subprocess.run([rlock, "__script", verb], check=True, capture_output=True, text=True).stdout
             connection.send(("SCRIPT", "LOAD", text))
             connection.answer()
             self.digests[verb] = hashlib.sha1(text.encode()).hexdigest()
 
-    def parts(self, line):
-        return "".join((self.folder / f"{name}.lua").read_text() for name in line.group(1).split())
+    def verb_of(self, digest):
+        return next((verb for verb, known in self.digests.items() if known == digest), None)
 
     def call(self, verb, keys, *arguments):
         return ("EVALSHA", self.digests[verb], len(keys), *keys, *arguments)
@@ -96,12 +94,13 @@ class Run:
     def __init__(self, connection, key):
         tagged = "rlock:" + key
         self.base = "{" + tagged + "}:"
-        self.keys = [tagged] + [self.base + name for name in ("queue", "waiters", "meta", "history")]
+        self.lasting_keys = [tagged] + [self.base + name for name in ("queue", "waiters", "meta", "history", "seats")]
         self.connection = connection
         self.begin()
 
     def begin(self):
         self.token, self.level = secrets.token_hex(16), secrets.token_hex(8)
+        self.keys = self.lasting_keys + [self.base + "ended:" + of for of in (self.level, self.token)]
         self.channel = self.base + "wake:" + self.level
         self.ticket = ""
         self.asks_at = float("inf")

@@ -9,7 +9,7 @@ WAITERS=${WAITERS:-10000}
 WINDOW=30 # seconds, in which each lock is renewed three times
 TURNS=500
 
-fleet() { python3 "$bench/fleet.py" "$REDIS_PORT" "$tests/../src/lock" "$@"; }
+fleet() { python3 "$bench/fleet.py" "$REDIS_PORT" "$RLOCK" "$@"; }
 
 ticks() { awk '{print $14 + $15}' "/proc/$REDIS_PID/stat"; }
 

@@ -73,6 +73,88 @@ lease() { cli PTTL "rlock:$1"; }
   absent "rlock:$name"
 }
 
+@test "after eval of --output shell, rlock run of the same lock runs inside it, and its renewals keep the lease" {
+  (
+    eval "$(rlock acquire job --ttl 1s --output shell)"
+    try run --key job --ttl 1s -w 2s -- sh -c 'sleep 2; rlock renew && echo held'
+    exits 0
+    same "$OUT" held
+    exists rlock:job
+    eval "$(rlock acquire other --output shell)"
+    try run --key job -n -- echo in
+    same "$OUT" in
+    rlock release other && rlock release job --token "${RLOCK_HELD##*=}"
+    absent rlock:job
+  )
+}
+
+@test "after a run inside it a lock that a script has taken lasts as long as the run's last renewal made it" {
+  (
+    eval "$(rlock acquire job --ttl 500ms --output shell)"
+    try run --key job -- sleep 1
+    exits 0
+    try renew
+    exits 0
+  )
+}
+
+@test "--output shell names the servers, also where the environment does" {
+  try acquire job --output shell
+  contains "$OUT" " RLOCK_REDIS='$RLOCK_REDIS'"
+}
+
+@test "--output shell does not take a password away, and prints none" {
+  cli CONFIG SET requirepass hunter2
+  (
+    export RLOCK_REDIS=redis://:hunter2@127.0.0.1:$REDIS_PORT
+    try acquire job --ttl 20s --output shell
+    [[ $OUT != *hunter2* ]]
+    eval "$OUT"
+    try run --key job -n -- rlock release other-lock
+    exits 77 # the command gets no password
+    try run --key job -n -- echo in
+    same "$OUT" in
+    try release
+    exits 0
+  )
+  unset RLOCK_REDIS
+  try acquire job --redis "redis://:hunter2@127.0.0.1:$REDIS_PORT" --output shell
+  contains "$OUT" "RLOCK_REDIS='redis://127.0.0.1:$REDIS_PORT'"
+}
+
+@test "--output shell: whatever fails, eval gets the exit status" {
+  local setting
+  for setting in RLOCK_REDIS_TIMEOUT=zz RLOCK_CONFIG=/nonexistent RLOCK_REDIS=redis://127.0.0.1:1 RLOCK_REDIS=zz; do
+    STATUS=0
+    OUT=$(env "$setting" sh -c 'eval "$(rlock acquire job --output shell)" || exit; echo without a lock' 2>/dev/null) || STATUS=$?
+    ((STATUS >= 64)) || fail "$setting: status $STATUS"
+    same "$OUT" ''
+  done
+  for setting in --nonsense --ttl=zz '-w 1 -n' 'job job2'; do
+    # shellcheck disable=SC2086 # several words
+    try acquire job --output=shell $setting
+    exits 64
+    same "$OUT" '(exit 64)'
+  done
+  try acquire --output shell
+  same "$OUT" '(exit 64)'
+  hold job
+  try acquire job -n --output shell
+  exits 75
+  same "$OUT" '(exit 75)'
+  try run --key other -- echo acquire --output shell
+  same "$OUT" 'acquire --output shell'
+}
+
+@test "a token that does not fit into a limited file: the lock is given back, and rlock lives to say so" {
+  STATUS=0
+  : >"$T/token"
+  ERR=$(ulimit -f 0; exec rlock acquire job 2>&1 >"$T/token" 3>&- 4>&-) || STATUS=$?
+  exits 71
+  contains "$ERR" 'File too large'
+  absent rlock:job
+}
+
 @test "--output takes token, shell and json, and nothing else" {
   local value
   for value in '' xml JSON 'json ' $'\xff'; do refuses 64 --output acquire job --output="$value"; done
@@ -200,9 +282,9 @@ lease() { cli PTTL "rlock:$1"; }
   refuses 69 "$T/nothing" acquire job --redis "unix://$T/nothing"
 }
 
-@test "no answer within --timeout: 69" {
+@test "no answer within --redis-timeout: 69" {
   kill -STOP "$REDIS_PID"
-  try acquire job --timeout 300ms
+  try acquire job --redis-timeout 300ms
   exits 69
   ((TOOK >= 300 && TOOK < 5000)) || fail "took $TOOK ms"
   contains "$ERR" "127.0.0.1:$REDIS_PORT"
@@ -223,11 +305,11 @@ lease() { cli PTTL "rlock:$1"; }
   cli SET rlock:job $'to\nken'
   try acquire job -n
   exits 75
-  contains "$ERR" 'held by another program (string "to\nken"), never expires'
+  contains "$ERR" 'held by another program (string of 6 bytes), never expires'
   cli PEXPIRE rlock:job 30000
   try acquire job -n
   exits 75
-  matches "$ERR" 'held by another program \(string "to\\nken"\), (30|29|28)s left'
+  matches "$ERR" 'held by another program \(string of 6 bytes\), (30|29|28)s left'
   same "$(cli GET rlock:job)" $'to\nken'
 }
 

@@ -46,16 +46,16 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
     try "$sub" --help
     exits 0
     same "$ERR" ''
-    for option in --redis --prefix --timeout --quiet --verbose; do contains "$OUT" "$option"; done
+    for option in --redis --prefix --redis-timeout --quiet --verbose; do contains "$OUT" "$option"; done
   done
   try run --help
   for option in --key --ttl --nonblock --wait --conflict-exit-code --holder --note; do contains "$OUT" "$option"; done
 }
 
-@test "the version goes to stdout" {
+@test "the version goes to stdout, and those of the libraries that are linked in" {
   try --version
   exits 0
-  matches "$OUT" '^rlock [0-9]+\.[0-9]+(\.[0-9]+)?$'
+  matches "$OUT" $'^rlock [0-9.]+\nOpenSSL [0-9.]+[^\n]*\nhiredis [0-9.]+$'
   same "$ERR" ''
 }
 
@@ -63,8 +63,7 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   refuses 64 -- run --key job
   refuses 64 -- run --key job --
   refuses 64 -- run --key job touch "$T/ran"
-  refuses 64 --key run -- touch "$T/ran"
-  refuses 64 job run job -- touch "$T/ran"
+  refuses 64 'no key' run -- touch "$T/ran"
   [[ ! -e $T/ran ]]
 }
 
@@ -72,16 +71,26 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   refuses 64 "write \`-- sh -c '...'\`" run --key job -c 'echo hello'
 }
 
-@test "the other subcommands also take the key as an argument, and require one" {
+@test "every subcommand takes the key as an argument, run before its --, and requires one" {
+  try run job -- sh -c 'echo "$RLOCK_KEY"'
+  exits 0
+  same "$OUT" job
+  try run -w 5 job --ttl 9s -- sh -c 'echo "$RLOCK_KEY $RLOCK_TTL_MS"'
+  exits 0
+  same "$OUT" 'job 9000'
+  cli FLUSHALL
+  refuses 64 "unexpected 'job': the key is given by --key already" run job --key job -- touch "$T/ran"
+  refuses 64 "unexpected 'b': only the key and options may stand between run and \`--\`" run a b -- touch "$T/ran"
+  [[ ! -e $T/ran ]]
   try acquire job
   exits 0
   try status job
   exits 0
   RLOCK_TOKEN=$(<"$T/out") try renew job
   cli FLUSHALL
-  refuses 64 --key acquire
-  refuses 64 --key renew --token 0123456789abcdef0123456789abcdef
-  refuses 64 --key release --token 0123456789abcdef0123456789abcdef
+  refuses 64 'no key' acquire
+  refuses 64 'no key, and no RLOCK_KEY' renew --token 0123456789abcdef0123456789abcdef
+  refuses 64 'no key, and no RLOCK_KEY' release --token 0123456789abcdef0123456789abcdef
 }
 
 @test "an option without its value is a usage error that names it" {
@@ -113,7 +122,7 @@ END
 @test "a bad duration is a usage error that names its option" {
   local option
   bad_for_run --ttl "${NOT_DURATIONS[@]}"
-  for option in --wait --timeout --renew-every --kill-after; do
+  for option in --wait --redis-timeout --renew-every --kill-after; do
     bad_for_run "$option" '' -1 1w nan 99999999999d $'\xff'
   done
 }
@@ -121,7 +130,7 @@ END
 @test "a bad duration in the environment is a usage error that names the variable" {
   local value
   for value in soon -1 99999999999d; do
-    RLOCK_TIMEOUT=$value refuses 64 RLOCK_TIMEOUT acquire job
+    RLOCK_REDIS_TIMEOUT=$value refuses 64 RLOCK_REDIS_TIMEOUT acquire job
   done
 }
 
@@ -130,11 +139,28 @@ END
   bad_for_run --ttl 0 499ms 8d
 }
 
-@test "--timeout over 60 s is refused, and the error points to what was probably meant" {
-  refuses 64 --max-runtime run --key job --timeout 61s -- true
-  refuses 64 --wait run --key job --timeout 61s -- true
-  try acquire job --timeout 60s
+@test "--redis-timeout over 60 s is refused, and the error points to what was probably meant" {
+  refuses 64 --max-runtime run --key job --redis-timeout 61s -- true
+  refuses 64 --wait run --key job --redis-timeout 61s -- true
+  try acquire job --redis-timeout 60s
   exits 0
+}
+
+@test "a bare number of an hour or more is a lease that was perhaps meant in milliseconds: a warning says so" {
+  try acquire a --ttl 30000
+  exits 0
+  same "$ERR" 'rlock: warning: --ttl: 30000 is 8h20m; for milliseconds write 30000ms'
+  try acquire b --ttl 3600
+  contains "$ERR" '3600 is 1h00m; for milliseconds write 3600ms'
+  printf 'ttl = 7200.5\n' >"$T/conf"
+  try acquire c --config "$T/conf"
+  contains "$ERR" "$T/conf:1: ttl: 7200.5 is 2h00m; "
+  try acquire d --config "$T/conf" --ttl 3599
+  same "$ERR" ''
+  try acquire e --ttl 2h
+  same "$ERR" ''
+  cli FLUSHALL
+  refuses 64 'at most 7d; for milliseconds write 3600000ms' acquire f --ttl 3600000
 }
 
 @test "-E takes 0 to 255" {

@@ -41,6 +41,81 @@ close_terminal() {
   finish "$TERMINAL"
 }
 
+# takes SHELL QUOTE NAME...: after the names' first two signs and a tab for each, and the return key, the command gets
+# exactly these names
+takes() {
+  local line='rlock status ' name
+  for name in "${@:3}"; do
+    line+=$2${name:0:2}$'\t'
+    [[ $1 == bash || $name != *[=/] ]] || line+=$2 # which the others leave open, since more may follow
+  done
+  rm -f "$T/got"
+  printf '\25%s\r' "$line" >&"$KEYS"
+  wait_until "$PATIENCE" test -e "$T/got"
+  diff <(printf '%s\n' status "${@:3}") "$T/got" >&2
+}
+
+# An rlock that knows locks of these names and records what a shell makes of them.
+pretend_locks() { # NAME...
+  printf '%s\tlock\n' "$@" >"$T/names"
+  mkdir "$T/pretended"
+  cat >"$T/pretended/rlock" <<END
+#!/bin/sh
+if [ "\$1" = __complete ]; then exec cat '$T/names'; fi
+printf '%s\n' "\$@" >'$T/getting'
+mv '$T/getting' '$T/got'
+END
+  chmod +x "$T/pretended/rlock"
+  PATH=$T/pretended:$PATH
+}
+
+# Names with each special sign.
+special_names() {
+  local code sign
+  for code in {32..47} {58..64} {91..96} {123..126}; do
+    printf -v sign %b "\\x$(printf %x "$code")"
+    printf '%02d%sz\n' $((code - 32)) "$sign"
+  done
+}
+
+# Names that are commands as soon as a shell forgets to quote them.
+hostile_names() {
+  printf '%s\n' "aa\$(touch $T/ran)" "ab\`touch $T/ran\`" "ac'; touch $T/ran; '" "ad\"; touch $T/ran; \"" \
+    "ae=\$(touch $T/ran)=" "af;touch $T/ran;" "ag\\" "ah\$(touch $T/ran)/" 'ai!!' "aj'\$(touch $T/ran)'"
+}
+
+quotes_names() { # SHELL
+  local special hostile quote name
+  mapfile -t special < <(special_names)
+  mapfile -t hostile < <(hostile_names)
+  pretend_locks "${special[@]}" "${hostile[@]}"
+  open_terminal "$1"
+  for quote in '' \' \"; do
+    takes_what_it_offers "$1" "$quote" "${special[@]}"
+    for name in "${hostile[@]}"; do takes_what_it_offers "$1" "$quote" "$name"; done
+  done
+  [[ ! -e $T/ran ]] || fail 'a name was run as a command'
+}
+
+# bash leaves out the names that an open quote does not hold.
+takes_what_it_offers() { # SHELL QUOTE NAME...
+  local name offered=()
+  for name in "${@:3}"; do
+    case $1$2$name in
+      bash\'*\'* | bash\"*[\"\$\`\\!]*)
+        offers bash "rlock status $2${name:0:2}"
+        same "$OFFERED" ''
+        ;;
+      *) offered+=("$name") ;;
+    esac
+  done
+  ((${#offered[@]} == 0)) || takes "$1" "$2" "${offered[@]}"
+}
+
+write_fish_settings() {
+  COMMAND=(fish --no-config -i -C "'source $FILES/rlock.fish; touch $T/ready'")
+}
+
 write_bash_settings() {
   COMMAND=(bash --noprofile --rcfile "$T/.bashrc" -i)
   cat >"$T/.bashrc" <<END
@@ -97,7 +172,7 @@ includes() {
 knows_subcommands() {
   offers "$1" 'rlock re'
   same "$OFFERED" $'release\nrenew'
-  offers "$1" 'rlock --timeout 3 '
+  offers "$1" 'rlock --redis-timeout 3 '
   includes run acquire renew release status
 }
 
@@ -216,6 +291,44 @@ answers_within() {
   # A name server that does not answer.
   answers_within 150 rlock __complete status --redis redis://slow.invalid ''
   same "$(<"$T/completed")" ''
+}
+
+@test "bash runs no command that stands in the name of a lock, whichever quote is open" {
+  try_in bash quotes_names
+}
+
+@test "zsh runs no command that stands in the name of a lock, whichever quote is open" {
+  try_in zsh quotes_names
+}
+
+@test "fish runs no command that stands in the name of a lock, whichever quote is open" {
+  try_in fish quotes_names
+}
+
+# completes LINE WORD...: the real rlock's answer; a busy machine may be too slow for its time limit
+completes() {
+  wait_until "$PATIENCE" answers "${@:2}"
+  exits 0
+  same "$OUT" "$1"
+}
+
+answers() { # WORD...
+  try __complete "$@"
+  [[ -n $OUT || $STATUS != 0 ]]
+}
+
+@test "no name is offered that would not be shown as it is: control characters, stray bytes, invisible signs" {
+  local name
+  for name in $'a\nb' $'a\tb' $'a\e[31mb' $'a\x80b' $'a\x7fb' $'a\xe2\x80\x8bb' $'a\xe3\x85\xa4b'; do
+    cli SET "rlock:$name" value
+  done >/dev/null
+  try acquire plain
+  completes $'plain\tlock' release ''
+}
+
+@test "a key before the subcommand is completed too" {
+  try acquire plain
+  completes $'plain\tlock' --key ''
 }
 
 @test "bash completes subcommands" {

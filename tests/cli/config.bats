@@ -24,7 +24,7 @@ redis = $HERE
 
    prefix=file:
 	# an indented comment
-timeout =   3s
+redis-timeout =   3s
 END
   try acquire job --config "$T/rlock.conf"
   exits 0
@@ -115,7 +115,7 @@ END
   wrong ":2: slots is not an option of release" $'[release]\nslots = 3'
   wrong ":2: ttl is given twice" $'ttl = 3\nttl = 4'
   for value in 'ttl = soon' 'ttl =' 'nonblock = true' 'nonblock =' 'slots = 0' 'redis = http://x' 'signal = NONE' \
-    'timeout = 61' 'on-lost = cry'; do
+    'redis-timeout = 61' 'on-lost = cry'; do
     wrong ":1: ${value%% =*}: " "$value"
   done
 }
@@ -214,6 +214,13 @@ END
   exits 0
 }
 
+@test "a lease in which the times of the same file do not fit is the file's mistake, 78 with its line" {
+  printf 'ttl = 10\n\nkill-after = 9\n' >"$T/conf"
+  refuses 78 "$T/conf:3: --kill-after 9s does not fit into --ttl 10s" run --config "$T/conf" job -- true
+  refuses 64 '--kill-after 9s does not fit into --ttl 8s' run --config "$T/conf" --ttl 8 job -- true
+  [[ $ERR != *"$T/conf"* ]]
+}
+
 @test "a password in the environment outranks a password file named by a configuration file" {
   cli CONFIG SET requirepass s3cret
   echo wrong >"$T/password"
@@ -251,7 +258,7 @@ END
   export RLOCK_REDIS=$HERE
   RLOCK_INSECURE=1 refuses 64 "RLOCK_INSECURE: '1' is neither yes nor no" status
   RLOCK_MAX_LEASE=soon refuses 64 RLOCK_MAX_LEASE status
-  RLOCK_TIMEOUT=soon try status --timeout 2
+  RLOCK_REDIS_TIMEOUT=soon try status --redis-timeout 2
   exits 0
 }
 

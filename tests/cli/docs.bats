@@ -1,5 +1,4 @@
-# The manual, the README and the packages: they name what the program knows, their examples work as written, and every
-# file is installed where it belongs.
+# The manual and the README: they name what the program knows, and their examples work as written.
 
 load ../support/helpers
 
@@ -53,7 +52,6 @@ try_examples() {
   for file in "$T"/examples/*; do
     cli FLUSHALL >/dev/null
     rm -f "$T/called"
-    rlock run -k backup -- true
     echo "example ${file##*/}:"
     cat "$file"
     "try_${file##*.}" "$file"
@@ -76,6 +74,8 @@ try_sh() {
 }
 
 # These examples build rlock or run the tests, so only their syntax is checked, and that their scripts exist.
+try_install() { :; } # packages.bats does
+
 try_shell() {
   local script
   bash -n "$1"
@@ -110,6 +110,8 @@ try_once() {
   same "$(sh -c "$line" 2>&1)" 1,2
   same "$(sh -c "$line" 2>&1)" ''
   same "$(wc -l <"$T/called")" 1
+  sed -n 's/^\*[^r]* rlock/rlock/p' "$1" | sh >"$T/out" 2>&1 # the others
+  [[ ! -s $T/out || $(<"$T/out") == 1,2 ]] || fail "$(<"$T/out")"
   STATUS=0
   RLOCK_REDIS=redis://127.0.0.1:1 sh -c "$line" 2>"$T/err" || STATUS=$?
   exits 69
@@ -119,6 +121,7 @@ try_once() {
 # Metrics for node_exporter: without Redis the old numbers stay.
 try_metrics() {
   local line
+  rlock run backup -- true
   line=$(sed -nE "s#^(\* ){5}##; s#/var/lib/prometheus/node-exporter#$T#p" "$1")
   sh -c "$line"
   grep -q '^rlock_last_success_timestamp_seconds{key="backup"} ' "$T/rlock.prom"
@@ -126,42 +129,150 @@ try_metrics() {
   grep -q '^rlock_held{key="backup"} 0' "$T/rlock.prom"
 }
 
+# try_alerts FILE: a backup that ended well at 0:00 and never again, one that nobody has heard of, and a lock that is
+# found taken six times an hour, and one twice
+try_alerts() {
+  cat >"$1.test" <<END
+rule_files: [$(basename "$1")]
+tests:
+  - interval: 10m
+    input_series:
+      - {series: 'rlock_last_success_timestamp_seconds{key="backup"}', values: '0x200'}
+      - {series: 'rlock_skipped_total{key="report",reason="held"}', values: '0+1x200'}
+      - {series: 'rlock_skipped_total{key="sync",reason="held"}', values: '0+1x2 2x2 3x2 4x2 5x2 6x2 7x200'}
+    alert_rule_test:
+      - {eval_time: 26h, alertname: NoBackupForADay}
+      - {eval_time: 27h, alertname: NoBackupForADay, exp_alerts: [{exp_labels: {key: backup}}]}
+      - {eval_time: 50m, alertname: LockIsNeverFree}
+      - {eval_time: 3h, alertname: LockIsNeverFree, exp_alerts: [{exp_labels: {key: report, reason: held}}]}
+  - interval: 10m
+    input_series: []
+    alert_rule_test:
+      - {eval_time: 20m, alertname: NoBackupForADay, exp_alerts: [{exp_labels: {key: backup}}]}
+END
+  promtool test rules "$1.test"
+}
+
 try_yaml() {
-  ! command -v promtool >/dev/null || promtool check rules "$1" || fail "$(<"$1")"
+  rlock run backup -- true
+  ! command -v promtool >/dev/null || { promtool check rules "$1" && try_alerts "$1"; } || fail "$(<"$1")"
   grep -oE 'rlock_[a-z_]+' "$1" | sort -u | while read -r name; do
     rlock status --prometheus | grep -q "^# TYPE $name " || fail "$name"
   done
 }
 
-key_of() { sed -E 's/.*(-k|--key) +([^ ]+).*/\2/' <<<"$1"; }
+key_of() { sed -E 's/^rlock run ([^ ]+).*/\1/' <<<"$1"; }
 
 try_systemd() {
-  local unit command
+  local command
   awk -v dir="$T" '/^# / { file = $2; sub(".*/", "", file) } { print >(dir "/" (file ? file : "backup.service")) }' "$1"
   sed -i "s#=rlock #=$T/bin/rlock #; s#/usr/local/bin/#$T/bin/#" "$T/backup.service"
   command=$(sed -n 's/^ExecStart=//p' "$T/backup.service")
   $command
   check_calls "$1"
   grep -qx KillMode=mixed "$1"
+  grep -q OnCalendar "$T/backup.timer"
+  verify_units "$T"/backup.*
+}
+
+verify_units() { # FILE...
+  local unit
   command -v systemd-analyze >/dev/null || return 0
-  for unit in "$T"/backup.*; do
-    [[ $unit != *.timer ]] || grep -q OnCalendar "$unit"
+  for unit; do
     systemd-analyze verify "$unit" 2>"$T/err" || fail "$(<"$T/err")"
     ! grep -F "${unit##*/}:" "$T/err" || fail "$(<"$T/err")"
   done
 }
 
-try_dockerfile() {
-  local words
-  mapfile -t words < <(sed -n 's/^ENTRYPOINT //p' "$1" | jq -r '.[]')
-  "${words[@]}"
-  check_calls "$1"
-  try status --redis "$(sed -n 's/^ENV RLOCK_REDIS=//p' "$1")" --timeout 1
-  ((STATUS != 64)) || fail "$ERR"
+# One copy of a service: the second machine's waits, and starts when the first one's has ended, whose unit queues again.
+try_service() {
+  local command first second
+  sed "s#=rlock #=$T/bin/rlock #; s#/usr/local/bin/#$T/bin/#" "$1" >"$T/mailer.service"
+  printf '#!/bin/sh\necho $$ >>"%s/mailers"\nexec sleep 600\n' "$T" >"$T/bin/mailer"
+  chmod +x "$T/bin/mailer"
+  command=$(sed -n 's/^ExecStart=//p' "$T/mailer.service")
+  : >"$T/mailers"
+  # shellcheck disable=SC2086 # words
+  start first $command
+  first=$PID
+  wait_until "$PATIENCE" has_lines "$T/mailers" 1
+  # shellcheck disable=SC2086
+  start second $command
+  second=$PID
+  wait_for_text 'waiting for mailer' "$T/second.err"
+  kill -KILL "$(<"$T/mailers")"
+  finish "$first"
+  exits 137
+  wait_until "$PATIENCE" has_lines "$T/mailers" 2
+  grep -qx Restart=always "$1"
+  # shellcheck disable=SC2086
+  start first $command
+  wait_for_text 'waiting for mailer' "$T/first.err"
+  stop "$PID" "$second"
+  same "$(wc -l <"$T/mailers")" 2
+  verify_units "$T/mailer.service"
+}
+
+# A daemon with one container, which is no descendant of the command and deaf to the TERM that `docker run` passes on.
+start_docker() {
+  cat >"$T/bin/dockerd" <<'END'
+#!/bin/bash
+while read -r _ <requests; do
+  setsid sleep 600 &
+  echo $! >started && mv started container
+  wait $!
+  rm container
+  echo >ended
+done
+END
+  cat >"$T/bin/docker" <<'END'
+#!/bin/sh
+trap '' TERM
+case "$*" in
+  'run --rm --name import importer') echo >requests && read -r _ <ended && exit 137 ;;
+  'kill import') kill -KILL "$(cat container)" && while [ -e container ]; do sleep 0.02; done ;;
+  *) exit 64 ;;
+esac
+END
+  chmod +x "$T"/bin/docker*
+  mkfifo requests ended
+  start dockerd dockerd
+}
+
+# When the lock goes to another run, the container is dead; when the container ends, its status is rlock's.
+try_docker() {
+  local run container
+  start_docker
+  start run sh -e "$1"
+  run=$PID
+  wait_until "$PATIENCE" test -e container
+  container=$(<container)
+  rlock release import --force --wait 0 || true
+  try run import -- sh -c '! grep -qs "^State:.[^ZX]" "/proc/$0/status"' "$container"
+  exits 0
+  finish "$run"
+  exits 76
+  start run sh -e "$1"
+  run=$PID
+  wait_until "$PATIENCE" test -e container
+  kill -KILL "$(<container)"
+  finish "$run"
+  exits 137
+}
+
+try_container() {
+  local -a command
+  mapfile -t command < <(sed -n 's/^command: //p' "$1" | jq -r '.[]')
+  same "$("${command[@]}")" 1,2
+  contains "$("${command[@]}" 2>&1)" 'done by'
+  same "$(<"$T/called")" 'backup.sh --full'
+  same "$(sed -n 's/^env: //p' "$1" | jq -r '.[].name')" RLOCK_REDIS
+  section EXAMPLES | sed 's/\\-/-/g' | grep -qF "$(sed -n 's/^COPY --from/Ql COPY --from/p' "$README") "
 }
 
 try_break() {
   local fence
+  rlock run backup -- true
   hold backup --ttl 3
   fence=$(rlock status backup --json | jq '.[0].holders[0].fence')
   sed -i -E "s/--fence [0-9]+/--fence $fence/" "$1"
@@ -198,7 +309,7 @@ try_fenced() {
 
 @test "every example of the manual works as written" {
   split_manual
-  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config crontab dockerfile fence fenced metrics once sh systemd yaml "
+  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config container crontab docker fence fenced metrics once service sh systemd yaml "
   try_examples
 }
 
@@ -280,10 +391,15 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
     case $name in RLOCK_VERSION) continue ;; esac
     section ENVIRONMENT | grep -qw "$name" || fail "$name is not explained"
   done
+  # Every other variable of which some source asks for the value, be it through a loop over names.
+  for name in $(grep -ohE '"(SSL_CERT|LC_|XDG_)[A-Z_]+"|"(LOGNAME|USER|HOME|PATH|LANG|TZ)"|"[A-Z]+(DOMAIN|OPTIONS|ALIASES|_PATH)"' \
+    -r "$ROOT/src" --include='*.cc' | tr -d '"' | sort -u); do
+    section ENVIRONMENT | grep -qw "$name" || fail "$name is not explained"
+  done
 }
 
 @test "exit statuses are the same in the program, the manual and the README" {
-  sed -nE 's/^ +[a-z_]+ = ([0-9]+),.*/\1/p' "$ROOT/src/base/exit_code.h" >"$T/program"
+  sed -nE 's/^ +[a-z_]+ = ([0-9]+),.*/\1/p' "$ROOT/src/base/error.h" >"$T/program"
   (($(wc -l <"$T/program") > 10))
   section 'EXIT STATUS' | sed -n 's/^\.It //p' >"$T/manual"
   sed -nE 's/^\| ([0-9]+) \| .*/\1/p' "$README" >"$T/readme"
@@ -298,8 +414,67 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   diff "$T/manual" "$T/readme"
 }
 
-@test "the README has at most 200 lines" {
+@test "the limits that the manual names are those of the program" {
+  local option good bad words
+  while read -r option good bad words; do
+    section OPTIONS | sed -n "/^\.It.* Fl -$option /,/^\.It/p" | tr '\n' ' ' | grep -qF -- "$words" ||
+      fail "the manual does not say of --$option: $words"
+    try run limits "--$option=$bad" -- true
+    exits 64
+    try run limits "--$option=$good" -- true
+    ((STATUS != 64)) || fail "$ERR"
+  done <<END
+ttl 500ms 499ms from 500ms to 7d, by default 30s
+ttl 7d 169h from 500ms to 7d
+wait 0 3651d 0 is the same as Fl n
+conflict-exit-code 255 256 0 to 255
+slots 100000 100001 100,000 at most
+min-hold 0 8d at most 7d
+note $(printf '%01024d %01025d' 0 0) at most 1024 bytes
+holder $(printf '%01024d %01025d' 0 0) at most 1024 bytes
+once $(printf '%0128d %0129d' 0 0) up to 128 bytes
+once-per 30d 31d 30d at most
+redis-timeout 60s 61s 60s at most, by default 2s
+max-waiting 1000000 1000001 1,000,000 at most
+replicas 1000:1ms 1001 1 to 1000
+replicas 1000:1ms 1:61s no longer than 60s
+renew-every 10ms 9ms 10ms at least
+max-lease 7d 8d from 500ms to 7d
+END
+  contains "$(section OPTIONS)" '1 to 512 bytes'
+  contains "$(section DESCRIPTION)" 'The longest is 3650d'
+}
+
+# members SUBCOMMAND: the names in the table that the manual has for its JSON
+members() {
+  section 'JSON OUTPUT' | sed -n "/^\.Cm $1 /,/^\.El/s/^\.It Li \(.*\) Ta .*/\1/p" | tr -d ' ' | tr , '\n' | sort
+}
+
+@test "the members of JSON that the manual names are those that are printed" {
+  try acquire job --output json
+  same "$(jq -r 'keys[]' <<<"$OUT" | sort)" "$(members acquire)"
+  try status job --json
+  same "$(jq -r '.[0] | keys[]' <<<"$OUT" | sort)" "$(members status)"
+  try run other --report "$T/report" -- true
+  same "$(jq -r 'keys[]' "$T/report" | sort)" "$(members run)"
+  try log other --json
+  same "$(jq -r '.[0] | keys[]' <<<"$OUT" | sort)" "$(members log)"
+  try check --json
+  same "$(jq -r 'keys[]' <<<"$OUT" | sort)" "$(members check)"
+}
+
+@test "the metrics that the manual names are those that are printed" {
+  hold job
+  rlock run other -- true
+  section SUBCOMMANDS | sed -n 's/^\.It Li \(rlock_[a-z_]*\).* Ta .*/\1/p' | sort >"$T/manual"
+  rlock status --prometheus | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort >"$T/program"
+  (($(wc -l <"$T/program") > 10))
+  diff "$T/program" "$T/manual"
+}
+
+@test "the README has at most 200 lines, and the manual 1,100" {
   (($(wc -l <"$README") <= 200)) || fail "$(wc -l <"$README")"
+  (($(wc -l <"$MANUAL") <= 1100)) || fail "$(wc -l <"$MANUAL")"
 }
 
 @test "the messages that the README's troubleshooting quotes are those of the program" {
@@ -405,69 +580,22 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   exits 3
 }
 
-# ---- installation and packages
-
-# The directory in which the program under test was built.
-find_build() {
-  BUILD=$(dirname "$(realpath "$T/bin/rlock")")
-  [[ -e $BUILD/cmake_install.cmake ]] || skip "this rlock was not built here"
+# Each row of the table in SECURITY.md ends with its tests: `room/file`, or `room/file`: words of the test's name.
+threats() {
+  awk -F' *[|] *' '/^[|]/ && $5 !~ /^(test|-*)$/ { print $5 }' "$ROOT/.github/SECURITY.md"
+  grep -oE '\(`(unit|fuzz)/[a-z_]+`\)' "$ROOT/.github/SECURITY.md" | tr -d '()'
 }
 
-# PREFIX: where zsh finds completions that are installed there
-zsh_directory() {
-  if [[ $1 == /usr && -e /etc/debian_version ]]; then echo zsh/vendor-completions; else echo zsh/site-functions; fi
-}
-
-installed_files() { # PREFIX
-  cd "$T/dest$1$1" || return
-  same "$(find . -type f | sort)" "$(sort <<END
-./bin/rlock
-./share/bash-completion/completions/rlock
-./share/doc/rlock/copyright
-./share/fish/vendor_completions.d/rlock.fish
-./share/man/man1/rlock.1
-./share/man/man7/rlock-protocol.7
-./share/$(zsh_directory "$1")/_rlock
-END
-)"
-  [[ -x bin/rlock && ! -x share/man/man1/rlock.1 ]]
-  cmp share/man/man1/rlock.1 "$MANUAL"
-  same "$(bin/rlock --version)" "$(rlock --version)"
-}
-
-@test "cmake --install puts every file where it belongs" {
-  find_build
-  local prefix
-  for prefix in /usr /usr/local; do
-    DESTDIR=$T/dest$prefix cmake --install "$BUILD" --prefix "$prefix" >/dev/null
-    installed_files "$prefix"
-  done
-}
-
-@test "cpack makes a .tar.gz of them" {
-  find_build
-  (cd "$BUILD" && cpack -G TGZ -B "$T/packages" >"$T/out")
-  tar -C "$T" -xzf "$T"/packages/*.tar.gz
-  cd "$T"/rlock-*/
-  [[ -x bin/rlock && -e share/man/man1/rlock.1 && -e share/zsh/site-functions/_rlock ]]
-}
-
-@test "cpack makes a .deb that lintian accepts" {
-  find_build
-  (cd "$BUILD" && umask 022 && cpack -G DEB -B "$T/packages" >"$T/out")
-  dpkg-deb -x "$T"/packages/*.deb "$T/root"
-  [[ -e $T/root/usr/share/man/man1/rlock.1.gz && -e $T/root/usr/share/zsh/vendor-completions/_rlock ]]
-  same "$("$T/root/usr/bin/rlock" --version)" "$(rlock --version)"
-  optional lintian lintian
-  lintian --allow-root --fail-on error "$T"/packages/*.deb
-}
-
-@test "cpack makes an .rpm" {
-  optional rpmbuild rpm
-  find_build
-  (cd "$BUILD" && cpack -G RPM -B "$T/packages" >"$T/out")
-  rpm -qlp "$T"/packages/*.rpm >"$T/list"
-  grep -qx /usr/bin/rlock "$T/list"
-  grep -qx /usr/share/man/man1/rlock.1 "$T/list"
-  same "$(grep -cx /usr/share/man "$T/list")" 0 # that one is the system's
+@test "every line of the threat model names a test that there is" {
+  local row each file
+  local -i checked=0
+  while read -r row; do
+    while read -r each; do
+      [[ $each =~ ^\`([a-z]+/[a-z_]+)\`(:\ (.+))?$ ]] || fail "$row: no test"
+      file=$(compgen -G "$ROOT/tests/${BASH_REMATCH[1]}.*") || fail "$each: no such file"
+      [[ -z ${BASH_REMATCH[3]} ]] || grep -q "^@test .*${BASH_REMATCH[3]}" "$file" || fail "$each: no such test"
+      checked+=1
+    done < <(sed -E 's/[;,] +`/\n`/g' <<<"$row")
+  done < <(threats)
+  same "$checked" "$(grep -oE '`(cli|redis|run|lock|observe|unit|fuzz)/[a-z_]+`' "$ROOT/.github/SECURITY.md" | wc -l)"
 }

@@ -25,7 +25,7 @@ ours() {
 
 @test "stacks are guarded, and copies are checked" {
   ours >"$T/symbols"
-  (($(grep -c ' __stack_chk_fail$' "$T/symbols") > 20)) || fail "$(grep -c ' __stack_chk_fail$' "$T/symbols") guarded files"
+  (($(grep -c ' __stack_chk_fail$' "$T/symbols") > 10)) || fail "$(grep -c ' __stack_chk_fail$' "$T/symbols") guarded files"
   grep -qE ' __[a-z]+_chk$' <(grep -v __stack_chk "$T/symbols")
 }
 

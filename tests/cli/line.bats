@@ -99,6 +99,15 @@ refuses_too() { # as `refuses`, whatever is on Redis
   done
 }
 
+@test "--once-per: a period or a duration, and not with --once" {
+  refuses 64 "--once-per: 'fortnight' is not one of minute, hour, day, week, month" run -k a --once-per fortnight -- true
+  refuses 64 "did you mean week?" run -k a --once-per weekk -- true
+  refuses 64 '--once-per' run -k a --once-per 1day -- true
+  refuses 64 '--once' run -k a --once-per week --once v42 -- true
+  refuses 64 '--shared' run -k a --once-per day --shared -- true
+  refuses 64 '--slots' run -k a --once-per day --slots 2 -- true
+}
+
 @test "--once has an ID of 1 to 128 bytes, --once-per ends at 30 d" {
   refuses 64 --once run -k a --once '' -- true
   refuses 64 --once run -k a --once "$(printf '%129s' '')" -- true
@@ -113,7 +122,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--since: 99999999999999999999 is too long; it must be at most 3650d' log --since 99999999999999999999
   refuses 64 '--ttl: 8d is too long; it must be at most 7d' acquire a --ttl 8d
   refuses 64 '--ttl: 499ms is too short; it must be at least 500ms' acquire a --ttl 499ms
-  refuses 64 '--timeout: 61 is too long; it must be at most 1m; ' acquire a --timeout 61
+  refuses 64 '--redis-timeout: 61 is too long; it must be at most 1m; ' acquire a --redis-timeout 61
   refuses 64 "--wait: '9999x' is not a duration such as " run -k a -w 9999x -- true
 }
 
@@ -154,18 +163,23 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try statsu
   exits 64
   contains "$ERR" "unknown subcommand 'statsu'; did you mean status?"
-  contains "$ERR" 'Usage:'
+  contains "$ERR" 'Usage: '
+  same "$(wc -l <"$T/err")" 2
   try --verson
   exits 64
   contains "$ERR" "unknown option '--verson'; did you mean --version?"
   refuses 64 'did you mean --nonblock?' run -k a --nonblok -- true
   refuses 64 'did you mean --wait?' run -k a --wiat 3 -- true
   refuses 64 'did you mean --ttl?' acquire a --tll=3
+  refuses 64 'did you mean --ttl?' run a --tll 3 -- true
+  try --tll 3 run a -- true
+  exits 64
+  contains "$ERR" 'did you mean --ttl?'
   refuses 64 'did you mean kill?' run -k a --on-lost kil -- true
   refuses 64 'did you mean json?' acquire a --output jsn
   refuses 64 'did you mean TERM?' run -k a --signal TREM -- true
-  echo 'timeot = 3' >"$T/conf"
-  refuses 78 "unknown option 'timeot'; did you mean timeout?" run --config "$T/conf" -k a -- true
+  echo 'redis-timeot = 3' >"$T/conf"
+  refuses 78 "unknown option 'redis-timeot'; did you mean redis-timeout?" run --config "$T/conf" -k a -- true
   printf '[rum]\n' >"$T/conf"
   refuses 78 'did you mean run?' run --config "$T/conf" -k a -- true
   refuses 64 "unknown option '--frobnicate'" acquire a --frobnicate
@@ -177,11 +191,27 @@ refuses_too() { # as `refuses`, whatever is on Redis
   [[ $ERR != *hunter2* ]]
   refuses 64 --password-file acquire a --password=hunter2
   [[ $ERR != *hunter2* ]]
+  refuses 64 --password-file run a --password hunter2 -- true
+  [[ $ERR != *hunter2* ]]
+  try --password hunter2 status
+  exits 64
+  contains "$ERR" --password-file
+  [[ $ERR != *hunter2* ]]
   refuses 64 'write `--` before the command' run -k a ls -la
+  refuses 64 'write `--` before the command' run a ls -la
   [[ $ERR != *--key* ]]
-  refuses 64 'write `--` before the command, and --key K' run ls -la
-  refuses 64 "unexpected 'a': run takes its key as an option only, --key a" run a -- true
-  refuses 64 "unexpected 'b': only options may stand between run and \`--\`" run -k a b -- true
+  refuses 64 'write `--` before the command, and the key before it' run ls -la
+  refuses 64 "unexpected 'backup.sh': write \`--\` before the command" run backup backup.sh
+  refuses 64 "unexpected 'b': the key is given by --key already" run -k a b -- true
+  refuses 64 'write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)' run -k a --timeout 1 -- true
+  refuses 64 'write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)' run a --timeout 1 -- true
+  refuses 64 'write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)' acquire a --timeout=1
+  echo 'timeout = 3' >"$T/conf"
+  refuses 78 'write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)' acquire a --config "$T/conf"
+  refuses 64 'write -k b instead of -k=b' run -k=b -- true
+  refuses 64 'write -w 5 instead of -w=5' acquire a -qw=5
+  refuses 64 '-h is --help; to name a server write --redis redis://db1' status -h db1
+  refuses 64 'did you mean --watch?' status -w 2
   refuses 64 '-ttl means -t tl; write --ttl' run -k a -ttl 5 -- true
   refuses 64 '-wait means -w ait; write --wait' acquire a -wait 5
   refuses 64 '-key means -k ey; write --key' acquire -key a
@@ -190,6 +220,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 "unexpected 'b': one key is enough" renew a b
   refuses 64 'write `--` before the command' run -k a grep -w
   refuses 64 "write \`-- sh -c '...'\`" run -k a -c 'echo hello'
+  refuses 64 "write \`-- sh -c '...'\`" run a -c 'echo hello'
   refuses 64 "write \`-- sh -c '...'\`" run -k a -nc 'echo hello'
 }
 
@@ -204,9 +235,36 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 --lines log -n many
   refuses 64 --lines log -nmany
   refuses 64 'needs a value' log -n
+  refuses 64 '-n is --lines N for log, and --nonblock for run and acquire' -n log
+  try -n 5 log
+  exits 0
   hold job
   try run -n -k job -- true
   exits 75
+  try -n run job -- true
+  exits 75
+}
+
+@test "a key may be called like a subcommand or begin with =, and an option may have such a value" {
+  try -k status run -- true
+  exits 0
+  try run --note log --holder '=me' -- -- true
+  exits 64
+  try run -k log --note=-k=b -- true
+  exits 0
+  try acquire -k =b
+  exits 0
+  exists rlock:=b
+}
+
+@test "what other tools call a subcommand is answered with what rlock calls it" {
+  local said meant
+  for said in ls:status unlock:release 'break:release --force' version:--version; do
+    meant=${said#*:}
+    try "${said%:*}"
+    exits 64
+    contains "$ERR" "did you mean $meant?"
+  done
 }
 
 @test "help SUBCOMMAND is SUBCOMMAND --help" {
@@ -242,7 +300,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "help has 80 columns at most, an example and the environment of each subcommand" {
   local sub
-  for sub in run acquire renew release status log check; do
+  for sub in run acquire renew release hold status log check; do
     try "$sub" --help
     exits 0
     [[ ! $OUT =~ [^$'\n']{81} ]] || fail "too wide: ${BASH_REMATCH[0]}"

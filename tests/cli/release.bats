@@ -34,7 +34,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   local key
   try release --key job --token "$RLOCK_TOKEN"
   for key in $(cli KEYS '*'); do
-    matches "$key" '^\{rlock:job\}:(meta|history)$'
+    matches "$key" '^\{rlock:job\}:(meta|history|ended:[0-9a-f]{16,32})$'
     (($(cli PTTL "$key") > 0)) || fail "$key stays for ever"
   done
 }
@@ -145,7 +145,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try release --force busy
   exits 0
   wait_until "$PATIENCE" holds_busy "$next"
-  same "$(grep -c . <<<"$OUT")" 1
+  same "$(grep -c evicted <<<"$OUT")" 1
 }
 
 holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
@@ -174,6 +174,33 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   contains "$ERR" 'job is not held: it is free; nothing changed'
 }
 
+@test "--force --now: the holder's words, its report, the log and the counters agree" {
+  start holder rlock run busy --report "$T/report" -- sleep 600
+  wait_until "$PATIENCE" exists rlock:busy
+  try release --force --now busy
+  exits 0
+  finish "$PID"
+  exits 76
+  contains "$(<"$T/holder.err")" 'busy was evicted by '
+  same "$(jq -r .outcome "$T/report")" evicted
+  try log busy --json
+  query '.[0].end == "evicted"'
+  try status busy --json
+  query '.[0].counters | .evicted == 1 and .lost == 0'
+}
+
+@test "-q does not hide why nothing was released" {
+  try -q release --force nothing
+  exits 1
+  contains "$ERR" 'nothing is not held'
+  try -q release --token 00000000000000000000000000000000 nothing
+  exits 1
+  contains "$ERR" 'nothing is not held by this token any more'
+  try -q renew --token 00000000000000000000000000000000 nothing
+  exits 1
+  contains "$ERR" 'nothing is not held by this token any more'
+}
+
 @test "the name of an evicted holder is escaped" {
   try acquire evil --holder $'\e[31m\n\xe2\x80\xae'
   try release --force evil
@@ -197,7 +224,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   exits 1
   try release --force theirs
   exits 0
-  same "$OUT" "theirs: deleted another program's key (string \"value\\x1b[2J\")"
+  same "$OUT" "theirs: deleted another program's key (string of 9 bytes)"
 }
 
 @test "--fence needs --force, and --token excludes it: 64" {
@@ -206,8 +233,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
 }
 
 @test "a release with a token that holds nothing any more says who holds the lock instead" {
-  local token other
-  token=$(rlock acquire job)
+  local token=$RLOCK_TOKEN other
   rlock release job --token "$token"
   try release job --token "$token"
   exits 1

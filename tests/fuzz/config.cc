@@ -1,10 +1,10 @@
 // Any text as a configuration file: settings, or an Error that names the file and shows no password.
+#include "cli/config.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "cli/config_file.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
 // Any text given as a duration: refused, or what another way to compute it says, and text that people can read.
 #include "base/duration.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +27,22 @@ long double unit_in_ms(std::string_view unit) {
   __builtin_trap();  // no such unit, and it was taken
 }
 
+/// The sum of its parts, "1h30m".
+long double parts_in_ms(const std::string& text) {
+  long double sum = 0;
+  for (std::string rest = text; !rest.empty();) {
+    char* unit = nullptr;
+    const long double number = std::strtold(rest.c_str(), &unit);
+    const std::string after{unit};
+    const auto end = std::min(after.find_first_of("0123456789."), after.size());
+    sum += number * unit_in_ms(std::string_view{after}.substr(0, end));
+    rest = after.substr(end);
+  }
+  return sum;
+}
+
 void check(const std::string& text, Milliseconds read) {
-  char* unit = nullptr;
-  const long double expected = std::strtold(text.c_str(), &unit) * unit_in_ms(unit);
+  const long double expected = parts_in_ms(text);
   // Rounded up to whole ms; doubles are that exact up to 10 years.
   const auto ms = static_cast<long double>(read.count());
   if (ms < expected - 1e-4L || ms >= expected + 1.001L)

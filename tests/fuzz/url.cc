@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "redis/address.h"
-#include "redis/masking.h"
 
 namespace {
 

@@ -48,6 +48,24 @@ line_up() {
   same "$calls" 3
 }
 
+@test "a run that does not wait, and ends before its first renewal, does not listen" {
+  cli CONFIG RESETSTAT >/dev/null
+  try run --key job -n -- rlock run --key job -- true
+  exits 0
+  [[ $(cli INFO commandstats) != *subscribe:* ]] || fail "$(cli INFO commandstats)"
+}
+
+@test "a run that does not listen yet finds an eviction by its first renewal" {
+  start holder rlock run --key job -n --ttl 60s -- sleep 600
+  HOLDER=$PID
+  wait_held job
+  try release job --force
+  exits 0
+  finish "$HOLDER"
+  exits 76
+  ((TOOK < 5000)) || fail "took $TOOK ms" # the second renewal is due after 20 s
+}
+
 # ---- a holder hears
 
 @test "a holder hears at once that it is evicted and names by whom; its command is dead before the next starts" {
@@ -149,6 +167,31 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   exits 0
   same "$(xargs <"$T/log")" 'plain late'
   [[ ! -e $T/early-ran ]]
+}
+
+@test "--latest: who asked first is not the newer one because its question had to be sent twice" {
+  local near=$RLOCK_REDIS
+  hold job
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  cli SCRIPT FLUSH >/dev/null
+  start_proxy
+  network drop # so it hears late that the server does not know the script
+  start early rlock run --key job --latest --redis-timeout 30s -- touch "$T/early-ran"
+  EARLY=$PID
+  wait_for_text '"EVALSHA"' "$T/monitor.out"
+  RLOCK_REDIS=$near
+  start late rlock run --key job --latest --holder late -- touch "$T/late-ran"
+  LATE=$PID
+  wait_until "$PATIENCE" waiting 1
+  network pass
+  finish "$EARLY"
+  exits 75
+  matches "$(<"$T/early.err")" "superseded by late pid $LATE"
+  kill -TERM "$HOLDER"
+  finish "$LATE"
+  exits 0
+  [[ -e $T/late-ran && ! -e $T/early-ran ]]
 }
 
 @test "--replace: the holder's command is dead before the next starts; of twenty the last one runs to its end" {
@@ -341,9 +384,9 @@ mallory() { cli --user mallory --pass m --no-auth-warning "$@"; }
 # On the channels that the server knows them by: for its new question a waiter takes a new one.
 both_wait_and_listen() {
   waiting 2 || return
-  local channel
-  for channel in $(cli HVALS '{rlock:job}:waiters' | cut -d ' ' -f 6); do
-    [[ $(cli PUBSUB NUMSUB "$channel" | tail -n 1) == 1 ]] || return
+  local level
+  for level in $(cli HVALS '{rlock:job}:waiters' | cut -d ' ' -f 5); do
+    [[ $(cli PUBSUB NUMSUB "{rlock:job}:wake:$level" | tail -n 1) == 1 ]] || return
   done
 }
 
@@ -363,6 +406,51 @@ listens_near() { (($(channels | wc -l) >= 2)); }
   finish "$PID"
   exits 0
   same "$(xargs <"$T/log")" 'poller newcomer'
+}
+
+@test "a waiter that is evicted before it heard of its lock gives it back" {
+  cli ACL WHOAMI || skip "this server has no ACL"
+  hold job
+  cli ACL SETUSER poller on '>secret' '~*' +@all -subscribe allchannels
+  start poller env RLOCK_USERNAME=poller RLOCK_PASSWORD=secret rlock run --key job -- true
+  POLLER=$PID
+  wait_until "$PATIENCE" polls
+  kill -STOP "$POLLER"
+  kill -TERM "$HOLDER" # its release hands the lock over
+  finish "$HOLDER"
+  exists rlock:job || skip "the waiter was stopped for too long"
+  start force rlock release --force job
+  FORCE=$PID
+  wait_until "$PATIENCE" marked
+  kill -CONT "$POLLER"
+  finish "$POLLER"
+  exits 0
+  finish "$FORCE"
+  local history
+  history=$(cli LRANGE '{rlock:job}:history' 0 -1)
+  [[ $history != *evicted* ]] || fail "it waited until its own lease had run out: $history"
+}
+
+marked() { cli HVALS rlock:job | grep -q ' evict='; }
+
+# A release that comes between its first two questions takes it for dead.
+@test "a waiter that may not subscribe says so at once" {
+  cli ACL WHOAMI || skip "this server has no ACL"
+  hold job
+  cli ACL SETUSER poller on '>secret' '~*' +@all -subscribe allchannels
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  for _ in 1 2 3 4 5; do # on a busy machine a single one may be late
+    start poller env RLOCK_USERNAME=poller RLOCK_PASSWORD=secret rlock run --key job -- true
+    wait_until "$PATIENCE" polls
+    kill -TERM "$PID"
+    finish "$PID"
+  done
+  local best
+  best=$(awk '!/"EVALSHA".*"queue"/ { next } !/"poll=1"/ { first = $1; next }
+    first && (!best || $1 - first < best) { best = $1 - first } { first = 0 } END { print int(best * 1000) }' \
+    "$T/monitor.out")
+  ((best < 60)) || fail "the second question came after $best ms"
 }
 
 polls() { cli HVALS '{rlock:job}:waiters' | grep -q ' poll=1'; }

@@ -61,8 +61,8 @@ nightly() {
   try run --key job --min-hold 60 --holder deploy@web3 -- sh -c 'exit 3'
   try status job --json
   exits 0
-  jq -e '.[0] | .state == "cooling" and .cooling_ms > 40000 and .last[0].exit_status == 3 and
-    .last[0].holder == "deploy@web3"' "$T/out"
+  jq -e '.[0] | .state == "cooling" and .cooling_ms > 40000 and .last.exit_status == 3 and
+    .last.holder == "deploy@web3"' "$T/out"
   try status job
   exits 0
   matches "$OUT" $'\njob +cooling +deploy@web3 '

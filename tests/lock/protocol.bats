@@ -17,7 +17,7 @@ setup() {
 python_client() {
   local name=$1
   shift
-  start "$name" /usr/bin/python3 "$CLIENT" "$REDIS_SOCK" "$SCRIPTS" job "$@"
+  start "$name" /usr/bin/python3 "$CLIENT" "$REDIS_SOCK" rlock job "$@"
 }
 
 shows() { rlock status job | grep -q -- "$1"; } # TEXT

@@ -15,10 +15,10 @@ exists() { # KEY: on a majority
   ((count >= 3))
 }
 
-# hold_briefly KEY: holds it with a lease of 1 s, as much as --max-lease allows, even on a busy machine; sets HOLDER and
-# FENCE
+# hold_briefly KEY [TTL]: holds it with a lease of 1 s, as much as --max-lease allows, even on a busy machine; sets HOLDER
+# and FENCE
 hold_briefly() {
-  start holder rlock run --key "$1" --ttl 1s --kill-after 50ms -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  start holder rlock run --key "$1" --ttl "${2:-1s}" --kill-after 50ms -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
   HOLDER=$PID
   wait_until "$PATIENCE" is_held_or_gone
   FENCE=$(<"$T/holder.out")
@@ -165,15 +165,18 @@ stopped_since() {
 }
 
 @test "a server that has lost the lock gets it back, with its fence" {
-  hold_briefly held
+  starts_to_vote 5 # a machine that is busy for a second must not end the lease
+  hold_briefly held 5s
   kill -KILL "${QUORUM_PIDS[0]}"
   wait_until "$PATIENCE" gone "${QUORUM_PIDS[0]}"
   restart_server 0
-  wait_until "$PATIENCE" fence_is "${QUORUM_PORTS[0]}" "$FENCE"
+  wait_until "$PATIENCE" has_it_back_or_is_lost "${QUORUM_PORTS[0]}"
   cli_at "${QUORUM_PORTS[1]}" DEL rlock:held >/dev/null
-  wait_until "$PATIENCE" fence_is "${QUORUM_PORTS[1]}" "$FENCE"
-  if gone "$HOLDER"; then fail "the holder was disturbed"; fi
+  wait_until "$PATIENCE" has_it_back_or_is_lost "${QUORUM_PORTS[1]}"
+  if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
 }
+
+has_it_back_or_is_lost() { fence_is "$1" "$FENCE" || gone "$HOLDER"; } # PORT
 
 fence_is() { [[ $(cli_at "$1" HVALS rlock:held) == *" $2 "* ]]; } # PORT FENCE
 
@@ -212,7 +215,9 @@ restart_server() { # INDEX
 
 at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
 
-@test "a server that is 80 ms away and wants a password takes part: with it and two near ones of five the lock is kept" {
+# far_server_takes_part SECONDS: with a server of five at that distance, which wants a password, and two near ones the
+# lock is kept
+far_server_takes_part() {
   local urls port
   read -ra urls <<<"$RLOCK_REDIS"
   for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" CONFIG SET requirepass secret >/dev/null; done
@@ -220,12 +225,22 @@ at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
   start_proxy
   RLOCK_REDIS="${urls[*]:0:4} $RLOCK_REDIS"
   starts_to_vote 3
-  network delay 0.08
+  network delay "$1"
   hold job --ttl 3s -v
   wait_until "$PATIENCE" held_at "${QUORUM_PORTS[4]}"
+  wait_for_text 'answers settled' "$T/holder.err"
+  still_renewed
   kill -KILL "${QUORUM_PIDS[@]:0:2}"
   still_renewed
   ! gone "$HOLDER" || fail "the holder was disturbed: $(<"$T/holder.err")"
+}
+
+@test "a server that is 80 ms away takes part" {
+  far_server_takes_part 0.08
+}
+
+@test "a server that is farther away than a renewal waits for takes part, by what it answers late" {
+  far_server_takes_part 0.35 # a renewal of 3 s has 0.3 s for each attempt
 }
 
 held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
@@ -301,7 +316,7 @@ held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
 
 record_at() { cli_at "$1" HGETALL rlock:job | sed -n '/^[0-9a-f]\{32\}$/{n;p;}'; } # PORT: the holder's
 
-levels_at() { record_at "$1" | cut -d ' ' -f 6 | tr , '\n' | grep -c .; } # PORT: the number of them
+levels_at() { record_at "$1" | cut -d ' ' -f 10 | tr , '\n' | grep -c .; } # PORT: the number of them
 
 has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
 
@@ -310,8 +325,8 @@ has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
   export REDIS_CLI
   try run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE"
     for port; do
-      $REDIS_CLI -p "$port" HGETALL rlock:job | sed -n "/^[0-9a-f]\{32\}\$/{n;p;}" | cut -d " " -f 3
-      $REDIS_CLI -p "$port" HGET "{rlock:job}:meta" floor >&2
+      $REDIS_CLI -p "$port" HGETALL rlock:job | sed -n "/^[0-9a-f]\{32\}\$/{n;p;}" | cut -d " " -f 5
+      $REDIS_CLI -p "$port" HGET "{rlock:job}:meta" state | cut -d " " -f 1 >&2
     done' - "${QUORUM_PORTS[@]}"
   exits 0
   local fence=${OUT%%$'\n'*}
@@ -326,9 +341,9 @@ forget_settling() {
   token=$(cli_at "$1" HKEYS rlock:job | grep -v rlock)
   text=$(cli_at "$1" HGET rlock:job "$token")
   read -ra words <<<"${text/ settled=1/}"
-  words[2]=$((words[2] + 1000000))
+  words[4]=$((words[4] + 1000000))
   cli_at "$1" HSET rlock:job "$token" "${words[*]}"
-  cli_at "$1" HSET '{rlock:job}:meta' floor "${words[2]}"
+  cli_at "$1" HSET '{rlock:job}:meta' state "${words[4]} 1 0 0 0"
 }
 
 @test "a nested run has the fence of the outer one, whatever a server that was not heard has granted" {
@@ -345,11 +360,11 @@ forget_settling() {
   same "$(sort -u "$T/holder.out")" "$(<"$T/fence")"
   for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" fence_at_is "$port" "$(<"$T/fence")"; done
   for port in "${QUORUM_PORTS[@]:3}"; do
-    (($(cli_at "$port" HGET '{rlock:job}:meta' floor) > $(<"$T/fence"))) || fail "what it has granted may be granted again"
+    (($(cli_at "$port" HGET '{rlock:job}:meta' state | cut -d ' ' -f 1) > $(<"$T/fence"))) || fail "what it has granted may be granted again"
   done
 }
 
-fence_at_is() { [[ $(record_at "$1" | cut -d ' ' -f 3) == "$2" ]]; } # PORT FENCE
+fence_at_is() { [[ $(record_at "$1" | cut -d ' ' -f 5) == "$2" ]]; } # PORT FENCE
 
 at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
 
@@ -409,17 +424,26 @@ waits_at() { [[ $(cli_at "$1" ZCARD '{rlock:job}:queue') == "$2" ]]; } # PORT CO
 
 @test "a lock that was given back to a server is as old there as it is" {
   local port=${QUORUM_PORTS[0]}
-  hold_briefly held
-  wait_until "$PATIENCE" is_older_than 2000
-  cli_at "$port" DEL rlock:held >/dev/null
-  wait_until "$PATIENCE" fence_is "$port" "$FENCE"
+  for _ in {1..5}; do # a busy machine may not keep a lease of one second for so long
+    hold_briefly held
+    wait_until "$PATIENCE" is_older_or_gone 2000
+    cli_at "$port" DEL rlock:held >/dev/null
+    wait_until "$PATIENCE" is_back_or_gone "$port"
+    gone "$HOLDER" || break
+  done
   local apart=$(($(acquired_at "${QUORUM_PORTS[1]}") - $(acquired_at "$port")))
   ((apart < 1000 && apart > -1000)) || fail "$apart ms apart"
 }
 
-acquired_at() { cli_at "$1" HVALS rlock:held | awk 'NF > 4 {print $5}'; } # PORT
+is_back_or_gone() { fence_is "$1" "$FENCE" || gone "$HOLDER"; } # PORT
 
-is_older_than() { (($(date +%s%3N) - $(acquired_at "${QUORUM_PORTS[1]}") > $1)); } # MS
+acquired_at() { cli_at "$1" HVALS rlock:held | awk 'NF > 4 {print $7}'; } # PORT
+
+is_older_or_gone() { # MS
+  local since
+  since=$(acquired_at "${QUORUM_PORTS[1]}")
+  gone "$HOLDER" || { [[ -n $since ]] && (($(date +%s%3N) - since > $1)); }
+}
 
 @test "--latest: a holder that gets the lock back at a server is not the newest there" {
   local port old
@@ -450,7 +474,7 @@ is_older_than() { (($(date +%s%3N) - $(acquired_at "${QUORUM_PORTS[1]}") > $1));
   exits 76
   try release job --force
   exits 0
-  same "$OUT" 'job: deleted another program'\''s key (string "theirs")'
+  same "$OUT" 'job: deleted another program'\''s key (string of 6 bytes)'
 }
 
 # ---- what a success says
@@ -494,6 +518,18 @@ remember() {
   same "$OUT" ''
 }
 
+@test "--once: whoever is told that it is done leaves no place behind on a server that did not know" {
+  local port
+  learn_success v42
+  remember "$SUCCESS" "${QUORUM_PORTS[@]:0:4}"
+  hold_briefly job
+  cli_at "${QUORUM_PORTS[4]}" HDEL '{rlock:job}:meta' success >/dev/null
+  try run --key job --ttl 1s --once v42 -- echo ran
+  exits 0
+  same "$OUT" ''
+  for port in "${QUORUM_PORTS[@]}"; do wait_until 3 waits_at "$port" 0; done # one may lag
+}
+
 # ---- takers that come at the same moment
 
 # few_servers: as few as can be split among three takers
@@ -518,10 +554,12 @@ few_servers() {
   few_servers
   for round in {1..20}; do
     hold_briefly "job$round"
+    ((round % 2)) || kill -STOP "${QUORUM_PIDS[2]}" # the other two may then be split evenly
     start waiters sh -c 'for i in 1 2 3 4 5 6; do
       { rlock run -q --max-waiting 1 --ttl 1s -k "$1" -- true; echo $? >>"$0"; } &
     done; wait' "$T/left$round" "job$round"
     wait_until "$PATIENCE" at_least_lines_of 5 "$T/left$round"
+    kill -CONT "${QUORUM_PIDS[2]}"
     kill -TERM "$HOLDER"
     finish "$PID"
     same "$(sort "$T/left$round" | xargs)" '0 75 75 75 75 75'
@@ -546,6 +584,7 @@ taken_elsewhere() {
 
 @test "a round that failed leaves nothing to be used again: each round has a token and a level of its own" {
   local port=${QUORUM_PORTS[4]} patience
+  rlock run --key other --ttl 1s -- true # so that every server knows the scripts, and no question is sent twice
   taken_elsewhere
   for patience in 600ms 3s 15s; do # a busy machine asks less often
     start monitor "$REDIS_CLI" -p "$port" MONITOR
@@ -569,14 +608,21 @@ taken_elsewhere() {
   start_fake forgetful
   RLOCK_REDIS="${urls[0]} ${urls[1]} $RLOCK_REDIS"
   starts_to_vote 6
-  start taker rlock acquire job --ttl 6s # which is granted for less at first, and then renewed
-  wait_for_text restore "$T/fake.out"
-  kill -TERM "$PID"
-  finish "$PID"
+  for _ in {1..10}; do # it waits for that server only for a moment
+    : >"$T/fake.out"
+    start taker rlock acquire job --ttl 6s # which is granted for less at first, and then renewed
+    wait_until "$PATIENCE" is_restoring_or_gone
+    kill -TERM "$PID" || true
+    finish "$PID"
+    ((STATUS == 0)) || break
+    RLOCK_TOKEN=$(<"$T/taker.out") try release job
+  done
   exits 143
   same "$(<"$T/taker.out")" ""
   wait_until "$PATIENCE" all_free
 }
+
+is_restoring_or_gone() { grep -qsF restore "$T/fake.out" || gone "$PID"; }
 
 # ---- who votes
 
@@ -612,7 +658,7 @@ uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).
   for _ in {1..30}; do
     seconds=$(($(uptime_at "$port") + 1))
     wait_until "$PATIENCE" says_uptime "$port" "$seconds"
-    try run --key job --ttl 1s --max-lease "${seconds}s" -n --timeout 300ms -- true
+    try run --key job --ttl 1s --max-lease "${seconds}s" -n --redis-timeout 300ms -- true
     ! came_in_time "$port" "$seconds" || break
   done
   exits 69

@@ -9,7 +9,7 @@ setup() { start_scripts; }
   local file verb
   for file in "$SOURCE"/*.lua; do
     verb=$(basename "$file" .lua)
-    grep -q -- '^-- WITH' "$file" || continue # a part of other scripts
+    grep -q -- '^-- KEYS' "$file" || continue # a part of other scripts
     matches "$(head -1 "$file")" "^-- $verb: "
     for word in KEYS ARGV '->'; do
       sed '/^[^-]/,$d' "$file" | grep -q -- "^-- $word " || fail "$file does not tell $word"
@@ -121,7 +121,7 @@ setup() { start_scripts; }
 }
 
 @test "acquire: fences rise even if the last one is ahead of the clock, and by exactly 1 then" {
-  cli HSET "$META" floor 9007199254740000
+  remember_floor 9007199254740000
   acquire a
   same "${REPLY[1]}" 9007199254740001
   call release a '*' - ''

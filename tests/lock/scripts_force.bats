@@ -59,7 +59,7 @@ setup() { start_scripts; }
   call force now me "$first"
   same "$(cut -d ' ' -f 2 <<<"${REPLY[1]}")" held
   call status
-  same "$(fact forced)" 'forced 1'
+  same "$(fact evicted)" 'evicted 1'
 }
 
 @test "force: a holder that is marked and then removed counts once" {
@@ -69,7 +69,7 @@ setup() { start_scripts; }
   call force now me "$FENCE"
   absent "$LOCK"
   call status
-  same "$(fact forced)" 'forced 1'
+  same "$(fact evicted)" 'evicted 1'
   same "$(ends)" evicted,me
 }
 
@@ -86,17 +86,13 @@ setup() { start_scripts; }
   absent "$LOCK"
   call renew a 30000 level-a
   replies lost
+  call recall a level-a "${fences[0]}"
+  replies evicted forced me
+  call recall b level-b "${fences[1]}"
+  replies released
   same "$(ends)" '0 evicted,me evicted,me'
   call status
-  same "$(fact forced)" 'forced 2' # the one that cooled had given it up already
-}
-
-@test "force: a holder of 0.1.0 has a keeper if it has a command" {
-  local end
-  end=$(($(cli TIME | head -1) * 1000 + 20000))
-  cli HSET "$LOCK" rlock 2 a "$end $end 11 0 5 level-a me host user 7 sleep%2020 " b "$end $end 12 1 5 level-b me host user 8  "
-  call force evict me 11 12
-  same "$(printf '%s\n' "${REPLY[@]:1}" | sort | cut -d ' ' -f 1,2,4 | xargs)" '11 marked 1 12 removed 0'
+  same "$(fact evicted)" 'evicted 2' # the one that cooled had given it up already
 }
 
 @test "force: another program's key is deleted only when it is named" {
@@ -106,9 +102,9 @@ setup() { start_scripts; }
   call force now me 17
   replies foreign string token -1
   same "$(cli GET "$LOCK")" token
-  cli HSET "$META" floor 9007199254740000 waited 5 >/dev/null
+  remember_floor 9007199254740000 5 >/dev/null
   call force evict me foreign
   same "${REPLY[0]} ${REPLY[1]}" 'foreign string'
   is_handed b
-  same "$(cli HMGET "$META" floor waited | xargs)" '9007199254740001 6' # what the lock remembers goes on
+  same "$(cli HGET "$META" state)" '9007199254740001 0 6 0 0 0' # what the lock remembers goes on
 }

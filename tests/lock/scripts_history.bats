@@ -125,7 +125,7 @@ setup() { start_scripts; }
   cli DEL "$LOCK"
   call status
   same "$(ends | cut -d ' ' -f 2)" 'replaced,owner-c%20pid%2017%20%22command-c%22'
-  same "$(fact forced) $(fact lost)" 'forced 2 '
+  same "$(fact evicted) $(fact lost)" 'evicted 2 lost 0'
 }
 
 @test "history: of whoever evicted a run the PID is kept to the last" {
@@ -139,12 +139,49 @@ setup() { start_scripts; }
   matches "$(ends)" ' replaced,h[^ ]*\.\.\.%20pid%204194304$'
 }
 
-@test "history: a run released by 0.1.0, which writes no line, is not called dead" {
-  hold a
+@test "history: whoever comes late sets right how a run ended that seemed to have died" {
+  local how
+  for how in 'hold b' 'call status'; do
+    cli FLUSHALL >/dev/null
+    hold a kept=1 once=v42
+    cli DEL "$LOCK" # the server was away for longer than the lease
+    $how
+    same "$(ends)" died
+    call release a level-a 0 ''
+    same "$(ends)" 0
+    call status
+    same "$(fact lost) $(fact last | cut -d ' ' -f 5) $(fact success | awk '{print $NF}')" 'lost 0 0 v42'
+    acquire c once=v42
+    outcome "done"
+  done
+}
+
+@test "history: a run that ended by itself is recorded so, though it is told that it held the lock no more" {
+  hold a kept=1 once=v42
   cli DEL "$LOCK"
-  cli HSET "$META" released "a:99999999999999"
-  hold b
-  same "$(ends)" released
+  call release a level-a 0 ''
+  replies lost
+  same "$(ends)" 0
+  call release a level-a 0 ''
+  replies lost
+  hold b kept=1 once=v43
+  cli DEL "$LOCK"
+  hold c
+  call release b level-b 0 ''
+  replies lost
+  same "$(ends)" '0 0'
+  call status
+  same "$(fact success | awk '{print $NF}') $(fact lost)" 'v43 lost 0'
+}
+
+@test "history: what comes late is put in its place among the successes" {
+  hold a kept=1 once=v42
+  cli DEL "$LOCK"
+  hold b kept=1 once=v43
+  call release b level-b 0 ''
+  call release a level-a 0 ''
+  acquire c once=v43
+  outcome "done" # it is still the last that has ended
 }
 
 @test "history: a hundred lines are kept, and take less than 20 KB however long their owners' words are" {
@@ -235,6 +272,17 @@ setup() { start_scripts; }
   outcome "done"
   SHIFT=100 acquire b per=90000
   outcome granted
+}
+
+@test "once: any success that was granted in the time of --once-per counts, though a longer one ended later" {
+  export CAPACITY=0
+  HOW=restore WAITED=100000 acquire a
+  acquire b
+  call release b level-b 0 ''
+  call release a level-a 0 ''
+  acquire c per=60000
+  contains "${REPLY[*]}" "$(owner b)"
+  outcome "done"
 }
 
 @test "once: a success that a wrong clock has dated far into the future does not count for ever" {

@@ -5,16 +5,16 @@ load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "queue: tickets rise; the first waiter asks when the lease ends, those behind it later and later" {
+@test "queue: tickets rise; they ask when the lease ends, one after the other" {
   local last=0 token
   listen b c d
   TTL=1900 hold a
   enqueue b
   between 1 "${REPLY[1]}" 1901
   enqueue c
-  between 1001 "${REPLY[1]}" 2901
+  between 21 "${REPLY[1]}" 1921
   enqueue d
-  between 2001 "${REPLY[1]}" 3901
+  between 41 "${REPLY[1]}" 1941
   for token in b c d; do
     ((${TICKETS[$token]} > last)) || fail "${TICKETS[$token]} after $last"
     last=${TICKETS[$token]}
@@ -54,7 +54,7 @@ setup() { start_scripts; }
   enqueue c
   call release a level-a 0 ''
   is_handed b
-  fence=$(cli HGET "$LOCK" b | cut -d ' ' -f 3)
+  fence=$(fence_of b)
   acquire d
   same "${REPLY[0]} ${REPLY[6]}" "busy $(owner b)"
   between 1 "${REPLY[4]}" 5000
@@ -156,7 +156,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   listen z
   hold a
   for i in {1..100}; do echo "ZADD $QUEUE $i dead$i"; done | cli >/dev/null
-  for i in {1..50}; do echo "HSET $WAITERS dead$i '1 0 99999999999999 $i level {rlock:job}:wake:level owner'"; done | cli >/dev/null
+  for i in {1..50}; do echo "HSET $WAITERS dead$i '1 0 99999999999999 $i level 30000 0 0 0 owner'"; done | cli >/dev/null
   enqueue z
   same "$(cli ZCARD "$QUEUE")" 1 # its question has removed the dead
   for i in {1..100}; do echo "ZADD $QUEUE $i dead$i"; done | cli >/dev/null
@@ -173,10 +173,10 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   absent "$QUEUE"
   acquire e
   is_granted e
-  same "$(cli KEYS '*' | sort | xargs)" "$LOCK $HISTORY $META"
+  same "$(cli KEYS '*' | grep -v :ended: | sort | xargs)" "$LOCK $HISTORY $META"
 }
 
-@test "queue: a waiter that has not asked again after its sleep is dropped, even if it listens" {
+@test "queue: a waiter that has not asked again after its sleep is dropped, even if it listens, and is told so" {
   listen b c
   hold a
   enqueue b
@@ -184,7 +184,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   cli HSET "$WAITERS" b "$(cli HGET "$WAITERS" b | awk '{$3 = 1000; print}')"
   call release a level-a 0 ''
   is_handed c
-  hears_nothing b
+  hears b 1 # it can ask, and finds its place by its ticket
 }
 
 @test "queue: a pattern subscriber does not count as a listening waiter" {
@@ -237,6 +237,49 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   same "$(order)" 'd e'
 }
 
+# As many readers wait behind a as are served by five calls; they are alive, since they may not listen.
+crowd_waits() {
+  cli EVAL "for i = 1, 250 do
+    redis.call('ZADD', KEYS[1], i, 't' .. i)
+    redis.call('HSET', KEYS[2], 't' .. i,
+      table.concat({0, ARGV[1], ARGV[1] + 60000, i, 'l' .. i, 30000, 0, ARGV[1], 1, ARGV[2]}, ' '))
+  end" 2 "$QUEUE" "$WAITERS" "$(server_ms)" "$(owner t) poll=1" >/dev/null
+}
+
+@test "queue: a waiter that comes back to a queue that was lost makes the others come back too" {
+  listen b c
+  hold a
+  enqueue b
+  enqueue c
+  cli DEL "$QUEUE" "$WAITERS"
+  enqueue c
+  wait_until "$PATIENCE" grep -qx message "$T/ear-b.out"
+  same "$(told b)" 1
+  enqueue b
+  same "$(order)" 'b c'
+  enqueue c # the queue is there again
+  hears b 1
+}
+
+@test "queue: a call serves fifty, and tells the next one to ask, which serves as many" {
+  local next
+  hold a
+  crowd_waits
+  start ear-t51 "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE '{rlock:job}:wake:l51'
+  wait_for_text subscribe "$T/ear-t51.out"
+  call release a level-a 0 ''
+  same "$(holders) $(cli ZRANGE "$QUEUE" 0 0)" '50 t51'
+  wait_until "$PATIENCE" grep -qx message "$T/ear-t51.out"
+  same "$(told t51)" 1
+  for next in 51 102 153 204; do
+    same "$(holders)" $((next - 1))
+    HOW=queue CAPACITY=0 LEVEL=l$next TICKET=$next acquire t$next
+    outcome granted
+  done
+  same "$(holders)" 250
+  absent "$QUEUE"
+}
+
 @test "queue: all waiters that fit into the free slots are handed them" {
   local token
   listen c d e
@@ -282,4 +325,27 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   replies cancelled
   same "$(cli HEXISTS "$LOCK" a)" 0
   is_handed b '2000 2000 2000'
+}
+
+@test "cancel: the last level that asks in vain ends the run that it was inside, with its end and its minimum hold" {
+  hold a hold=20000
+  LEVEL=inner acquire a
+  call release a level-a 3 ''
+  replies kept 1
+  call cancel a inner
+  replies cancelled
+  acquire b
+  outcome busy
+  call status
+  matches "$(fact last)" '^last [0-9]+ [0-9]+ [0-9]+ 3 '"$(owner a)$"
+}
+
+@test "cancel: an outer run that was killed has died as soon as the run inside has given up" {
+  hold a kept=1
+  LEVEL=inner acquire a
+  SHIFT=20 call renew a 30000 inner
+  SHIFT=31 call cancel a inner
+  replies cancelled
+  SHIFT=31 call status
+  matches "$(fact last)" '^last [0-9]+ [0-9]+ [0-9]+ died '"$(owner a)$"
 }

@@ -58,7 +58,7 @@ hold_again() { # the same two levels, on a server that knows nothing
 
 @test "release: an unknown token, and one whose lease has run out, get the answer lost, and nothing changes" {
   local before
-  call release a level-a 0 ''
+  call release a level-x 0 ''
   replies lost
   hold a
   before=$(dump "$LOCK")
@@ -67,18 +67,6 @@ hold_again() { # the same two levels, on a server that knows nothing
   call release b '*' - ''
   replies lost
   same "$(dump "$LOCK")" "$before"
-}
-
-@test "release: a release of all levels leaves word for keepers that still believe that they hold" {
-  hold a
-  LEVEL=inner acquire a
-  call release a '*' - ''
-  replies released
-  matches "$(cli HGET "$META" released)" '^a:[0-9]+$'
-  absent "$LOCK"
-  acquire b
-  call release b '*' - ''
-  matches "$(cli HGET "$META" released)" '^b:[0-9]+ a:[0-9]+$'
 }
 
 # How a run ended that has a run inside, which leaves after it.
@@ -115,11 +103,30 @@ hold_again() { # the same two levels, on a server that knows nothing
   done
   same "$(ends)" '0 0'
   call status
-  same "$(fact success | awk '{print $NF}') $(fact lost)" 'lost '
+  same "$(fact success | awk '{print $NF}') $(fact lost)" 'lost lost 0'
+}
+
+@test "renew: a run inside what nobody renews renews for both, until the outer one has been released" {
+  hold a
+  LEVEL=inner HOW=reenter acquire a
+  SHIFT=20 call renew a 30000 inner
+  SHIFT=31 call release a inner 0 ''
+  replies kept 1
+  SHIFT=49 call renew a 30000 level-a
+  outcome extended
+  call release a level-a - ''
+  hold b
+  LEVEL=killed HOW=reenter acquire b
+  LEVEL=inner HOW=reenter acquire b
+  call release b level-b - ''
+  call renew b 30000 killed
+  SHIFT=20 call renew b 30000 inner
+  SHIFT=31 call release b inner 0 ''
+  replies released
 }
 
 @test "release: an acquisition whose level was killed has died, whatever those inside have done since" {
-  hold a once=v42
+  hold a kept=1 once=v42
   LEVEL=inner HOW=reenter acquire a
   call renew a 30000 level-a # for the last time
   SHIFT=20 call renew a 30000 inner

@@ -17,8 +17,8 @@ fails() { # WHAT MODEL OPTION...: the model finds WHAT with the mutant that the 
   contains "$output" "$1"
 }
 
-@test "with any two faults commands exclude each other, the queue keeps its order, and nobody sleeps too long" {
-  run queue_lease 2
+@test "with any fault commands exclude each other, the queue keeps its order, and nobody sleeps too long" {
+  run queue_lease 1 # the nightly run allows two
   echo "$output"
   same "$status" 0
   contains "$output" 'no wait is longer than'

@@ -78,7 +78,8 @@ class Copy:
 
     def build(self):
         jobs = str(os.cpu_count())
-        return run("cmake", "--build", self.build_dir, "--parallel", jobs, "--target", "rlock", "rlock-unit").returncode == 0
+        targets = ["rlock", "rlock-unit"] + ["rlock-sim"] * pathlib.Path("/usr/include/lua5.1/lua.h").exists()
+        return run("cmake", "--build", self.build_dir, "--parallel", jobs, "--target", *targets).returncode == 0
 
     def passes(self, tests, which):
         files = [str(path) for name in tests for path in sorted((self.source / "tests").glob(f"{name}.bats"))]
@@ -115,6 +116,8 @@ def fit():
 
 
 def main():
+    if len(sys.argv) < 2 or (sys.argv[1].startswith("-") and sys.argv[1] != "--fit"):
+        sys.exit(__doc__)
     if sys.argv[1] == "--fit":
         fit()
     bugs = [bug for bug in read_bugs((HERE / "bugs.txt").read_text()) if bug.matches(sys.argv[2:])]

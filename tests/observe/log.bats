@@ -75,7 +75,7 @@ load ../support/supervision
   try log job --json
   query '.[0].end == "timeout"'
   try status job --json
-  query '.[0].last[0] | .end == "timeout" and .exit_status == null'
+  query '.[0].last | .end == "timeout" and .exit_status == null'
   try status job
   matches "$OUT" $'\njob +free .* timeout [0-9.]+m?s ago '
   try status job --prometheus
@@ -113,6 +113,47 @@ load ../support/supervision
   same "$(wc -l <"$T/out")" 1
 }
 
+@test "--since takes a time too, and what is no time is refused" {
+  try run --key job --note new -- true
+  try log job --since "$(date +%F)" --json
+  query '[.[].note] == ["new"]'
+  try log job --since "$(date -d '1 minute' '+%F %T')" --json
+  query '. == []'
+  try log job --since "$(date -u -d '1 hour ago' +%FT%TZ)" --json
+  query 'length == 1'
+  cli FLUSHALL
+  refuses 64 "--since: '25:00' is not a time such as 08:00, 2026-11-22 or 2026-11-22 08:00" log --since 25:00
+  refuses 64 "--since: '2026-13-01' is not a time" log --since 2026-13-01
+}
+
+@test "-f shows each run as it ends, under one heading" {
+  try run --key job --note before -- true
+  start follower rlock log -f
+  wait_for_text before "$T/follower.out"
+  try run --key job --note after -- true
+  wait_for_text after "$T/follower.out"
+  same "$(grep -c '^KEY' "$T/follower.out")" 1
+  same "$(wc -l <"$T/follower.out")" 3
+  kill "$PID"
+}
+
+@test "the table is ordered by what it shows, the time of the start" {
+  start long rlock run --key long -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$T/go"
+  wait_held long
+  try run --key short -- true
+  touch "$T/go"
+  finish "$PID"
+  try log --json
+  query '[.[].key] == ["long", "short"]'
+}
+
+@test "the timeline of a Redis without locks ends now" {
+  export TZ=UTC
+  try log --timeline --since 3h
+  exits 0
+  matches "$OUT" "($(date -d '-1 hour' +%H)|$(date -d '-2 hour' +%H)):[0-5]"
+}
+
 @test "--since leaves out what ended before" {
   try run --key job --note old -- true
   sleep 1.2
@@ -145,7 +186,7 @@ load ../support/supervision
 @test "hostile text in the history harms neither the terminal nor jq" {
   cli RPUSH '{rlock:job}:history' $'7 1000 2000 0 1 3 %1b%5b31mevil h u 1 %0aCOMMAND %zz' $'\e[2J' \
     '9223372036854775807 -1 1 1 1 1 a b c d e f' 'evicted' "8 1 2 3 0 evicted,%1b[31m a b c d e f"
-  cli HSET '{rlock:job}:meta' floor 1
+  cli HSET '{rlock:job}:meta' state '1 1 0 0 0'
   try log
   exits 0
   same "$(tr -d '[:print:]\n' <"$T/out" | wc -c)" 0
@@ -164,7 +205,7 @@ a_day() {
       fence = fence + 1
       redis.call('RPUSH', '{rlock:' .. lock .. '}:history', string.format('%d %.0f %.0f 0 1 %s a@h h u 1 c n',
         fence, now - ago * 60000, now - ago * 60000 + long * 60000, how))
-      redis.call('HSET', '{rlock:' .. lock .. '}:meta', 'floor', fence)
+      redis.call('HSET', '{rlock:' .. lock .. '}:meta', 'state', fence .. ' 1 0 0 0')
     end
     for i = 99, 0, -1 do add('minutely', i + 0.5, 0.2, '0') end
     for l = 1, 12 do for h = 23, 0, -1 do add('hourly-' .. l, h * 60 + l * 5, l, '0') end end
@@ -221,7 +262,7 @@ a_day() {
 
 @test "1,000 locks of 100 runs each are read in a second of processor time" {
   cli EVAL "for l = 1, 1000 do
-    redis.call('HSET', '{rlock:job' .. l .. '}:meta', 'floor', 1)
+    redis.call('HSET', '{rlock:job' .. l .. '}:meta', 'state', '1 1 0 0 0')
     for i = 1, 100 do redis.call('RPUSH', '{rlock:job' .. l .. '}:history',
       string.format('%d %d %d 0 1 0 deploy@web3 web3 deploy 8123 backup.sh%%20--full weekly', i, i * 1000, i * 1000 + 500)) end
   end" 0

@@ -93,7 +93,8 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   cli PERSIST rlock:job
   try status job
   exits 0
-  matches "$OUT" $'\njob +foreign .*token.*never'
+  matches "$OUT" $'\njob +foreign +string of 5 bytes .*never'
+  [[ $OUT != *token* ]]
   same "$(cli GET rlock:job)" token
 }
 
@@ -220,23 +221,36 @@ on_terminal() {
   [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
 }
 
-@test "a row is one line on a terminal: columns are dropped from the right, then commands and notes are cut" {
-  local long wide heading
+@test "a row is one line on a terminal: columns leave by their worth, commands and notes are cut, KEY and FENCE stay" {
+  local long wide heading row key command
   long=$(printf '%60s' '' | tr ' ' x)
   hold job --holder deploy@web3 --note "$long"
   NO_COLOR=1 on_terminal 'rlock status'
   heading=$(head -n 1 <<<"$OUT" | tr -d '\r')
-  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +NOTE *$'
+  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +FENCE *$'
   contains "$OUT" ' deploy@web3 '
+  [[ $(tr -d '\r' <<<"$OUT") =~ ' '[0-9]{16}($|$'\n') ]] || fail "$OUT"
+  LC_ALL=C.UTF-8 NO_COLOR=1 on_terminal 'stty cols 110; rlock status'
   contains "$OUT" ' xxxxxxxx'
   contains "$OUT" '…'
+  NO_COLOR=1 on_terminal 'stty cols 110; rlock status' # a terminal without UTF-8
+  contains "$OUT" 'x~'
+  try acquire "$(printf '%40s' '' | tr ' ' k)"
+  NO_COLOR=1 on_terminal 'rlock status'
+  matches "$OUT" 'k{40} x +[^ ]+ .*[0-9]{16}'
+  start wide rlock run "$(printf '%150s' '' | tr ' ' y)" --note "$long" -- sh -c 'exec sleep 600' "$(printf '%150s' '' | tr ' ' z)"
+  wait_held "$(printf '%150s' '' | tr ' ' y)"
+  NO_COLOR=1 on_terminal 'stty cols 200; rlock status'
+  row=$(grep yyy <<<"$OUT")
+  key=${row%% *} command=${row#* sh -c }
+  ((${#key} <= ${#command})) || fail "KEY takes more than COMMAND: $OUT"
   try acquire "$long$long" --holder "$long日本日本"
   NO_COLOR=1 on_terminal 'rlock status'
   wide=$(tr -d '\r' <<<"$OUT" | LC_ALL=C.UTF-8 wc -L)
   ((wide <= 80)) || fail "$wide columns"
   contains "$OUT" ' x '
   contains "$OUT" 'KEY '
-  contains "$OUT" ' COMMAND '
+  contains "$OUT" ' FENCE'
 }
 
 @test "in a pipe rows are complete, and one long name does not widen all of them" {
@@ -260,7 +274,7 @@ on_terminal() {
   kill -KILL "$HOLDER"
   wait_until "$PATIENCE" gone "$HOLDER"
   try status kept
-  matches "$OUT" $'\nkept +(x|free) +[^ ]+ +- '
+  matches "$OUT" $'\nkept +(dead|free) +[^ ]+ +- '
 }
 
 @test "readers, slots and free locks are told apart" {
@@ -278,11 +292,11 @@ on_terminal() {
   try run --key good -- true
   try run --key bad --note weekly -- sh -c 'exit 3'
   try status good bad
-  matches "$OUT" $'\ngood +free .* 0 [0-9.]+m?s ago '
-  matches "$OUT" $'\nbad +free .* 3 [0-9.]+m?s ago '
+  matches "$OUT" $'\ngood +free .* ok [0-9.]+m?s ago '
+  matches "$OUT" $'\nbad +free .* exit 3 [0-9.]+m?s ago '
   hold bad --note monthly
   try status bad
-  matches "$OUT" $'\nbad +x .* 3 [0-9.]+m?s ago +monthly '
+  matches "$OUT" $'\nbad +x .* exit 3 [0-9.]+m?s ago +monthly '
 }
 
 @test "a pattern stands for the locks that match" {
@@ -312,7 +326,94 @@ on_terminal() {
   query '[.[] | {key, state}] == [{"key": "bad", "state": "held"}, {"key": "good", "state": "held"}]'
   try status bad
   exits 0
-  matches "$OUT" $'\nbad +x +[?] +- '
+  matches "$OUT" $'\nbad +x +another version of rlock +- '
+}
+
+@test "status of one KEY on a terminal is a block with everything about it" {
+  try run job -- true
+  try run job -- sh -c 'exit 3'
+  hold job --note 'disk swap'
+  start one rlock run job -w 60 -- true
+  wait_for_text 'waiting for job' "$T/one.err"
+  start two rlock run job -w 60 -- true
+  wait_for_text 'waiting for job' "$T/two.err"
+  NO_COLOR=1 on_terminal 'rlock status job'
+  local fence
+  fence=$(rlock status job --json | jq '.[0].holders[0].fence')
+  matches "$OUT" '^job  held'
+  matches "$OUT" "process  pid $HOLDER as [a-z]+ on "
+  matches "$OUT" 'command  sleep 600'
+  matches "$OUT" 'note  disk swap'
+  matches "$OUT" "fence  $fence"
+  matches "$OUT" 'lease  [0-9.]+s left'
+  matches "$OUT" 'waiting  2'
+  matches "$OUT" ' 1\.  .* pid [0-9]+ on .* for [0-9.]+m?s "true"'
+  matches "$OUT" ' 2\.  '
+  matches "$OUT" 'last  exit 3 [0-9.]+m?s ago, '
+  matches "$OUT" 'success  ok [0-9.]+m?s ago, '
+  matches "$OUT" 'counters  acquired 3, '
+  contains "$OUT" "break  rlock release job --force --fence $fence"
+  try status job
+  matches "$OUT" '^KEY +MODE .*' # a pipe gets the table
+  matches "$OUT" ' 2 \([^ )]+\) '
+  NO_COLOR=1 on_terminal 'rlock status never'
+  matches "$OUT" '^never  free'
+  try run cold --backoff 1h -- sh -c 'exit 3'
+  NO_COLOR=1 on_terminal 'rlock status cold'
+  matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on '
+}
+
+@test "--all and patterns list free locks too, with their last end" {
+  try run ended -- true
+  try status
+  [[ $OUT != *ended* ]]
+  try status --all
+  matches "$OUT" $'\nended +free .* ok [0-9.]+m?s ago '
+  try status "en*"
+  matches "$OUT" $'\nended +free '
+}
+
+@test "JSON has the last run and the last success as objects, or null" {
+  try acquire job
+  try status job --json
+  query '.[0] | .last == null and .success == null and (.counters | has("evicted") and (has("forced") | not))'
+  cli FLUSHALL
+  try run job -- true
+  try status job --json
+  query '.[0] | .last.exit_status == 0 and .success == .last'
+}
+
+@test "a replica is looked at with a warning" {
+  local master=$REDIS_PORT
+  try run job -- true
+  start_redis --replicaof 127.0.0.1 "$master"
+  wait_until "$PATIENCE" is_replicated
+  try status --all
+  exits 0
+  contains "$OUT" job
+  same "$ERR" "rlock: warning: redis://127.0.0.1:$REDIS_PORT is a replica: it may be behind its master"
+  try log
+  contains "$ERR" 'is a replica'
+}
+is_replicated() { [[ $(cli EXISTS '{rlock:job}:meta') == 1 ]]; }
+
+@test "--watch ends when q is typed, and gives the screen back" {
+  on_terminal 'rlock status --watch' "expect KEY
+do sleep 0.1
+type q"
+  exits 0
+  contains "$OUT" $'\e[?1049h'
+  matches "$OUT" $'\e\\[\\?1049l'
+}
+
+@test "a million other keys cost few round trips" {
+  cli DEBUG POPULATE 300000 other >/dev/null
+  cli CONFIG RESETSTAT >/dev/null
+  try status --redis-timeout 20
+  exits 0
+  local calls
+  calls=$(cli INFO commandstats | sed -nE 's/^cmdstat_scan:calls=([0-9]+),.*/\1/p')
+  ((calls <= 25)) || fail "$calls calls of SCAN"
 }
 
 @test "--watch draws it again until interrupted" {
@@ -379,11 +480,11 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   query --arg holder "$redisson" '[.[].key] == ["ours", "theirs"] and
     (.[1] | .state == "foreign" and .foreign.type == "hash" and .foreign.value == $holder and .foreign.ttl_ms > 20000)'
   try status
-  matches "$OUT" $'\ntheirs +foreign +hash "'"$redisson"'" '
+  matches "$OUT" $'\ntheirs +foreign +hash +-'
   try status string session
   exits 0
   matches "$OUT" $'\nsession +foreign +hash '
-  matches "$OUT" $'\nstring +foreign +string "value" '
+  matches "$OUT" $'\nstring +foreign +string of 5 bytes '
 }
 
 @test "a huge hash of another program is not read" {
@@ -415,7 +516,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   try run --key nightly -- sh -c 'exit 3'
   try status nightly --json
   exits 1
-  query '.[0].last[0] | .exit_status == 3 and .held_ms < 20000 and
+  query '.[0].last | .exit_status == 3 and .held_ms < 20000 and
     (.ended_at | sub("\\.[0-9]+"; "") | fromdate > now - 86400)'
 }
 
@@ -437,7 +538,7 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   for mode in stuck odd flood; do
     start_fake "$mode"
     is_sanitized || ulimit -v 1000000
-    try status --timeout 20
+    try status --redis-timeout 20
     exits 69
     same "$OUT" ''
     [[ $mode == flood ]] || contains "$ERR" 'the answer to SCAN makes no sense'

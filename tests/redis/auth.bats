@@ -38,6 +38,23 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   same "$(cli DBSIZE)" 0
 }
 
+@test "whoever gives no password is told how to give one, since Redis refuses a long request in other words" {
+  refused "a password is needed (NOAUTH): use --password-file, or RLOCK_PASSWORD"
+}
+
+@test "a password file may have been written on Windows" {
+  printf 'sé:cret@/#\r\n' >"$T/password"
+  runs --password-file "$T/password"
+  same "$ERR" ''
+}
+
+@test "a user who may not load scripts sends them with each call" {
+  cli ACL SETUSER plain on '>pw' '~*' '&*' +@all '-script|load' >/dev/null
+  with_url 'plain:pw'
+  runs
+  same "$ERR" ''
+}
+
 @test "a password for a server that has none is refused" {
   stop_redis
   start_redis
@@ -77,6 +94,8 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   chmod 644 "$T/password"
   runs --password-file "$T/password"
   contains "$ERR" "can be read by others"
+  runs --password-file "$T/password" --quiet
+  same "$ERR" ''
   : >"$T/empty"
   printf 'a\0b\n' >"$T/binary"
   for file in "$T/missing" "$T" "$T/empty" "$T/binary"; do
@@ -102,7 +121,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
 
 @test "nothing is written before AUTH was answered" {
   start_fake auth
-  try run --timeout 1s --key job --password-file "$T/password" -- true
+  try run --redis-timeout 1s --key job --password-file "$T/password" -- true
   exits 69
   same "$(sed -n 2p "$T/fake.out")" "b'*2\r\n\$4\r\nAUTH\r\n\$11\r\ns\xc3\xa9:cret@/#\r\n'"
   start_fake garbage
@@ -174,7 +193,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
 @test "with a password and a database AUTH comes before SELECT" {
   RLOCK_REDIS=$RLOCK_REDIS/1
   runs --password-file "$T/password"
-  same "$(cli -n 1 HGET '{rlock:job}:meta' acquired)" 1
+  same "$(cli -n 1 HGET '{rlock:job}:meta' state | cut -d ' ' -f 2)" 1
 }
 
 @test "rlock warns about password files that the group or others can read, not about a private one" {
@@ -187,4 +206,23 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   chmod 600 "$T/password"
   runs --password-file "$T/password"
   same "$ERR" ''
+}
+
+@test "passwords in the command's arguments are told to nobody: Redis, status, log, messages, report" {
+  export RLOCK_PASSWORD='sé:cret@/#' REDISCLI_AUTH='sé:cret@/#'
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  start holder rlock run -k job --report "$T/report" -- sh -c 'touch "$0" && exec sleep 600' "$T/runs" \
+    psql postgres://bob:hushhush@db/x --password=hushhush --password hushhush TOKEN=hushhush
+  wait_until "$PATIENCE" test -e "$T/runs"
+  try status job --json
+  query '.[0].holders[0].command | endswith("psql postgres://bob:***@db/x --password=*** --password *** TOKEN=***")'
+  cp "$T/out" "$T/status"
+  try run -k job -n -- true
+  exits 75
+  kill -TERM "$PID"
+  finish "$PID"
+  try log job --json
+  grep -q 'psql%20postgres' "$T/monitor.out"
+  ! grep hushhush "$T"/{out,err,status,report,holder.err,monitor.out} || fail 'a password was told'
 }

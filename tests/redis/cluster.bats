@@ -73,7 +73,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   for n in "$to" "$from" 0 1 2; do at "$n" CLUSTER SETSLOT "$slot" NODE "$(node_id "$to")"; done
   waiter_has_its_turn
   same "$(<"$T/waiter.out")" next
-  same "$(at "$to" HGET '{rlock:job}:meta' waited)" 1
+  same "$(at "$to" HGET '{rlock:job}:meta' state | cut -d ' ' -f 3)" 1
 }
 
 exists() {
@@ -171,7 +171,7 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
 
 @test "a node that redirects from itself to itself is not followed for ever" {
   start_fake moved
-  RLOCK_REDIS=redis-cluster://127.0.0.1:$FAKE_PORT try run --key job -n --timeout 1s -- touch "$T/started"
+  RLOCK_REDIS=redis-cluster://127.0.0.1:$FAKE_PORT try run --key job -n --redis-timeout 1s -- touch "$T/started"
   exits 69
   contains "$ERR" "MOVED 1234"
   [[ ! -e $T/started ]]

@@ -45,10 +45,18 @@ server_at() {
   echo "'$REDIS_SERVER' --bind $* --port 7777 --protected-mode no --save '' >/dev/null & redis=\$!"
 }
 
-# Shell code for in_own_network: replaces getent by SCRIPT.
+# fake_getent SCRIPT: what rlock finds in the place of /usr/bin/getent from now on
 fake_getent() {
-  printf '#!/bin/sh\n%s\n' "$1" >"$T/bin/getent"
-  chmod +x "$T/bin/getent"
+  ((EUID == 0)) || skip "only root can put another program in the place of getent"
+  unshare --mount true 2>/dev/null || skip "this machine has no mount namespaces"
+  printf '#!/bin/sh\n%s\n' "$1" >"$T/getent"
+  chmod +x "$T/getent"
+  [[ -e $T/rlock ]] || mv "$T/bin/rlock" "$T/rlock"
+  cat >"$T/bin/rlock" <<END
+#!/bin/sh
+exec unshare --mount sh -c 'mount --bind "\$0" /usr/bin/getent && exec "\$@"' '$T/getent' '$T/rlock' "\$@"
+END
+  chmod +x "$T/bin/rlock"
 }
 
 in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
@@ -57,7 +65,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   export RLOCK_REDIS=redis://127.0.0.1:1
   unreachable "redis://127.0.0.1:1: connection failed: Connection refused"
   quick 500 69 run --key job -- true
-  RLOCK_REDIS=redis://no-such-host.invalid:1234 unreachable "cannot look up 'no-such-host.invalid': " --timeout 5s
+  RLOCK_REDIS=redis://no-such-host.invalid:1234 unreachable "cannot look up 'no-such-host.invalid': " --redis-timeout 5s
   RLOCK_REDIS=unix://$T/no.sock unreachable "no.sock: connection failed: No such file or directory"
 }
 
@@ -66,11 +74,11 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   in_time 10000
 }
 
-@test "an address that swallows packets costs --timeout at most, and a second address is tried before that" {
+@test "an address that swallows packets costs --redis-timeout at most, and a second address is tried before that" {
   in_own_network "
     echo '192.0.2.2 both
     192.0.2.9 both hole' >'$T/hosts'; mount --bind '$T/hosts' /etc/hosts
-    ! timeout 10 rlock run --redis redis://hole:7 --timeout 500ms --key job -- true || exit 9
+    ! timeout 10 rlock run --redis redis://hole:7 --redis-timeout 500ms --key job -- true || exit 9
     '$REDIS_SERVER' --bind 192.0.2.2 --port 7777 --protected-mode no --save '' --daemonize no >/dev/null & server=\$!
     until timeout 10 rlock run --redis redis://both:7777 --key job -- echo ran; do sleep 0.02; done
     kill \$server; wait || true"
@@ -79,11 +87,11 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   contains "$(<"$T/network.out")" ran
 }
 
-@test "a dead name server costs --timeout and no more" {
+@test "a dead name server costs --redis-timeout and no more" {
   in_own_network "
     echo 'nameserver 192.0.2.9' >'$T/resolv'; mount --bind '$T/resolv' /etc/resolv.conf
     before=\$(date +%s%N)
-    status=0; timeout 10 rlock run --redis redis://redis.example.org --timeout 700ms --key job -- true || status=\$?
+    status=0; timeout 10 rlock run --redis redis://redis.example.org --redis-timeout 700ms --key job -- true || status=\$?
     echo \$status \$(((\$(date +%s%N) - before) / 1000000))"
   exits 0
   contains "$(<"$T/network.err")" "cannot look up 'redis.example.org' in time"
@@ -98,7 +106,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
     $(name_server four.internal=192.0.2.2 six.internal=fd00::2 both.internal=192.0.2.9 both.internal=fd00::2)
     $(server_at 192.0.2.2 fd00::2)
     for name in four six both; do
-      until timeout 20 rlock run --redis redis://\$name.internal:7777 --timeout 4s --key job -- echo \$name; do sleep 0.1; done
+      until timeout 20 rlock run --redis redis://\$name.internal:7777 --redis-timeout 4s --key job -- echo \$name; do sleep 0.1; done
     done
     ! rlock run --redis redis://seven.internal:7777 --key job -- true || exit 9"
   exits 0
@@ -137,6 +145,15 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(<"$T/asked")" 'ahosts redis.internal'
 }
 
+@test "no getent is asked that only PATH names" {
+  [[ -x /usr/bin/getent ]] || skip "this machine has no /usr/bin/getent"
+  start_redis
+  printf '#!/bin/sh\necho asked >"%s"; echo 127.0.0.1 STREAM' "$T/asked" >"$T/bin/getent"
+  chmod +x "$T/bin/getent"
+  RLOCK_REDIS=redis://no-such-host.invalid unreachable "cannot look up 'no-such-host.invalid'" --redis-timeout 5s
+  [[ ! -e $T/asked ]]
+}
+
 @test "getent gets none of our secrets" {
   start_redis
   fake_getent "env >'$T/seen'; echo '127.0.0.1 STREAM'"
@@ -156,14 +173,14 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   strace -f -qq -o "$T/trace" -e inject=socket:error=EAFNOSUPPORT:when=2 rlock status --redis "redis://redis.internal:$REDIS_PORT"
 }
 
-@test "a getent that hangs costs --timeout and is killed; if it prints without end or fails, rlock does the look-up" {
+@test "a getent that hangs costs --redis-timeout and is killed; if it prints without end or fails, rlock does the look-up" {
   fake_getent "echo \$\$ >'$T/getent.pid'; exec sleep 600"
-  RLOCK_REDIS=redis://redis.internal unreachable "cannot look up 'redis.internal' in time" --timeout 1s
+  RLOCK_REDIS=redis://redis.internal unreachable "cannot look up 'redis.internal' in time" --redis-timeout 1s
   in_time 10000
   gone "$(<"$T/getent.pid")"
   for fake_getent in 'exec yes' 'exit 2' 'kill -KILL $$'; do
     fake_getent "$fake_getent"
-    RLOCK_REDIS=redis://redis.invalid unreachable "cannot look up 'redis.invalid': " --timeout 10s
+    RLOCK_REDIS=redis://redis.invalid unreachable "cannot look up 'redis.invalid': " --redis-timeout 10s
   done
   in_own_network "
     echo '192.0.2.2 redis' >'$T/hosts'; mount --bind '$T/hosts' /etc/hosts
@@ -179,7 +196,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   for mode in garbage partial endless nested wide silent closing ok; do
     start_fake "$mode"
     STATUS=0
-    /usr/bin/env time -f %M -o "$T/memory" timeout 15 rlock run --timeout 700ms --key job -- true 2>"$T/err" || STATUS=$?
+    /usr/bin/env time -f %M -o "$T/memory" timeout 15 rlock run --redis-timeout 700ms --key job -- true 2>"$T/err" || STATUS=$?
     ERR=$(<"$T/err")
     exits 69
     same "$(wc -l <"$T/err")" 1
@@ -193,7 +210,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   for mode in garbage endless nested wide ok; do
     start_fake "$mode"
     STATUS=0
-    /usr/bin/env time -f %M -o "$T/memory" timeout 15 rlock status --timeout 700ms 2>"$T/err" || STATUS=$?
+    /usr/bin/env time -f %M -o "$T/memory" timeout 15 rlock status --redis-timeout 700ms 2>"$T/err" || STATUS=$?
     exits 69
     is_sanitized || (($(tail -n 1 "$T/memory") < 65536)) || fail "$mode: $(<"$T/memory") kB"
   done
@@ -235,10 +252,38 @@ more_pictures_than() { (($(pictures) > $1)); } # COUNT
   try run --key other -- true
   start_proxy
   network drop
-  try acquire job -n --timeout 500ms
+  try acquire job -n --redis-timeout 500ms
   exits 69
   wait_until 5 absent rlock:job # its lease is 30 s
-  same "$(cli HGET '{rlock:job}:meta' acquired)" 1
+  same "$(cli HGET '{rlock:job}:meta' state | cut -d ' ' -f 2)" 1
+}
+
+@test "a unix socket whose queue is full is tried for --redis-timeout, and works once there is room" {
+  python3 - "$T/full" <<'END' >"$T/full.out" 3>&- 4>&- &
+import socket, sys, time
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen(0)
+filler = socket.socket(socket.AF_UNIX)
+filler.connect(sys.argv[1])
+print("full", flush=True)
+time.sleep(600)
+END
+  local python=$!
+  wait_for_text full "$T/full.out"
+  RLOCK_REDIS=unix://$T/full try run --key job --redis-timeout 700ms -- true
+  kill "$python"
+  exits 69
+  contains "$ERR" "cannot connect in time"
+  ((TOOK >= 600)) || fail "took $TOOK ms"
+}
+
+@test "getent does not outlive an rlock that is killed" {
+  fake_getent "echo \$\$ >'$T/getent.pid'; exec sleep 600"
+  start looking rlock status --redis redis://redis.internal --redis-timeout 60s
+  wait_until "$PATIENCE" test -s "$T/getent.pid"
+  kill -KILL "$PID"
+  wait_until "$PATIENCE" gone "$(<"$T/getent.pid")"
 }
 
 @test "every connection probes a silent peer within half a minute, since a mere listener would never notice" {

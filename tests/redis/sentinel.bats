@@ -13,7 +13,7 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   local sentinels=$RLOCK_REDIS dead liar
   try run --key job -- echo ran
   exits 0
-  same "$(cli_at "$PRIMARY" HGET '{rlock:job}:meta' acquired)" 1
+  same "$(cli_at "$PRIMARY" HGET '{rlock:job}:meta' state | cut -d ' ' -f 2)" 1
 
   export RLOCK_REDIS=redis-sentinel://127.0.0.1:1,127.0.0.1:${SENTINELS[1]}/main
   try run --key job -- true
@@ -25,17 +25,17 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   try run --key job -- true
   exits 0
   RLOCK_REDIS=redis-sentinel://127.0.0.1:$liar/main
-  try run --key job -n --timeout 300ms -- touch "$T/started"
+  try run --key job -n --redis-timeout 300ms -- touch "$T/started"
   exits 69
   contains "$ERR" "is not the master; its role is slave"
   [[ ! -e $T/started ]]
 
   RLOCK_REDIS=$sentinels
   kill -STOP "${SENTINEL_PIDS[0]}"
-  try run --key job --timeout 3s -- true
+  try run --key job --redis-timeout 3s -- true
   exits 0
   RLOCK_REDIS=${sentinels%/main}/other
-  try run --key job --timeout 1s -- true
+  try run --key job --redis-timeout 1s -- true
   exits 69
   contains "$ERR" "knows no master named 'other'"
 }
@@ -162,7 +162,7 @@ replica_has_it() { [[ $(cli_at "$REPLICA" EXISTS rlock:job) == 1 ]]; }
 @test "--replicas: a lock that they have, but too late for its lease, is given back" {
   start_sentinel
   kill -STOP "$REPLICA_PID"
-  start taker rlock acquire job --replicas 1:10s --timeout 10s --ttl 1s --wait 10s
+  start taker rlock acquire job --replicas 1:10s --redis-timeout 10s --ttl 1s --wait 10s
   REDIS_SOCK=$PRIMARY_SOCK wait_held job
   sleep 1.1 # longer than the lease
   kill -CONT "$REPLICA_PID"

@@ -150,6 +150,37 @@ reopen() {
   contains "$(<"$T/holder.err")" "lost job"
 }
 
+@test "scripts are loaded, so that they stay where many others are sent by EVAL" {
+  local calls
+  cli SCRIPT FLUSH >/dev/null
+  cli CONFIG RESETSTAT >/dev/null
+  try run --key job -- true
+  exits 0
+  calls=$(cli INFO commandstats)
+  contains "$calls" 'cmdstat_script|load:'
+  [[ $calls != *cmdstat_eval:* ]] || fail "$calls"
+}
+
+@test "a server without Lua is told as such" {
+  start_fake lualess
+  RLOCK_REDIS=redis://127.0.0.1:$FAKE_PORT try run --key job -- true
+  exits 69
+  contains "$ERR" "this server has no Lua: install its Lua module, or load it"
+}
+
+@test "NOREPLICAS: waited for, and named if it does not end" {
+  held_on --ttl 15s
+  cli CONFIG SET min-replicas-to-write 1 >/dev/null
+  refused NOREPLICAS --wait 300ms
+  start waiter rlock run --key other -- echo ran
+  wait_for_text NOREPLICAS "$T/waiter.err"
+  cli CONFIG SET min-replicas-to-write 0 >/dev/null
+  finish "$PID"
+  exits 0
+  still_renewed
+  ends_well
+}
+
 @test "NOSCRIPT after SCRIPT FLUSH disturbs nobody" {
   held_on
   cli SCRIPT FLUSH >/dev/null

@@ -80,7 +80,7 @@ refused() {
 
 @test "a port that does not speak TLS is refused, and nothing falls back" {
   RLOCK_REDIS=rediss://localhost:$REDIS_PORT
-  try run --key job --timeout 500ms -- touch "$T/started"
+  try run --key job --redis-timeout 500ms -- touch "$T/started"
   exits 69
   matches "$ERR" 'TLS: .*(speak TLS on this port|closed the connection)'
   [[ ! -e $T/started ]]
@@ -91,7 +91,7 @@ refused() {
 
 @test "redis:// to a port that speaks TLS fails" {
   RLOCK_REDIS=redis://localhost:$TLS_PORT
-  refused "redis://localhost:$TLS_PORT: "
+  refused "redis://localhost:$TLS_PORT: the server closed the connection at once: is it rediss://?"
 }
 
 @test "rlock says if the server wants a client certificate, and sends the one it was given" {
@@ -102,6 +102,73 @@ refused() {
   cat "$T/client.crt" "$T/client.key" >"$T/both.pem"
   try run --key job --cert "$T/both.pem" -- true
   exits 0
+}
+
+@test "a client certificate is asked for only if the server wants one, and a wrong or expired one is refused" {
+  start_fake closing
+  RLOCK_REDIS=rediss://localhost:$FAKE_PORT
+  refused "TLS: the server closed the connection"
+  [[ $ERR != *--cert* ]]
+  RLOCK_REDIS=rediss://localhost:$TLS_PORT
+  cli CONFIG SET tls-auth-clients yes
+  refused "--cert"
+  openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=stranger -keyout "$T/stranger.key" -out "$T/stranger.crt" \
+    2>/dev/null
+  try run --key job --cert "$T/stranger.crt" --tls-key "$T/stranger.key" -- touch "$T/started"
+  exits 69
+  contains "$ERR" "TLS: "
+  try run --key job --cert "$T/expired.crt" --tls-key "$T/expired.key" -- touch "$T/started"
+  exits 69
+  contains "$ERR" "TLS: "
+  [[ ! -e $T/started ]]
+}
+
+@test "the server is told by which name it is called, and never by an address" {
+  python3 - "$T/localhost.crt" "$T/localhost.key" <<'END' >"$T/sni" 3>&- 4>&- &
+import socket, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(*sys.argv[1:])
+context.sni_callback = lambda session, name, _: print("called", name, flush=True)
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+while True:
+    connection, _ = server.accept()
+    try:
+        context.wrap_socket(connection, server_side=True).close()
+    except OSError:
+        connection.close()
+END
+  local python=$!
+  wait_until "$PATIENCE" test -s "$T/sni"
+  RLOCK_REDIS=rediss://localhost:$(head -1 "$T/sni") try run --key job -- true
+  RLOCK_REDIS=rediss://127.0.0.1:$(head -1 "$T/sni") try run --key job -- true
+  kill "$python"
+  same "$(sed 1d "$T/sni" | sort -u)" "$(printf 'called None\ncalled localhost')"
+}
+
+@test "the key exchange is forward secret, with TLS 1.2 too" {
+  openssl req -newkey rsa:2048 -nodes -subj /CN=rsa -keyout "$T/rsa.key" -out "$T/rsa.csr" 2>/dev/null
+  openssl x509 -req -in "$T/rsa.csr" -CA "$T/ca.crt" -CAkey "$T/ca.key" -CAcreateserial -days 1 -out "$T/rsa.crt" \
+    -extfile <(echo subjectAltName=DNS:localhost) 2>/dev/null
+  stop_redis
+  start_tls_redis rsa
+  cli CONFIG SET tls-protocols TLSv1.2
+  cli CONFIG SET tls-ciphers AES128-GCM-SHA256
+  refused "TLS: "
+  cli CONFIG SET tls-ciphers ECDHE-RSA-AES128-GCM-SHA256
+  try run --key job -- true
+  exits 0
+}
+
+@test "SSL_CERT_FILE names the authorities, and nothing but the alternative names counts" {
+  openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$T/bare.key" -out "$T/bare.csr" 2>/dev/null
+  openssl x509 -req -in "$T/bare.csr" -CA "$T/ca.crt" -CAkey "$T/ca.key" -CAcreateserial -days 1 -out "$T/bare.crt" \
+    2>/dev/null
+  stop_redis
+  start_tls_redis bare
+  unset RLOCK_CACERT
+  export SSL_CERT_FILE=$T/ca.crt
+  refused "hostname mismatch"
 }
 
 @test "unusable files are configuration errors that name the option" {
@@ -128,7 +195,7 @@ refused() {
   start_sentinel
   REDIS_SOCK=$PRIMARY_SOCK live
   RLOCK_REDIS=redis-${RLOCK_REDIS#rediss-}
-  try run --key job -n --timeout 1s -- true
+  try run --key job -n --redis-timeout 1s -- true
   exits 69
 }
 

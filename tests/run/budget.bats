@@ -38,8 +38,9 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
 
 @test "system calls of an uncontended run, without its command's" {
   can_trace
-  # 115 on Debian 12; the C library of Debian 13 makes three more of its own.
-  at_most 118 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
+  # 135 on Debian 12, a tenth of them for what a kill needs, opened beforehand; the C library of Debian 13 makes three more of
+  # its own.
+  at_most 138 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
 }
 
 @test "page faults of an uncontended run, without its command's" {

@@ -15,7 +15,7 @@ setup() {
 lose_with() {
   for _ in {1..10}; do
     rm -f "$T/stamps"
-    start job rlock run --key job --ttl "$1" --timeout 300ms -- \
+    start job rlock run --key job --ttl "$1" --redis-timeout 300ms -- \
       dash -c 'for _ in $(seq "$1"); do read -r line <"$0" & done; eval "exec $2"' "$T/never" "$2" "$3"
     wait_until "$PATIENCE" says_ready_or_gone "$PID"
     ! grep -q ready "$T/job.out" || break

@@ -52,14 +52,95 @@ renewed() { (($(ends_at "$1") > END + 100)); } # KEY
 }
 
 @test "the background process has a session and no descriptor of the caller's" {
-  local keeper
+  local keeper open
   exec 9>"$T/open"
   beside job
   exec 9>&-
   keeper=$(keeper_of job)
   same "$(ps -o sid= "$keeper" | tr -d ' ')" "$keeper"
-  [[ $(ls -l "/proc/$keeper/fd") != *"$T"* ]] || fail "$(ls -l "/proc/$keeper/fd")"
+  open=$(readlink "/proc/$keeper/fd/"*)
+  [[ ${open/"$T/shell.err"/} != *"$T"* ]] || fail "$open" # see the next test
   same "$(readlink -f "/proc/$keeper/fd/"{0,1,2} | sort -u)" /dev/null
+  same "$(readlink "/proc/$keeper/cwd")" /
+}
+
+@test "a loss is told in a file that the script goes on writing to, without O_APPEND" {
+  cat >"$T/script.sh" <<'END'
+echo begin
+trap 'echo caught TERM; exit' TERM
+rlock acquire job --ttl 1 --hold-pid $$ >/dev/null || exit
+while :; do sleep 0.05; done
+END
+  start script sh -c 'exec sh "$0" >"$1" 2>&1' "$T/script.sh" "$T/log"
+  wait_held job
+  try release --force job
+  finish "$PID"
+  matches "$(<"$T/log")" "^begin
+rlock: job: evicted by .*; the process gets SIGTERM
+caught TERM\$"
+}
+
+@test "a loss does not overwrite what another script has written to its log" {
+  start script sh -c 'echo begin; (rlock acquire job --ttl 1 --hold-pid $$ 2>/dev/null) >"$0"; exec sleep 600' "$T/token"
+  wait_until "$PATIENCE" test -s "$T/token"
+  echo 'the script and its children write here' >>"$T/script.err"
+  try release --force job
+  finish "$PID"
+  same "$(head -n 1 "$T/script.err")" 'the script and its children write here'
+  contains "$(<"$T/script.err")" 'the process gets SIGTERM'
+}
+
+@test "HUP, INT, QUIT and TERM to the background process are passed on as the signal, and it goes on renewing" {
+  local signal keeper
+  for signal in HUP INT QUIT TERM; do
+    start script bash -c 'trap "echo told" TERM; rlock acquire job --ttl 1 --hold-pid $$ >"$0" || exit
+      while :; do sleep 0.05; done' "$T/token"
+    wait_until "$PATIENCE" test -s "$T/token"
+    rm "$T/token"
+    keeper=$(keeper_of job)
+    kill "-$signal" "$keeper"
+    wait_for_text told "$T/script.out"
+    END=$(ends_at job)
+    wait_until 5 renewed job
+    kill -KILL "$PID"
+    wait_until 5 absent rlock:job
+  done
+}
+
+@test "a background process that is killed: the script is told, and gets the signal" {
+  beside job --ttl 5
+  kill -KILL "$(keeper_of job)"
+  finish "$SHELL_PID"
+  exits 143
+  same "$(<"$T/shell.err")" 'rlock: job: the process that renewed the lock was killed; the process gets SIGTERM'
+  wait_until 2 no_keeper
+}
+
+@test "a background process that is stopped: the script gets the signal before the lease ends" {
+  local keeper
+  beside job --ttl 3
+  keeper=$(keeper_of job)
+  freeze "$keeper"
+  finish "$SHELL_PID"
+  exits 143
+  exists rlock:job
+  contains "$(<"$T/shell.err")" 'the process that renews the lock is stopped or hangs; the process gets SIGTERM'
+  kill -CONT "$keeper"
+  wait_until 5 absent rlock:job
+}
+
+@test "release --force of a script that does not end when it is told: nobody says that it has gone" {
+  local script
+  start script bash -c 'trap "" TERM; rlock acquire job --ttl 2 --hold-pid $$ >"$0" && exec sleep 600' "$T/token"
+  wait_until "$PATIENCE" test -s "$T/token"
+  try release --force job
+  exits 0
+  matches "$OUT" '^job: evicted .*; its process was told, and may run on$'
+  script=$PID
+  beside other --ttl 20
+  try release --force other
+  matches "$OUT" '^other: evicted .*, gone after [0-9.]+s$'
+  kill -KILL "$script"
 }
 
 @test "a release with the token ends the background process silently" {
@@ -244,7 +325,7 @@ time.sleep(600)'
   start space unshare --pid --fork --mount-proc bash -c '
     sleep 600 & first=$!
     rlock acquire job --hold-pid "$first" >/dev/null
-    keeper=$(pgrep -x rlock)
+    keeper=$(pgrep -o -x rlock)
     kill -STOP "$keeper"
     kill "$first"; wait "$first"
     echo $((first - 1)) >/proc/sys/kernel/ns_last_pid

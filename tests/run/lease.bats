@@ -17,7 +17,7 @@ script() { # NAME TEXT: an executable $T/NAME
 # ---- the server and the network
 
 server_frozen() {
-  run_witness --ttl 1 --timeout 300ms -- stubborn child setsid double
+  run_witness --ttl 1 --redis-timeout 300ms -- stubborn child setsid double
   kill -STOP "$REDIS_PID"
   lost
   contains "$ERR" 'rlock: cannot renew job'
@@ -37,7 +37,7 @@ server_frozen() {
 }
 
 @test "server killed: all dead before the lease ends" {
-  run_witness --ttl 1 --timeout 300ms -- stubborn child setsid double
+  run_witness --ttl 1 --redis-timeout 300ms -- stubborn child setsid double
   kill -KILL "$REDIS_PID"
   lost
   contains "$ERR" "127.0.0.1:$REDIS_PORT"
@@ -46,7 +46,7 @@ server_frozen() {
 
 @test "requests pass but replies do not: dead before the end of what was confirmed, and the lock given back" {
   start_proxy
-  run_witness --ttl 1 --timeout 300ms -- stubborn child setsid double
+  run_witness --ttl 1 --redis-timeout 300ms -- stubborn child setsid double
   network drop
   lost
   in_time
@@ -62,7 +62,7 @@ handed_to_the_deaf() {
     rm -f "$T/stamps"
     network pass
     RLOCK_REDIS=$direct hold job
-    start job rlock run --key job --timeout 300ms "$@" -- \
+    start job rlock run --key job --redis-timeout 300ms "$@" -- \
       python3 "$HERE/witness.py" stamp "$T/stamps" stubborn child setsid double
     wait_until "$PATIENCE" exists '{rlock:job}:waiters'
     network deaf
@@ -126,7 +126,7 @@ cancelled() { (($(cancels) + 0 > 0)); }
   start_proxy
   network delay 2.2
   script patient "echo ready; until [ -e '$T/end' ]; do sleep .02; done"
-  start job rlock run -v --key job --ttl 3 --timeout 5s -- "$T/patient"
+  start job rlock run -v --key job --ttl 3 --redis-timeout 5s -- "$T/patient"
   wait_held job
   network detain
   wait_for_text 'could not leave the queue' "$T/job.err"
@@ -194,7 +194,7 @@ run_until_end() { # a run whose command notes every signal, and ends when told b
   mkfifo "$T/pipe"
   exec 8<>"$T/pipe"
   dd if=/dev/zero of="$T/pipe" oflag=nonblock bs=4096 status=none 2>/dev/null || true # until it is full
-  start job sh -c 'exec rlock run --key job --ttl 6 --renew-every 1s --timeout 300ms -- \
+  start job sh -c 'exec rlock run --key job --ttl 6 --renew-every 1s --redis-timeout 300ms -- \
     sh -c "echo ready; sleep 8; echo done" 2>"$0"' "$T/pipe"
   wait_for_text ready "$T/job.out"
   kill -STOP "$REDIS_PID"
@@ -260,7 +260,7 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
   cli FLUSHALL
   cli CONFIG RESETSTAT
   lost
-  same "$(cli DBSIZE)" 0
+  same "$(cli EXISTS rlock:job)" 0
   [[ $(cli INFO commandstats) != *cmdstat_hset:* ]]
 }
 

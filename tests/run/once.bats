@@ -48,6 +48,23 @@ E2
   same "$(runs)" 2
 }
 
+@test "work that was told to stop does not count as done, though it exits with 0" {
+  local signal
+  for signal in TERM INT; do
+    start job rlock run schema --once v42 --report "$T/report.json" -- \
+      sh -c 'trap "kill $!; exit 0" TERM INT; sleep 600 & echo ready; wait'
+    wait_for_text ready "$T/job.out"
+    kill "-$signal" "$PID"
+    finish "$PID"
+    exits 0
+    same "$(jq -r .outcome "$T/report.json")" interrupted
+    try log schema -n 1 --json
+    query '.[0].end == "interrupted"'
+  done
+  try run schema --once v42 -- echo ran
+  same "$OUT" ran
+}
+
 @test "ten replicas start together, the first fails, the second succeeds: eight never run it" {
   local i pids=() failed=0 waited
   make_migration

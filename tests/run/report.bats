@@ -193,13 +193,71 @@ run_reported() {
   same "$(stat -c %a "$T/report")" 640
 }
 
-@test "a symbolic link that another user planted in a world-writable directory is not followed" {
-  ((EUID == 0)) || skip "needs two users"
-  mkdir -m 1777 "$T/open"
+@test "a report keeps the owner and group of the file that it replaces, where root writes it" {
+  ((EUID == 0)) || skip "only root can give files away"
+  : >"$T/report"
+  chown 12345:54321 "$T/report"
+  try run --key job --report "$T/report" -- true
+  exits 0
+  same "$(stat -c %u:%g "$T/report")" 12345:54321
+}
+
+# The folders where another user may plant a file: a sticky one, and his own.
+folders_of_others() {
+  ((EUID == 0)) || skip 'this machine has one user only'
+  mkdir -m 1777 "$T/sticky"
+  mkdir "$T/his"
+  chown 12345 "$T/his"
   echo precious >"$T/precious"
-  ln -s "$T/precious" "$T/open/report"
-  chown -h 12345 "$T/open/report"
-  try run --key job --report "$T/open/report" -- true
-  exits 78
+}
+
+@test "a symbolic link that another user planted is not followed" {
+  local folder
+  folders_of_others
+  for folder in sticky his; do
+    ln -s "$T/precious" "$T/$folder/report"
+    chown -h 12345 "$T/$folder/report"
+    try run --key job --report "$T/$folder/report" -- true
+    exits 78
+  done
   same "$(<"$T/precious")" precious
+}
+
+@test "a symbolic link that another user plants while the command runs is replaced" {
+  folders_of_others
+  chmod 600 "$T/precious"
+  try run --key job --report "$T/sticky/report" -- sh -c "ln -s '$T/precious' '$T/sticky/report' && chown -h 12345 '$T/sticky/report'"
+  exits 0
+  same "$(<"$T/precious")" precious
+  same "$(stat -c '%F %u %a' "$T/sticky/report")" 'regular file 0 644'
+}
+
+@test "a pipe that another user planted in a sticky folder is refused" {
+  folders_of_others
+  mkfifo "$T/sticky/report"
+  exec 8<>"$T/sticky/report" # before it is another's, which the kernel too may refuse
+  chown 12345 "$T/sticky/report"
+  try run --key job --report "$T/sticky/report" -- touch "$T/ran"
+  exits 78
+  [[ ! -e $T/ran ]]
+}
+
+@test "a file that another user planted in a sticky folder is replaced by one that he cannot write" {
+  folders_of_others
+  : >"$T/sticky/report"
+  chmod 666 "$T/sticky/report"
+  chown 12345:12345 "$T/sticky/report"
+  try run --key job --report "$T/sticky/report" -- true
+  exits 0
+  same "$(stat -c '%u %g %a' "$T/sticky/report")" '0 0 644'
+  jq -e '.outcome == "completed"' "$T/sticky/report"
+}
+
+@test "a report in the folder of another user is given to him, as the one before was his" {
+  folders_of_others
+  : >"$T/his/report"
+  chown 12345 "$T/his/report"
+  try run --key job --report "$T/his/report" -- true
+  exits 0
+  same "$(stat -c %u "$T/his/report")" 12345
 }

@@ -37,6 +37,15 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
   absent rlock:job
 }
 
+@test "a keeper that aborts, as when an invariant of its own is broken: the command is dead at once" {
+  start job rlock run --key job -- sh -c 'echo ready; exec sleep 600'
+  wait_for_text ready "$T/job.out"
+  kill -ABRT "$PID"
+  finish "$PID"
+  exits 134
+  wait_until 5 no_leftovers
+}
+
 @test "a signal to the whole group reaches the command once too" {
   WRAP=(setsid)
   notes_signals
@@ -62,8 +71,18 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
     exits $((128 + $(kill -l "$name")))
     same "$ERR" ''
   done
+}
+
+@test "-q: a command that was killed by a signal nobody sent through rlock is told; one that rlock passed on is not" {
   try run --key job -q -- sh -c 'kill -KILL $$'
-  same "$ERR" ''
+  exits 137
+  same "$ERR" 'rlock: job: the command was killed by SIGKILL'
+  start job rlock run --key job -q -- sh -c 'echo ready; exec sleep 600'
+  wait_for_text ready "$T/job.out"
+  kill -USR1 "$PID"
+  finish "$PID"
+  exits 138
+  same "$(<"$T/job.err")" ''
 }
 
 @test "a command that rlock's own signal ended: no second line" {
@@ -186,6 +205,15 @@ rlock: SIGINT again: killing the command'
 }
 
 no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is a zombie
+
+@test "SIGCHLD ignored by the caller is not ignored by rlock, which has children to look up names" {
+  local ignored
+  hold job
+  start waiter env --ignore-signal=CHLD rlock acquire job
+  wait_for_text 'waiting for job' "$T/waiter.err"
+  ignored=$(sed -n 's/^SigIgn:.//p' "/proc/$PID/status")
+  (((0x$ignored >> 16 & 1) == 0)) || fail "$ignored"
+}
 
 @test "SIGCHLD ignored by the caller: statuses are still seen, and the command finds it ignored" {
   start job env --ignore-signal=CHLD rlock run --key job -- grep SigIgn /proc/self/status nothing

@@ -60,6 +60,17 @@ untouched() { # Redis was never asked to take a lock
   done
 }
 
+@test "too few descriptors for the guard: the message says so" {
+  local limit
+  is_sanitized && skip "a sanitizer has descriptors of its own"
+  for limit in 6 7 8; do
+    STATUS=0
+    sh -c 'ulimit -n "$0"; exec rlock run --key job -- true' "$limit" 2>"$T/err" 3>&- 4>&- || STATUS=$?
+    exits 71
+    contains "$(<"$T/err")" ': Too many open files'
+  done
+}
+
 @test "the guard fails while the lock is being acquired: no lock and no process is left behind" {
   local _
   for _ in {1..10}; do

@@ -45,6 +45,15 @@ cron_machine() {
   DAEMONS+=("$PID")
 }
 
+@test "RLOCK_SLOT is there with several slots, and neither for a shared nor for an exclusive lock" {
+  try run --key job --slots 2 -- sh -c 'echo "${RLOCK_SLOT-none}"'
+  matches "$OUT" '^[01]$'
+  try run --key other --shared -- sh -c 'echo "${RLOCK_SLOT-none}"'
+  same "$OUT" none
+  try run --key third -- sh -c 'echo "${RLOCK_SLOT-none}"'
+  same "$OUT" none
+}
+
 @test "three machines' cron daemons: one runs the daily job and nobody gets mail; without Redis all three send one" {
   local i DAEMONS=()
   as_root
@@ -53,7 +62,7 @@ PATH=$T/bin:/usr/bin:/bin
 RLOCK_REDIS=$RLOCK_REDIS
 @reboot rlock run -k backup --once-per 20h -w 12h -E 0 -q -- sh -c 'hostname >>$T/ran; sleep 0.2'; hostname >>$T/over
 RLOCK_REDIS=redis://127.0.0.1:1
-@reboot rlock run -k backup --once-per 20h -w 12h --timeout 1 -E 0 -q -- touch $T/wrong; hostname >>$T/down
+@reboot rlock run -k backup --once-per 20h -w 12h --redis-timeout 1 -E 0 -q -- touch $T/wrong; hostname >>$T/down
 END
   for i in one two three; do cron_machine "$i"; done
   wait_until "$PATIENCE" has_lines "$T/over" 3
@@ -71,7 +80,7 @@ END
 @test "sudo before rlock: the server's address is lost unless it is preserved or given" {
   as_root
   STATUS=0
-  unshare --net sudo -n "$T/bin/rlock" run --key job --timeout 1 -- true 2>"$T/err" 3>&- 4>&- || STATUS=$?
+  unshare --net sudo -n "$T/bin/rlock" run --key job --redis-timeout 1 -- true 2>"$T/err" 3>&- 4>&- || STATUS=$?
   exits 69
   contains "$(<"$T/err")" 'the default address; set RLOCK_REDIS or --redis'
   sudo -n --preserve-env=RLOCK_REDIS "$T/bin/rlock" run --key job -- true 3>&- 4>&-

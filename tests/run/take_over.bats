@@ -51,14 +51,22 @@ run_with_a_root_descendant() {
   absent rlock:job
 }
 
-@test "TERM to a run that waits for a process that cannot be killed: a warning, and the lock stays taken until its lease runs out" {
+does_not_wait_after() { # SIGNAL
   run_with_a_root_descendant
-  kill "$PID"
+  kill "-$1" "$PID"
   finish "$PID"
   kill -KILL "$ROOT_PID"
   exits 124
-  contains "$(<"$T/job.err")" '(SIGTERM); job stays taken until its lease runs out'
+  contains "$(<"$T/job.err")" "(SIG$1); job stays taken until its lease runs out"
   exists rlock:job
+}
+
+@test "TERM to a run that waits for a process that cannot be killed: a warning, and the lock stays taken until its lease runs out" {
+  does_not_wait_after TERM
+}
+
+@test "INT to a run that waits for a process that cannot be killed does the same as TERM" {
+  does_not_wait_after INT
 }
 
 @test "a zombie that a debugger holds counts as dead: the lock is released" {
@@ -102,22 +110,114 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
   absent rlock:job
 }
 
-@test "an exec that hangs: --max-runtime, and a second TERM, end it all the same" {
-  cp "$(command -v sleep)" "$T/hung"
-  start hang python3 "$HERE/hang_exec.py" "$T/hung"
+# hang COMMAND: sets HUNG, a copy of it whose exec hangs until HANG is killed
+hang() {
+  HUNG=$T/hung
+  cp "$(type -P "$1")" "$HUNG"
+  start hang python3 "$HERE/hang_exec.py" "$HUNG"
+  HANG=$PID
   wait_until "$PATIENCE" says_or_gone armed "$T/hang.out" "$PID"
   grep -q armed "$T/hang.out" || skip "this machine lets nobody watch files: $(<"$T/hang.err")"
-  start job rlock run --key job --max-runtime 1s --kill-after 200ms -- "$T/hung" 600
+}
+
+is_childless() { [[ -z $(guard_of "$1") ]]; } 2>/dev/null # PID
+is_starting() { [[ -n $(guard_of "$(guard_of "$1")") ]]; } 2>/dev/null # RUN: its command's process is there
+
+@test "an exec that hangs: --max-runtime and TERM end it all the same" {
+  hang sleep
+  start job rlock run --key job --max-runtime 1s --kill-after 200ms -- "$HUNG" 600
   finish "$PID"
   exits 124
   absent rlock:job
-  start job rlock run --key job --kill-after 200ms -- "$T/hung" 600
-  wait_held job
-  kill "$PID"
-  sleep 0.4
+  start job rlock run --key job --kill-after 200ms -- "$HUNG" 600
+  wait_until "$PATIENCE" is_starting "$PID"
   kill "$PID"
   finish "$PID"
-  exits 137
+  exits 143
+  absent rlock:job
+}
+
+@test "an exec that hangs while the keeper is killed, or stopped until the lease is over: the command never runs" {
+  local signal guard
+  hang touch
+  for signal in KILL STOP; do
+    start job rlock run --key job --ttl 1 -- "$HUNG" "$T/ran"
+    wait_until "$PATIENCE" is_starting "$PID"
+    guard=$(guard_of "$PID")
+    kill "-$signal" "$PID"
+    wait_until "$PATIENCE" is_childless "$guard"
+    wait_until "$PATIENCE" absent rlock:job
+    kill -CONT "$PID" 2>/dev/null || true
+    finish "$PID"
+  done
+  kill "$HANG"
+  finish "$HANG"
+  wait_until "$PATIENCE" no_leftovers
+  [[ ! -e $T/ran ]]
+}
+
+@test "an exec that hangs for longer than a lease is waited for, since the lease is renewed" {
+  hang echo
+  start job rlock run --key job --ttl 500ms -- "$HUNG" ran
+  wait_until "$PATIENCE" is_starting "$PID"
+  sleep 1.5
+  exists rlock:job
+  kill "$HANG"
+  finish "$PID"
+  exits 0
+  same "$(<"$T/job.out")" ran
+}
+
+@test "a guard that is stopped overlooks the command's end: the lock is released nevertheless" {
+  mkfifo "$T/end"
+  start job rlock run --key job -- sh -c 'echo started; read -r _ <"$0"' "$T/end"
+  wait_for_text started "$T/job.out"
+  freeze "$(guard_of "$PID")"
+  echo >"$T/end"
+  finish "$PID"
+  exits 70
+  contains "$(<"$T/job.err")" 'the command had ended, but the guard process did not say how'
+  absent rlock:job
+}
+
+# ---- words that cannot be sent
+
+can_trace() { strace -o /dev/null true || skip "strace may not trace here"; }
+
+@test "an order to start that cannot be sent: 71, the command is not started, and the lock is released" {
+  local when told=
+  can_trace
+  try run --key job -- true # the server learns the scripts
+  for when in 1 2 3 4; do # the request to Redis is sent by the same call
+    rm -f "$T/ran"
+    STATUS=0
+    strace -qq -o /dev/null -e trace=sendto -e inject="sendto:error=ENOBUFS:when=$when" \
+      rlock run --key job -- touch "$T/ran" 2>"$T/err" 3>&- 4>&- || STATUS=$?
+    absent rlock:job
+    grep -q 'cannot tell the guard process to start the command: No buffer space' "$T/err" || continue
+    told=yes
+    exits 71
+    [[ ! -e $T/ran ]]
+  done
+  same "$told" yes
+}
+
+# end_with INJECTION: a run whose command ends with 3, while strace does that to the guard's last word; sets GUARD
+end_with() {
+  can_trace
+  mkfifo "$T/end"
+  start job rlock run --key job -- sh -c 'echo started; read -r _ <"$0"; exit 3' "$T/end"
+  wait_for_text started "$T/job.out"
+  GUARD=$(guard_of "$PID")
+  start tracer strace -qq -o "$T/trace" -p "$GUARD" -e trace=sendto -e "inject=sendto:$1"
+  wait_until "$PATIENCE" grep -q '^TracerPid:.[1-9]' "/proc/$GUARD/status"
+  echo >"$T/end"
+  finish "${RUNNING[0]}"
+}
+
+@test "the guard's last word cannot be sent: the lock is released nevertheless" {
+  end_with error=ENOBUFS
+  exits 70
   absent rlock:job
 }
 
@@ -163,7 +263,7 @@ teardown() {
 @test "take-over spares what the calling script had in the background" {
   start job bash -c 'sleep 600 & echo $! >"$0"; exec rlock run --key job -- sleep 601' "$T/helper"
   wait_held job
-  kill -KILL "$(child_of rlock "$PID")"
+  kill -KILL "$(child_of lock-guard "$PID")"
   finish "$PID"
   exits 70
   ! gone "$(<"$T/helper")" || fail "the helper was killed"
@@ -175,6 +275,119 @@ child_of() { # COMM PARENT
   for child in $(<"/proc/$2/task/$2/children"); do
     [[ $(<"/proc/$child/comm") != "$1" ]] || echo "$child"
   done
+}
+
+@test "take-over spares what a background job of the calling script starts later, whether the guard is killed or stopped" {
+  local signal
+  for signal in KILL STOP; do
+    rm -f "$T/daemon" "$T/go"
+    # The job starts its daemon, which is orphaned, only when rlock is there.
+    start job bash -c '(until [ -e "$1/go" ]; do sleep .02; done; setsid sleep 600 & echo $! >"$1/daemon") &
+      exec rlock run --key job --ttl 1 --redis-timeout 300ms -- sleep 601' - "$T"
+    wait_held job
+    : >"$T/go"
+    wait_until "$PATIENCE" is_child_of "$PID" "$T/daemon"
+    kill "-$signal" "$(child_of lock-guard "$PID")"
+    [[ $signal == KILL ]] || kill -STOP "$REDIS_PID"
+    finish "$PID"
+    ! gone "$(<"$T/daemon")" || fail "the daemon was killed"
+    kill "$(<"$T/daemon")"
+    wait_until "$PATIENCE" no_leftovers
+    kill -CONT "$REDIS_PID"
+    wait_until "$PATIENCE" absent rlock:job
+  done
+}
+
+is_child_of() { [[ -s $2 && $(awk '/^PPid/ {print $2}' "/proc/$(<"$2")/status") == "$1" ]]; } # PARENT FILE
+
+# ---- nothing can be opened, no memory
+
+# fails_in PID CALLS ERROR: from here on those system calls of that process fail
+fails_in() {
+  strace -qq -p "$1" -o "$T/trace" -e "trace=$2" -e "inject=$2:error=$3" 2>/dev/null 3>&- 4>&- &
+  RUNNING+=("$!")
+  wait_until "$PATIENCE" grep -q "^TracerPid:.[1-9]" "/proc/$1/status"
+}
+
+@test "no file can be opened when the keeper is killed, or the lease ends: the guard kills all the same" {
+  local how
+  can_trace
+  for how in keeper lease; do
+    run_witness --ttl 2 --redis-timeout 300ms -- "${ALL[@]}"
+    fails_in "$(guard_of "$PID")" openat,pidfd_open,getdents64 ENFILE
+    if [[ $how == keeper ]]; then kill -KILL "$PID"; else kill -STOP "$REDIS_PID"; fi
+    wait_until "$PATIENCE" no_witnesses
+    in_time
+    finish "$PID"
+    kill -CONT "$REDIS_PID"
+    wait_until "$PATIENCE" absent rlock:job
+  done
+}
+
+@test "no file can be opened when the guard is killed: the keeper kills all the same, and then releases the lock" {
+  can_trace
+  run_witness -- "${ALL[@]}"
+  GUARD=$(guard_of "$PID")
+  fails_in "$PID" openat,pidfd_open ENFILE
+  kill -KILL "$GUARD"
+  finish "$PID"
+  exits 70
+  no_witnesses
+  absent rlock:job
+}
+
+@test "the guard is killed and the keeper has no memory: all that the command started is dead when it ends" {
+  is_sanitized && skip "a sanitizer has memory of its own"
+  run_witness --ttl 30 -- "${ALL[@]}"
+  GUARD=$(guard_of "$PID")
+  prlimit --pid "$PID" --as=1000000 --data=1
+  kill -KILL "$GUARD"
+  finish "$PID"
+  no_witnesses
+}
+
+@test "the keeper is killed and the guard can open nothing: a deep tree is dead too, generation by generation" {
+  local nap=600.$BASHPID used
+  cat >"$T/chain.py" <<'END'
+import os, sys
+
+def nap():
+    os.execvp("sleep", ["sleep", sys.argv[1]])
+
+for level in range(300):
+    if os.fork() != 0:
+        nap()
+    os.setsid()
+    for _ in range(3):
+        if os.fork() == 0:
+            nap()
+print("ready", flush=True)
+nap()
+END
+  start job rlock run --key job --ttl 30 -- python3 "$T/chain.py" "$nap"
+  wait_for_text ready "$T/job.out"
+  GUARD=$(guard_of "$PID")
+  used=0
+  while [[ -e /proc/$GUARD/fd/$used ]]; do used=$((used + 1)); done
+  prlimit --pid "$GUARD" --nofile=$used:$used
+  kill -KILL "$PID"
+  wait_until "$PATIENCE" gone "$GUARD"
+  same "$(pgrep -fc "^sleep $nap\$")" 0
+}
+
+@test "nobody reads standard error, the guard is stopped and the server frozen: dead in time, and the message comes later" {
+  mkfifo "$T/pipe"
+  exec 8<>"$T/pipe"
+  dd if=/dev/zero of="$T/pipe" oflag=nonblock bs=4096 status=none 2>/dev/null || true # until it is full
+  start job sh -c 'exec rlock run --key job --ttl 500ms --redis-timeout 300ms -- python3 "$1" stamp "$2" stubborn child setsid double 2>"$0"' \
+    "$T/pipe" "$HERE/witness.py" "$T/stamps"
+  wait_for_text ready "$T/job.out"
+  freeze "$(guard_of "$PID")"
+  kill -STOP "$REDIS_PID"
+  wait_until "$PATIENCE" no_witnesses
+  in_time
+  finish "$PID"
+  exits 76
 }
 
 # ---- a hostile environment
@@ -209,4 +422,24 @@ shows() { tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "$2"; } # PID PATTERN
     sh -c 'cat "/proc/$(awk "/^PPid/ {print \$2}" /proc/$PPID/status)/environ" && echo read it'
   finish "$PID"
   [[ $(<"$T/job.out") != *'read it'* ]]
+}
+
+@test "a guard that is stopped after its last word does not keep the keeper" {
+  end_with signal=STOP
+  exits 3
+  gone "$GUARD"
+  absent rlock:job
+}
+
+@test "where the command's process cannot share our memory, as under an emulator, it is started all the same" {
+  can_trace
+  hold job
+  start waiter rlock run --key job -- sh -c 'echo ran; exit 7'
+  wait_until "$PATIENCE" exists '{rlock:job}:queue'
+  fails_in "$(guard_of "$PID")" clone EINVAL:when=1
+  kill -TERM "$HOLDER"
+  finish "$PID"
+  exits 7
+  same "$(<"$T/waiter.out")" ran
+  grep -q 'CLONE_VM.*EINVAL.*INJECTED' "$T/trace"
 }

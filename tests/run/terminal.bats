@@ -65,6 +65,54 @@ END_OF_SCRIPT
   absent rlock:job
 }
 
+# A script whose worker ignores INT and HUP, as the background jobs of scripts ignore INT; it ends by itself when told.
+with_worker() { # ON-SIGNAL
+  cat >"$T/script" <<END_OF_SCRIPT
+$1
+sh -c 'trap "" INT HUP; echo \$\$ >"$T/worker"; exec sleep 600' &
+until [ -s "$T/worker" ]; do sleep .02; done
+echo ready
+wait
+END_OF_SCRIPT
+}
+
+@test "Ctrl-C on a script that handles it and exits: its worker is dead before the lock is free, whatever the status" {
+  local status
+  for status in 130 0; do
+    rm -f "$T/worker"
+    with_worker "trap 'exit $status' INT"
+    user rlock run --key job --kill-after 300ms -- bash "$T/script" @ 'expect ready' 'key C'
+    exits "$status"
+    gone "$(<"$T/worker")" || fail "the worker is alive"
+    absent rlock:job
+  done
+}
+
+@test "the terminal is closed on a script that handles it and exits: its worker is dead before the lock is free" {
+  with_worker "trap 'exit 129' HUP"
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' "type rlock run --key job --kill-after 300ms -- bash $T/script" \
+    'expect ready' 'hang-up'
+  wait_until "$PATIENCE" absent rlock:job
+  gone "$(<"$T/worker")" || fail "the worker is alive"
+}
+
+@test "without a Ctrl-C a script on a terminal leaves running what it likes" {
+  with_worker 'trap "" TERM'
+  sed -i 's/^wait$/exit 0/' "$T/script"
+  user rlock run --key job -- bash "$T/script" @ 'expect ready'
+  exits 0
+  absent rlock:job
+  ! gone "$(<"$T/worker")" || fail "the worker is dead"
+  kill -KILL "$(<"$T/worker")"
+}
+
+@test "a second Ctrl-C, once --kill-after has passed, kills a command that does not have the terminal" {
+  echo 'rlock run --key job --kill-after 300ms -- sh -c "trap \"echo told >/dev/tty\" INT; echo ready >/dev/tty; while :; do sleep .02; done" | cat' >"$T/script"
+  user bash "$T/script" @ 'expect ready' 'key C' 'expect told' 'do sleep 0.4' 'key C'
+  contains "$SHOWN" 'SIGINT again: killing the command'
+  wait_until "$PATIENCE" absent rlock:job
+}
+
 @test "Ctrl-C while waiting: the queue is left, and the calling script stops" {
   hold job
   echo 'rlock run --key job -- true
@@ -105,12 +153,15 @@ END_OF_SCRIPT
   absent rlock:job
 }
 
-@test "Ctrl-Z, and fg when the lease is over: the command is dead by then, 76" {
+@test "Ctrl-Z, and fg when the lease is over: the command is dead by then, 76, and held_ms ends with it" {
   user "${SHELL_THERE[@]}" @ 'expect prompt>' \
-    'type rlock run --key job --ttl 600ms -- sh -c "echo rea\dy; exec sleep 600"' 'expect ready' \
+    "type rlock run --key job --ttl 600ms --report $T/report -- sh -c \"echo rea\dy; exec sleep 600\"" 'expect ready' \
     'key Z' 'expect Stopped' 'expect prompt>' "until [ \$($REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job) = 0 ]" \
-    'type fg' 'expect lost job' 'expect prompt>' 'type exit $?'
+    'do sleep 2' 'type fg' 'expect lost job' 'expect prompt>' 'type exit $?'
   exits 76
+  # What has come since rlock was started is at least those two seconds longer.
+  jq -e 'def ms: (.[0:19] + "Z" | fromdate) * 1000 + (.[20:23] | tonumber);
+         (.ended_at | ms) - (.started_at | ms) - .held_ms >= 1500' "$T/report" || fail "$(<"$T/report")"
 }
 
 @test "Ctrl-Z and bg: the command goes on without the terminal" {

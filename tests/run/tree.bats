@@ -141,7 +141,7 @@ guard_killed() {
 }
 
 @test "guard stopped and server frozen: the keeper ends the command in time itself" {
-  run_witness --ttl 1 --timeout 300ms -- "${ALL[@]}"
+  run_witness --ttl 1 --redis-timeout 300ms -- "${ALL[@]}"
   freeze "$(guard_of "$PID")"
   kill -STOP "$REDIS_PID"
   finish "$PID"
@@ -417,7 +417,7 @@ is_orphan() { [[ $(family_of "$PID" | wc -l) -ge 2 && -z $(pgrep -P "$(guard_of 
   absent rlock:job
 }
 
-lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(family_of "$PID" | wc -l) == 3)); } >/dev/null 2>&1
+lingers() { grep -q "waiting for what it left" "$T/job.err" && (($(family_of "$PID" | wc -l) == 3)); }
 
 @test "--at-end kill: what is left gets the first signal, then KILL, and the lock is released when it is dead" {
   try run --key job --at-end kill --kill-after 300ms -- sh -c '
@@ -428,6 +428,120 @@ lingers() { exists rlock:job && ! pgrep -P "$(guard_of "$PID")" -x sh && (($(fam
   contains "$OUT" told
   no_leftovers
   absent rlock:job
+}
+
+# ---- processes that are in the command's group, and no descendants
+
+# Starts a container, whose init adopts what is orphaned in it; sets INIT.
+container() {
+  local private=(unshare --mount --pid --fork --kill-child --mount-proc)
+  "${private[@]}" true 2>/dev/null || skip "this machine has no namespaces, or they may not be made here"
+  start container "${private[@]}" python3 -c 'import os, time
+while True:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except OSError:
+        pass
+    time.sleep(0.02)'
+  CONTAINER=$PID
+  wait_until "$PATIENCE" has_child "$CONTAINER"
+  INIT=$(guard_of "$CONTAINER")
+}
+
+has_child() { [[ -n $(guard_of "$1") ]]; } # PID
+
+# run_inside [RUN-OPTION...] -- SHELL-COMMANDS: a run of key job whose command enters the container; it notes the PID of
+# a worker that ignores signals in $T/worker. Sets PID.
+run_inside() {
+  local options=()
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  start job rlock run --key job "${options[@]}" -- nsenter -t "$INIT" -p sh -c \
+    '(trap "" TERM INT; echo >"$0"; exec sleep 607) & until [ -e "$0" ]; do sleep .02; done; '"$2" "$T/worker"
+  wait_until "$PATIENCE" test -e "$T/worker"
+}
+
+workers() { pgrep -x -f 'sleep 607' | grep -xFf <(leftovers); }
+no_worker() { [[ -z $(workers) ]]; }
+
+@test "what nsenter leaves with another init is killed too: keeper killed, guard killed, time over, TERM" {
+  local how
+  container
+  for how in keeper guard time TERM; do
+    rm -f "$T/worker"
+    if [[ $how == time ]]; then
+      run_inside --kill-after 200ms --max-runtime 1s -- wait
+    else
+      run_inside --kill-after 200ms -- wait
+    fi
+    case $how in
+      keeper) kill -KILL "$PID" ;;
+      guard) kill -KILL "$(guard_of "$PID")" ;;
+      TERM) kill "$PID" ;;
+    esac
+    finish "$PID"
+    [[ $how != keeper ]] || wait_until 5 no_worker
+    no_worker || fail "it outlived: $how"
+    cli DEL rlock:job
+  done
+  kill -KILL "$INIT"
+}
+
+@test "--at-end wait and kill see what nsenter left with another init" {
+  container
+  run_inside --at-end kill --kill-after 200ms -- 'exit 0'
+  finish "$PID"
+  exits 0
+  no_worker
+  absent rlock:job
+  rm "$T/worker"
+  run_inside --at-end wait -- 'exit 0'
+  wait_for_text 'waiting for what it left running' "$T/job.err"
+  exists rlock:job
+  kill -KILL "$(workers)"
+  finish "$PID"
+  exits 0
+  absent rlock:job
+  kill -KILL "$INIT"
+}
+
+# ---- names and priorities
+
+@test "the guard's name: pkill and killall of rlock hit the keeper alone" {
+  hold job
+  GUARD=$(guard_of "$HOLDER")
+  [[ $(<"/proc/$HOLDER/comm") == rlock ]]
+  pgrep rlock | grep -qx "$HOLDER"
+  ! pgrep rlock | grep -qx "$GUARD" || fail "pkill rlock hits it"
+  ! pgrep -f 'rlock run' | grep -qx "$GUARD" || fail "pkill -f hits it"
+}
+
+@test "a guard of root's runs before any command, even a real-time one" {
+  ((EUID == 0)) || skip "only root may ask for a real-time priority"
+  hold job
+  [[ $(chrt -p $$) ]] && chrt -f 1 true 2>/dev/null || skip "this machine allows no real-time priority"
+  contains "$(chrt -p "$(guard_of "$HOLDER")")" 'priority: 99'
+  contains "$(chrt -p "$(guard_of "$(guard_of "$HOLDER")")")" SCHED_OTHER
+}
+
+@test "a PID namespace for a command, as the README gives it: it hears TERM, and dies when both of our processes are killed" {
+  local private=(unshare -pf --mount-proc --kill-child sh -c '"$@"; exit' sh)
+  "${private[@]}" true 2>/dev/null || skip "this machine has no namespaces, or they may not be made here"
+  try run --key job -- "${private[@]}" sh -c 'exit 7'
+  exits 7
+  start job rlock run --key job -- "${private[@]}" sh -c 'trap "echo tidied up; exit 3" TERM; echo ready; while :; do sleep .02; done'
+  wait_for_text ready "$T/job.out"
+  kill "$PID"
+  finish "$PID"
+  exits 3
+  contains "$(<"$T/job.out")" 'tidied up'
+  start job rlock run --key job -- "${private[@]}" sh -c 'setsid sleep 600 & echo ready; wait'
+  wait_for_text ready "$T/job.out"
+  GUARD=$(guard_of "$PID")
+  kill -KILL "$PID" "$GUARD"
+  wait_until 5 no_leftovers
 }
 
 # ---- signals to whole groups

@@ -2,15 +2,13 @@
 """A client of rlock's locks in another language, written from rlock-protocol(7) with redis-py. It waits in the same queue
 as rlock, renews the lock while a command runs, kills the command when it must give the lock up, and releases it.
 
-    client.py SOCKET SCRIPTS KEY COMMAND [ARG...]    runs the command under the lock, with FENCE in its environment
+    client.py SOCKET RLOCK KEY COMMAND [ARG...]    runs the command under the lock, with FENCE in its environment
 
-SCRIPTS is the folder of the .lua files. TTL_MS in the environment is the lease, by default 10 s.
+RLOCK is the program, which prints the scripts. TTL_MS in the environment is the lease, by default 10 s.
 """
 
 import hashlib
 import os
-import pathlib
-import re
 import secrets
 import signal
 import socket
@@ -33,11 +31,12 @@ def after(since, ms):
 
 
 class Lock:
-    def __init__(self, server, scripts, key, command):
+    def __init__(self, server, rlock, key, command):
         lock, base = f"rlock:{key}", f"{{rlock:{key}}}"
-        self.server, self.scripts = server, pathlib.Path(scripts)
-        self.keys = [lock] + [f"{base}:{name}" for name in ("queue", "waiters", "meta", "history")]
+        self.server, self.rlock, self.scripts = server, rlock, {}
         self.token, self.level = secrets.token_hex(16), secrets.token_hex(8)
+        names = ("queue", "waiters", "meta", "history", "seats", f"ended:{self.level}", f"ended:{self.token}")
+        self.keys = [lock] + [f"{base}:{name}" for name in names]
         note = "evict=forced,by nobody"  # the scripts would take this for an extra if it were not encoded
         who = ("python = py", socket.gethostname(), "nobody", str(os.getpid()), " ".join(command), note)
         self.owner = " ".join(quote(word, safe="") for word in who)
@@ -46,12 +45,11 @@ class Lock:
         self.listener.subscribe(f"{base}:wake:{self.level}")
         self.hear(1)  # the confirmation
 
-    def text_of(self, names):
-        return "".join((self.scripts / f"{name}.lua").read_text() for name in names.split())
-
     def call(self, verb, keys, *arguments):
-        text = re.sub(r"(?m)^-- WITH +(.*)$", lambda line: self.text_of(line[1]), self.text_of(verb))
-        return self.server.eval(text, len(keys), *keys, *arguments)
+        if verb not in self.scripts:
+            text = subprocess.run([self.rlock, "__script", verb], check=True, capture_output=True, text=True).stdout
+            self.scripts[verb] = self.server.register_script(text)
+        return self.scripts[verb](keys=keys, args=arguments)
 
     def hear(self, seconds):
         message = self.listener.get_message(timeout=seconds)
@@ -113,9 +111,9 @@ class Lock:
 
 
 def main():
-    path, scripts, key, *command = sys.argv[1:]
+    path, rlock, key, *command = sys.argv[1:]
     server = redis.Redis(unix_socket_path=path, decode_responses=True, socket_timeout=TTL_MS / 10000)
-    lock = Lock(server, scripts, key, command)
+    lock = Lock(server, rlock, key, command)
     lock.acquire()
     status = lock.run(command)
     if lock.release(status) != "released":

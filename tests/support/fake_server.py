@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Listens, prints its port, answers every connection as MODE says, and prints what it was sent.
 
-    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|stuck|odd|flood|forgetful|master HOST:PORT|auth|moved
+    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|stuck|odd|flood|forgetful|lualess|master HOST:PORT|auth|moved
 
 `master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
 `forgetful` is a member of a quorum that has lost every lock, and does not answer when it is given one back;
+`lualess` has no scripting engine;
 `moved` is a node of a cluster that redirects every key to itself. SCAN is answered by `stuck` with an endless cursor, by
 `odd` with an error inside an array, and by `flood` with 10 MB of names each time.
 """
@@ -53,6 +54,12 @@ def moved(connection, data):
     connection.sendall(b"-MOVED 1234 127.0.0.1:%d\r\n" % listening.getsockname()[1] * commands)
 
 
+def lualess(connection, data):
+    for command in re.findall(rb"^(EVALSHA|EVAL|SCRIPT|SUBSCRIBE|UNSUBSCRIBE)\r$", data, re.MULTILINE):
+        known = b"-NOSCRIPT No matching script." if command == b"EVALSHA" else b"-ERR Could not find scripting engine 'lua'"
+        connection.sendall(known + b"\r\n")
+
+
 def forgetful(connection, data):
     if re.match(rb"(.*\r\n){5}\$1\r\n1\r\n", data):  # one key: a renewal
         connection.sendall(b"*1\r\n$4\r\nlost\r\n")
@@ -69,7 +76,7 @@ def serve(connection):
                 break
             if mode in FIXED:
                 connection.sendall(FIXED[mode])
-            elif mode in ("moved", "forgetful"):
+            elif mode in ("moved", "forgetful", "lualess"):
                 globals()[mode](connection, data)
             else:
                 globals()[mode](connection)

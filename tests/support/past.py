@@ -1,4 +1,4 @@
-"""Prints redis-cli commands that make the locks of a picture look used, in the form that history.lua and memory.lua
+"""Prints redis-cli commands that make the locks of a picture look used, in the form that entry.lua and record.lua
 of src/lock describe.
 
     past.py runs        gives them a day of past runs
@@ -51,14 +51,12 @@ def command(*words):
 
 
 def remember(lock, past):
-    """The history of a lock, and the last of its runs."""
+    """The history of a lock."""
     for start, length, end, *who in past:
         acquired, ended = int(start * 1000), int((start + length) * 1000)
         entry = f"{acquired * 1000} {acquired} {ended} 0 1 {end} {owner(*who)}"
         command("RPUSH", f"{{rlock:{lock}}}:history", entry)
-    start, length, end, *who = past[-1]
-    last = f"{int(start * 1000)} {int((start + length) * 1000)} {length * 1000} {end} {owner(*who)}"
-    command("HSET", f"{{rlock:{lock}}}:meta", "last", last)
+    command("HSET", f"{{rlock:{lock}}}:meta", "state", f"1 {len(past)} 0 0 0")
 
 
 # Moves the start of each holder into the past. The holder goes on renewing.
@@ -66,7 +64,7 @@ AGE = """
 for _, token in ipairs(redis.call('HKEYS', KEYS[1])) do
   if #token == 32 then
     local record = redis.call('HGET', KEYS[1], token)
-    local before, acquired, after = record:match('^(%S+ %S+ %S+ %S+ )(%d+)(.*)$')
+    local before, acquired, after = record:match('^(%S+ %S+ %S+ %S+ %S+ %S+ )(%d+)(.*)$')
     redis.call('HSET', KEYS[1], token, before .. string.format('%.0f', acquired - ARGV[1]) .. after)
   end
 end

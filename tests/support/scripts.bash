@@ -3,11 +3,10 @@
 SHIFT= # seconds, see `source_of`
 SOURCE=$BATS_TEST_DIRNAME/../../src/lock
 LOCK=rlock:job QUEUE='{rlock:job}:queue' WAITERS='{rlock:job}:waiters' META='{rlock:job}:meta'
-HISTORY='{rlock:job}:history'
+HISTORY='{rlock:job}:history' SEATS='{rlock:job}:seats' MARK='{rlock:job}:hold'
 
-# source_of VERB: its Lua with the parts that it names, as embed.cmake does it; SHIFT sets its clock forward, in seconds
+# source_of VERB: what rlock sends for it; SHIFT sets its clock forward, in seconds
 source_of() {
-  local line part parts
   if [[ -n $SHIFT ]]; then
     cat <<END
 local real = redis
@@ -17,14 +16,7 @@ local redis = setmetatable({call = function(name, ...)
 end}, {__index = real})
 END
   fi
-  while IFS= read -r line; do
-    if [[ $line == '-- WITH '* ]]; then
-      read -ra parts <<<"${line#-- WITH }"
-      for part in "${parts[@]}"; do cat "$SOURCE/$part.lua"; done
-    else
-      printf '%s\n' "$line"
-    fi
-  done <"$SOURCE/$1.lua"
+  rlock __script "$1"
 }
 
 # prepare VERB: sets SCRIPT to its file, made once for all tests, and OUTCOMES to the outcomes in its contract
@@ -41,9 +33,15 @@ prepare() {
   mapfile -t OUTCOMES <"$SCRIPT.outcomes"
 }
 
+ended() { echo "${META%:meta}:ended:$1"; } # ID: the key of what became of a level or token
+
 # call VERB ARG...: sets REPLY; its first word is an outcome that the script's contract names
 call() {
-  local keys=("$LOCK" "$QUEUE" "$WAITERS" "$META" "$HISTORY")
+  local keys=("$LOCK" "$QUEUE" "$WAITERS" "$META" "$HISTORY" "$SEATS")
+  case $1 in
+    acquire | release | cancel | recall) keys+=("$(ended "${3#\*}")" "$(ended "$2")") ;;
+    hold) keys+=("$MARK") ;;
+  esac
   [[ $1 != renew ]] || keys=("$LOCK")
   prepare "$1"
   mapfile -t REPLY < <(cli --eval "$SCRIPT" "${keys[@]}" , "${@:2}")
@@ -158,13 +156,20 @@ hears() {
 is_handed() {
   local fence proof
   wait_until "$PATIENCE" grep -q ^granted "$T/ear-$1.out"
-  fence=$(field_of "$1" 3)
+  fence=$(fence_of "$1")
   proof=$(printf %s "$1:$fence" | sha1sum | cut -d ' ' -f 1)
   step # the lock that it was handed lasts five seconds
-  matches "$(told "$1")" "^${2:+$2 }granted $fence $(field_of "$1" 4) 5000 ${ASKED[$1]} [0-9]+ $proof$"
+  matches "$(told "$1")" "^${2:+$2 }granted $fence $(field_of "$1" 6) 5000 ${ASKED[$1]} [0-9]+ $proof$"
 }
 
-field_of() { cli HGET "$LOCK" "$1" | cut -d ' ' -f "$2"; } # TOKEN FIELD: of its record
+# field_of TOKEN FIELD: of its record, in the order that record.lua describes
+field_of() { cli HGET "$LOCK" "$1" | cut -d ' ' -f "$2"; }
+
+fence_of() { field_of "$1" 5; } # TOKEN
+
+floor() { cli HGET "$META" state | cut -d ' ' -f 1; } # the last fence given
+
+remember_floor() { cli HSET "$META" state "$1 0 ${2:-0} 0 0"; } # FLOOR [WAITED]
 
 hears_nothing() { # TOKEN...: no messages came for them, not even late: all that was published before has arrived
   local token
@@ -187,10 +192,13 @@ history() { cli LRANGE "$HISTORY" 0 -1; }
 
 ends() { history | cut -d ' ' -f 6 | xargs; } # how the acquisitions of the history ended, oldest first
 
-# crowd UNTIL_MS: as many readers as make more words than Lua passes as arguments, with the fences 1 to 9000
+holders() { cli HKEYS "$LOCK" | grep -cvxE 'rlock|seen|slots'; } # how many records the lock has
+
+# crowd UNTIL_MS [COUNT]: as many holders, by default so many that their words are more than Lua passes as arguments,
+# with the fences 1 to COUNT, and with numbered slots if CAPACITY says so; nothing else is known of the lock
 crowd() {
-  cli EVAL "for i = 1, 9000 do
-    redis.call('HSET', KEYS[1], 't' .. i, ARGV[1] .. ' 0 ' .. i .. ' 0 ' .. ARGV[2] .. ' l' .. i .. ARGV[3])
-  end" 1 "$LOCK" "$1" "$BEGAN" " $(owner t) ttl=30000 kept=1"
-  cli HSET "$LOCK" rlock 0
+  cli EVAL "for i = 1, ARGV[5] do
+    redis.call('HSET', KEYS[1], 'rlock', ARGV[4], 't' .. i,
+      table.concat({ARGV[1], 0, 30000, 0, i, ARGV[4] == '0' and 0 or i - 1, ARGV[2], 0, 1, 'l' .. i, ARGV[3]}, ' '))
+  end" 1 "$LOCK" "$1" "$BEGAN" "$(owner t)" "${CAPACITY:-0}" "${2:-9000}" >/dev/null
 }

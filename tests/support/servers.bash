@@ -30,8 +30,7 @@ become_least() {
   try check
   grep '^ACL SETUSER ' "$T/out" >"$T/acl"
   for port; do same "$(cli_at "$port" <"$T/acl")" OK; done
-  echo PASSWORD >"$T/password"
-  chmod 600 "$T/password"
+  (umask 77 && sed -n 's/.* on >\([^ ]*\) .*/\1/p' "$T/acl" >"$T/password")
   export RLOCK_USERNAME=rlock RLOCK_PASSWORD_FILE=$T/password
 }
 
@@ -42,7 +41,7 @@ live() {
   wait_for_text "waiting for job" "$T/waiter.err"
   try status
   exits 0
-  matches "$OUT" $'\njob +x +.* 1 +- +- +[0-9]+$'
+  matches "$OUT" $'\njob +x +.* 1 \\([^)]+\\) +- +- +[0-9]+$'
   try release job --force
   exits 0
   finish "$HOLDER"

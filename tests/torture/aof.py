@@ -72,6 +72,8 @@ class Log:
         self.multi()
 
     def zadd(self, queue, *words):
+        if not queue.endswith("}:queue"):
+            return  # the seats of a crowd
         ticket, token = int(words[-2]), words[-1]  # NX stands before them
         self.tickets[token] = self.queues[queue].setdefault(token, ticket)
         given = self.given[queue]
@@ -81,6 +83,8 @@ class Log:
             self.strange.append((queue, token))
 
     def zrem(self, queue, *tokens):
+        if not queue.endswith("}:queue"):
+            return
         for token in tokens:
             self.queues[queue].pop(token, None)
             self.tickets.setdefault(token, 0)  # it queued before this file began
@@ -97,18 +101,18 @@ class Log:
                 self.capacity[token] = int(capacity)
                 self.tickets.setdefault(token, int(ticket))
         elif key.endswith("}:meta"):
-            for floor in (int(text) for name, text in pairs if name == "floor"):
+            for floor in (int(text.split()[0]) for name, text in pairs if name == "state"):
                 self.raised.setdefault(key, self.floors.get(key, floor - 1))
                 self.floors[key] = floor
         else:
             for token, text in pairs:
                 if token == "rlock":
                     self.in_force = int(text)
-                else:
+                elif token not in ("seen", "slots"):  # of a crowd
                     self.record(key, token, text)
 
     def record(self, key, token, text):
-        expires, cools, fence, *_ = map(int, text.split()[:4])
+        expires, cools, _, _, fence = map(int, text.split()[:5])
         self.written.append((fence, key, token))
         lease = self.leases[key.removeprefix(PREFIX), token].setdefault(fence, Lease())
         lease.expires = max(lease.expires, expires)

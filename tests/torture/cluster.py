@@ -54,6 +54,7 @@ class Cluster(Topology):
         fail_over_on_request: 2, kill_primary: 2, migrate_slot: 4,
         faults.freeze_shortly: 2, faults.pause_shortly: 2, faults.kill_clients: 2, faults.flush_scripts: 1,
     }  # fmt: skip
+    watched = True
     lossy = {take_over_from_living: 2, faults.delete_lock: 2}
     slots = ["0-5460", "5461-10922", "10923-16383"]
 

@@ -23,6 +23,12 @@ latest_takes_earlier_place single waiters passed by others
 leaves_early             single left before their time was over
 success_forgotten        single done twice
 done_by_any_id           single done by nobody
+terminal_unheard         single two holders at once
+group_spared             single two holders at once
+complaint_waits          single never served
+kill_opens_proc          single two holders at once
+release_given_up         single releases given up
+crowd_without_slots      single two holders at once
 END
 }
 
@@ -38,7 +44,7 @@ is_caught() { # TOPOLOGY RULE
 }
 
 mkdir "$work/tree"
-cp -r "$root"/{src,tests,man,completions,CMakeLists.txt,LICENSE} "$work/tree"
+cp -r "$root"/{src,tests,man,completions,packaging,CMakeLists.txt,LICENSE} "$work/tree"
 cmake -S "$work/tree" -B "$work/build" -DCMAKE_BUILD_TYPE=Release >"$work/build.log"
 
 missed=0

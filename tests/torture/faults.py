@@ -1,12 +1,13 @@
 """What goes wrong, and when. A fault is a generator: it does its harm, yields the seconds to wait, and heals. One that
 finds nothing to harm returns without yielding. The seed decides everything but which processes a fault finds."""
 
+import os
 import random
 import signal
 
-from processes import boottime, send
+from processes import boottime, forbid_descriptors, send
 from wire import Wire
-from workload import KEYS
+from workload import KEYS, hang_up
 
 STORM, CALM = 10, 3  # seconds: without a calm there would be no recovery to measure
 
@@ -17,27 +18,48 @@ STORM, CALM = 10, 3  # seconds: without a calm there would be no recovery to mea
 OF_A_PROCESS = {
     "keeper killed": 3, "keeper frozen": 3, "guard killed": 2, "guard frozen": 2, "command killed": 1,
     "command frozen": 1, "run terminated": 1, "waiter killed": 2, "waiter frozen": 2,
+    "keeper bereaved": 2, "guard bereaved": 2, "terminal interrupted": 3, "terminal closed": 3,
 }  # fmt: skip
+# Bereaved is who loses the other one and can open no descriptor any more, so that it must do the killing without.
+CTRL_C = b"\x03"
 
 
 def strike(population, rng, name):
     who, deed = name.split()
     candidates = population.waiters() if who == "waiter" else population.holders()
-    candidates = [a for a in candidates if not a.fault and (a.lonely or name not in ("command killed", "run terminated"))]
+    candidates = [a for a in candidates if may_suffer(a, name)]
     if not candidates:
         return
-    attempt = rng.choice(candidates)
+    families = [a for a in candidates if not a.lonely]
+    attempt = rng.choice(families if families and (deed == "bereaved" or who == "terminal") else candidates)
     pid = {"guard": attempt.guard, "command": attempt.command}.get(who, lambda: attempt.pid)()
-    if pid is None:
+    other = attempt.guard() if who == "keeper" else attempt.pid
+    if pid is None or other is None:
         return
     attempt.fault = name
-    if deed != "frozen":
-        send(pid, {"killed": signal.SIGKILL, "terminated": signal.SIGTERM}[deed])
-        yield 0
+    if deed == "frozen":
+        send(pid, signal.SIGSTOP)
+        yield attempt.lease * rng.uniform(0.1, 1.6)
+        send(pid, signal.SIGCONT)
         return
-    send(pid, signal.SIGSTOP)
-    yield attempt.lease * rng.uniform(0.1, 1.6)
-    send(pid, signal.SIGCONT)
+    if deed == "interrupted":
+        os.write(attempt.terminal, CTRL_C)
+    elif deed == "closed":
+        hang_up(attempt)
+    elif deed == "bereaved":
+        forbid_descriptors(pid)
+        send(other, signal.SIGKILL)
+    else:
+        send(pid, {"killed": signal.SIGKILL, "terminated": signal.SIGTERM}[deed])
+    yield 0
+
+
+def may_suffer(attempt, name):
+    if attempt.fault or name in ("command killed", "run terminated") and not attempt.lonely:
+        return False
+    if name == "command frozen":
+        return not attempt.tty  # there rlock stops with it, as a job of a shell
+    return attempt.terminal >= 0 or not name.startswith("terminal")
 
 
 # ---- faults of a server that keeps its data
@@ -56,6 +78,31 @@ def freeze_for(server, seconds):
     server.freeze()
     yield seconds
     server.thaw()
+
+
+def outage_at_release(population):
+    """Freezes all servers, and makes a command end well meanwhile."""
+
+    def fault(topology, rng):
+        candidates = [a for a in population.holders() if not a.fault and not a.layers and not a.runtime]
+        if not candidates:
+            return
+        attempt = max(candidates, key=lambda a: (a.site == "near", a.hasty, "once" in a.kind, a.lease))
+        command = attempt.command()
+        if command is None:
+            return
+        attempt.fault = "outage at the release"
+        begin = boottime()
+        for server in topology.servers:
+            server.freeze()
+        send(command, signal.SIGUSR1)
+        yield 0.4 if topology.watched else attempt.lease * rng.uniform(0.1, 0.6)
+        for server in topology.servers:
+            server.thaw()
+        population.lab.note({"released_into": attempt.number, "begin": begin, "end": boottime()})
+
+    fault.__name__ = "outage_at_release"
+    return fault
 
 
 def restart(topology, rng):
@@ -262,7 +309,13 @@ def lanes(lab, topology, population, options):
     for number in range(3):
         yield Lane(lab, "process", f"{options.seed} {number}", 1, process)
     yield Lane(lab, "visitor", options.seed, 2, visitor)
-    yield Lane(lab, "server", options.seed, 1.5, one_of(topology.safe | (topology.lossy if options.lossy else {})))
+    of_servers = topology.safe | (topology.lossy if options.lossy else {})
+    at_release = {outage_at_release(population): 3}
+    if topology.watched:
+        of_servers |= at_release
+    else:
+        yield Lane(lab, "server", f"{options.seed} release", 3, one_of(at_release))
+    yield Lane(lab, "server", options.seed, 1.5, one_of(of_servers))
     if topology.links:
         yield Lane(lab, "network", options.seed, 1.5, one_of(OF_THE_NETWORK))
     if lab.wire:

@@ -54,6 +54,7 @@ class History:
         self.has_wire = next(line["wire"] for line in lines if "wire" in line)
         self.beside = any("programs" in line and len(line["programs"]) > 1 for line in lines)
         self.attempts = [line for line in lines if "attempt" in line]
+        self.outages = [line for line in lines if "released_into" in line]
         self.evictions = [line for line in lines if "evicts" in line]
         self.faults = [line for line in lines if "fault" in line and "lane" in line]
         self.healed = next(line["healed"] for line in lines if "healed" in line)

@@ -4,7 +4,7 @@ import dataclasses
 import mmap
 import struct
 
-RECORD = struct.Struct("=Qq40s4q4q4i5Q80x")
+RECORD = struct.Struct("=Qq40s5q5q5i4x5Q56x")
 MOST_ATTEMPTS = 200_000  # the file is sparse
 
 
@@ -37,8 +37,8 @@ class Stamps:
 
     def __getitem__(self, number):
         fields = RECORD.unpack_from(self.bytes, number * RECORD.size)
-        fence, slot, token, *times = fields[:11]
-        updates, lost_unfenced, lost_fenced, refused, done = fields[15:]
+        fence, slot, token, *times = fields[:13]
+        updates, lost_unfenced, lost_fenced, refused, done = fields[18:]
         seconds = [t / 1e9 for t in times]
         name = token.rstrip(b"\0").decode()
-        return Record(fence, slot, name, seconds[:4], seconds[4:], updates, lost_unfenced, lost_fenced, refused, bool(done))
+        return Record(fence, slot, name, seconds[:5], seconds[5:], updates, lost_unfenced, lost_fenced, refused, bool(done))

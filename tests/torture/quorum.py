@@ -50,6 +50,7 @@ class Quorum(Topology):
     safe = faults.OF_A_SERVER | {restart_empty: 2, restart_in_turn: 1, freeze_majority: 1, set_clock_back: 1}
     lossy = {faults.delete_lock: 3, faults.step_clock: 1}
     variables = {"RLOCK_MAX_LEASE": "4s"}
+    longest_lease = 4
     clock_errors = [0, 1, -1]  # seconds; they differ by less than the longest lease
     clocks_differ_by = 3.5  # one of them is set back by up to 1.5
     queues = has_slots = False

@@ -3,9 +3,10 @@
 import collections
 import heapq
 
-from workload import NEWEST, PATIENT, PERIOD, SLOTS
+from workload import NEWEST, PATIENT, PERIOD, slots_of
 
-GRACE = 3.0  # seconds for which a fault may have effects after its end: it takes a --timeout to notice it
+GRACE = 3.0  # seconds for which a fault may have effects after its end: it takes a --redis-timeout to notice it
+EARLY = 0.5  # seconds before its lease's end at which nobody may give up a release
 
 
 def overlaps(history):
@@ -16,7 +17,7 @@ def overlaps(history):
             while alive and alive[0][0] <= hold.begin:
                 heapq.heappop(alive)
             others = [holds[n] for _, n in alive]
-            crowded = hold.kind == "slots" and len(others) >= SLOTS
+            crowded = hold.kind == "slots" and len(others) >= slots_of(hold.key)
             for other in others:
                 same_slot = hold.kind == "slots" and other.slot == hold.slot
                 if hold.excludes or other.excludes or same_slot or crowded:
@@ -102,8 +103,8 @@ def done_twice(history):
     for holds in history.by_key():
         last = None
         for hold in holds:
-            if hold.attempt["program"] != "rlock" or not ended_well(hold):
-                continue  # what ends in rlock 0.1.0 does not count
+            if not ended_well(hold):
+                continue
             succeeded = hold.attempt["status"] == 0 and hold.attempt["released"]
             if succeeded and last and is_done_by(hold, last, history) and not forgotten(history, last, hold):
                 yield last.number, hold.number
@@ -173,10 +174,23 @@ def odd_ends(history):
             may.add(124)
         may |= {
             "keeper killed": {-9}, "waiter killed": {-9}, "guard killed": {70}, "command killed": {137},
-            "run terminated": {143, -15}, "guard frozen": {70},
+            "run terminated": {143, -15}, "guard frozen": {70}, "keeper bereaved": {70, 71}, "guard bereaved": {-9},
+            "terminal interrupted": {130, -2}, "terminal closed": {129, -1},
         }.get(attempt["fault"], set())  # fmt: skip
         if attempt["status"] not in may:
             yield attempt["attempt"], attempt["status"], attempt["fault"]
+
+
+def given_up(history):
+    """Releases that were given up long before the end of the lease that they knew. One that ends later was extended by a
+    renewal whose answer nobody may have seen."""
+    holds = {hold.number: hold for hold in history.holds}
+    for outage in history.outages:
+        hold = holds.get(outage["released_into"])
+        if not hold or not hold.attempt["gave_up"] or hold.attempt["site"] != "near":
+            continue
+        if hold.attempt["ended"] + EARLY < hold.expires < outage["begin"] + hold.attempt["lease"]:
+            yield hold.number
 
 
 def not_served(history):
@@ -225,6 +239,7 @@ ALWAYS = {
     "losses without a cause": false_losses,
     "odd exit statuses": odd_ends,
     "never served": not_served,
+    "releases given up": given_up,
 }
 WHILE_LOCKS_ARE_KEPT = {
     "two holders at once": overlaps,

@@ -60,6 +60,7 @@ class Sentinels(Topology):
         fail_over_by_death: 3, restart_replica: 1, freeze_replica: 1, freeze_sentinel: 1,
         faults.freeze_shortly: 2, faults.pause_shortly: 2, faults.kill_clients: 2, faults.flush_scripts: 1,
     }  # fmt: skip
+    watched = True
     lossy = {fail_over_alive: 1, freeze_past_fail_over: 1, faults.delete_lock: 2}
 
     def __init__(self, lab, lossy):

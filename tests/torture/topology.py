@@ -17,6 +17,8 @@ class Topology:
     clocks_differ_by = 0  # seconds, at most, between the servers
     variables = {}  # further environment variables for rlock
     most_clients = 150
+    longest_lease = 6  # seconds
+    watched = False  # whether the servers watch each other: all may be frozen for a moment only, and one fault at a time
     long_layers = 0  # how often a nested run is long, so that much happens meanwhile
 
     def __init__(self, lab, _lossy):

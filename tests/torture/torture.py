@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import sys
@@ -14,13 +15,19 @@ import time
 
 import checker
 from faults import Weather, lanes
-from processes import boottime, marked, send
+from processes import boottime, first_child, marked, send, spawn
+from servers import wait_until
 from topologies import TOPOLOGIES
 from wire import make_wire
 from workload import KEYS, PROGRAMS, Population
 
 TICK = 0.005
 LONGEST_DRAIN = 120  # seconds after the last fault in which everybody must be served
+EXPIRES_LATER = re.compile(":(meta|history|seats|ended:[0-9a-f]+)$")
+
+
+# The init of the namespace lets the kernel reap whatever it adopts.
+INIT = ["unshare", "--pid", "--fork", "--kill-child", "env", "--ignore-signal=CHLD", "sleep", "infinity"]
 
 
 class Lab:
@@ -35,12 +42,21 @@ class Lab:
         self.address = self.wire.address if self.wire else "127.0.0.1"
         self.addresses = sorted({"127.0.0.1", self.address})
         self.note({"wire": self.wire is not None})
+        self.container = spawn(INIT, self.environment) if self.wire else None
+        self.namespace = self.container and self.find_namespace()
+
+    def find_namespace(self):
+        """The namespace of processes of a container, into which nsenter leads; whoever may make a wire may make one."""
+        wait_until(lambda: first_child(self.container), "the container has an init")
+        return f"/proc/{first_child(self.container)}/ns/pid"
 
     def note(self, facts):
         print(json.dumps(facts), file=self.history)
 
     def close(self):
         self.history.close()
+        if self.container:
+            send(self.container, signal.SIGKILL)
         if self.wire:
             self.wire.remove()
 
@@ -92,7 +108,7 @@ class Run:
         for pid in left:
             send(pid, signal.SIGKILL)
         refused = [key for key in KEYS if not self.population.lock_once(key)]
-        keys = [key for key in self.topology.keys() if not key.endswith((":meta", ":history"))]
+        keys = [key for key in self.topology.keys() if not EXPIRES_LATER.search(key)]
         clock = time.time() - boottime()
         self.lab.note({"orphans": left, "refused": refused, "leaked": keys})
         self.lab.note({"clocks": {server.name: clock + server.clock_error for server in self.topology.servers}})

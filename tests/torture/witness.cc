@@ -1,16 +1,21 @@
 // The command under the lock. It and its descendants stamp the time into their record for as long as they live, and it
 // works on two resources that trust the lock: one blindly, one that checks the fence.
 //
-//   witness STAMPS RECORD RESOURCES CELL HOLD_MS write|read|idle [stubborn] [child] [session] [orphan] [careless] [--
-//   COMMAND...]
+//   witness STAMPS RECORD RESOURCES CELL HOLD_MS write|read|idle [stubborn] [child] [session] [orphan]
+//   [elsewhere] [careless] [-- COMMAND...]
 //
 //   STAMPS, RESOURCES   files of records and cells, see below; RLOCK_SLOT is added to CELL
 //   write, read, idle   what it does with its cell
 //   stubborn            all ignore TERM
 //   child, session, orphan   descendants: a plain child, one in a session of its own, one that forked twice
+//   elsewhere           another, in the namespace of processes TORTURE_NAMESPACE, adopted by the init there
 //   careless            the command dies of TERM and leaves its descendants to rlock
 //   COMMAND             is run meanwhile, and waited for
+//
+// As a script with a trap and background jobs does, the command ends of INT and HUP with a status of its choice, and
+// its descendants go on. USR1 makes it end well.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -28,7 +33,8 @@
 
 namespace {
 
-constexpr int processes = 4;  // the command and three kinds of descendants
+constexpr int processes = 5;  // the command and four kinds of descendants
+constexpr int elsewhere = 4;
 
 /// checker.py reads it.
 struct Record {
@@ -41,9 +47,11 @@ struct Record {
   std::uint64_t updates;        // made to each resource
   std::uint64_t lost_unfenced;  // updates of others that we overwrote, or that were made while we read
   std::uint64_t lost_fenced;
-  std::uint64_t refused;  // by the fence
-  std::uint64_t done;     // the command ended by itself
-  char spare[80];
+  std::uint64_t refused;             // by the fence
+  std::uint64_t done;                // the command ended by itself
+  std::atomic<std::uint32_t> leave;  // asks the descendant elsewhere, whose PID means nothing here, to end
+  std::atomic<std::uint32_t> left;   // it has made its last stamp
+  char spare[48];
 };
 static_assert(sizeof(Record) == 256);
 
@@ -55,6 +63,7 @@ struct Cell {
 };
 
 volatile std::sig_atomic_t asked_to_end = 0;
+volatile std::sig_atomic_t asked_to_finish = 0;
 
 std::int64_t boottime() {
   timespec now{};
@@ -135,21 +144,44 @@ class Work {
   Cell* cell_;
 };
 
+/// Whatever is forked after this is in that namespace.
+void enter(const char* name) {
+  const int ns = ::open(name, O_RDONLY | O_CLOEXEC);
+  if (ns < 0 || ::setns(ns, CLONE_NEWPID) != 0)
+    std::_Exit(98);
+}
+
+/// Waits as nsenter does for what it has started.
+void fork_and_wait() {
+  const pid_t child = ::fork();
+  if (child == 0)
+    return;
+  ::waitpid(child, nullptr, 0);
+  std::_Exit(0);
+}
+
 /// Returns when the descendant has begun to stamp.
 void start_descendant(Record& record, int process, bool new_session, bool fork_twice) {
   if (::fork() != 0) {
     while (record.first[process] == 0) pause_ms(1);
     return;
   }
+  for (const int number : {SIGINT, SIGHUP}) std::signal(number, SIG_IGN);
   if (new_session)
     ::setsid();
+  if (process == elsewhere) {
+    enter(variable("TORTURE_NAMESPACE"));
+    fork_and_wait();
+  }
   if (fork_twice && ::fork() != 0)
     std::_Exit(0);
   record.pids[process] = ::getpid();
-  for (;;) {
+  while (process != elsewhere || record.leave == 0) {
     stamp(record, process);
     pause_ms(2);
   }
+  record.left = 1;
+  std::_Exit(0);
 }
 
 bool lives(pid_t pid) {
@@ -159,8 +191,10 @@ bool lives(pid_t pid) {
 }
 
 /// Ends our descendants: rlock takes those that a command leaves running for intended, and does not wait for them.
-void end_descendants(const Record& record) {
-  for (int process = 1; process < processes; ++process) {
+void end_descendants(Record& record) {
+  record.leave = 1;
+  while (record.first[elsewhere] != 0 && record.left == 0) pause_ms(1);
+  for (int process = 1; process < elsewhere; ++process) {
     while (record.pids[process] != 0 && lives(record.pids[process])) {
       ::kill(record.pids[process], SIGKILL);
       pause_ms(1);
@@ -182,6 +216,8 @@ pid_t run_inside(char** command) {
 int main(int argc, char** argv) {
   if (argc < 7)
     return 64;
+  for (const int number : {SIGINT, SIGHUP}) std::signal(number, [](int signal) { std::_Exit(128 + signal); });
+  std::signal(SIGUSR1, [](int) { asked_to_finish = 1; });
   const int stamps = ::open(argv[1], O_RDWR | O_CLOEXEC);
   const int resources = ::open(argv[3], O_RDWR | O_CLOEXEC);
   Record& record = *map<Record>(stamps, std::strtoul(argv[2], nullptr, 10));
@@ -207,6 +243,8 @@ int main(int argc, char** argv) {
       start_descendant(record, 2, true, false);
     else if (word == "orphan")
       start_descendant(record, 3, true, true);
+    else if (word == "elsewhere")
+      start_descendant(record, elsewhere, false, true);
     else if (word == "--")
       inside = run_inside(argv + i + 1);
     else if (word == "careless")
@@ -215,7 +253,7 @@ int main(int argc, char** argv) {
 
   const auto goes_on = [&] {
     const bool is_waiting = inside != 0 && ::waitpid(inside, nullptr, WNOHANG) == 0;
-    return is_waiting || (asked_to_end == 0 && boottime() < end);
+    return is_waiting || (asked_to_end == 0 && asked_to_finish == 0 && boottime() < end);
   };
   do {
     stamp(record, 0);

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import layout
-from processes import MARK, boottime, first_child, reap, spawn
+from processes import MARK, boottime, first_child, full_pipe, reap, spawn
 
 # key -> its cell in the resources, and how often its runs are of which kind
 KEYS = {
@@ -22,6 +22,8 @@ KEYS = {
     "preview": dict(cell=48, kinds={"replace": 4, "exclusive": 1}),
     "schema": dict(cell=32, kinds={"once": 6, "exclusive": 1}),
     "nightly": dict(cell=40, kinds={"once-per": 4, "exclusive": 1}),
+    "library": dict(cell=56, kinds={"shared": 30, "exclusive": 1}, crowd=24),
+    "arena": dict(cell=64, kinds={"slots": 1}, slots=20, crowd=24),
 }
 SLOTS = 3
 NEWEST = {"latest", "replace"}  # the kinds that supersede each other while they wait
@@ -29,14 +31,23 @@ SAME_ID = 8  # the number of runs with --once in a row that have the same ID
 PERIOD = 5  # seconds, of --once-per
 LAYERS = {"reentered": 1, "layered": 2, "nested": 1}  # the number of nested runs
 OPTIONS = {
-    "shared": ["--shared"], "slots": ["--slots", str(SLOTS)], "latest": ["--latest"], "replace": ["--replace"],
+    "shared": ["--shared"], "latest": ["--latest"], "replace": ["--replace"],
     "once-per": ["--once-per", str(PERIOD)],
 }  # fmt: skip
-UNKNOWN_BESIDE = NEWEST | {"once", "once-per"}  # rlock 0.1.0 does not know their options
 TURNED_AWAY = re.compile(r"(superseded|replaced) by \S+ pid (\d+)")
 NOT_RELEASED = re.compile("could not release|was no longer held")
+GIVEN_UP = re.compile("could not release .*; it stays taken")
+MUTE = {"shared", "exclusive", "slots"}  # the kinds of which nobody needs to know what they say
 PATIENT = 10**6
 PROGRAMS = [name for name in ("rlock", "rlock-beside") if shutil.which(name)]
+
+
+def slots_of(key):
+    return KEYS[key].get("slots", SLOTS)
+
+
+def options_of(key, kind):
+    return ["--slots", str(slots_of(key))] if kind == "slots" else OPTIONS.get(kind, [])
 
 
 @dataclasses.dataclass
@@ -54,6 +65,10 @@ class Attempt:
     layers: int = 0
     once: str = ""  # the ID
     program: str = "rlock"
+    mute: bool = False  # its standard error is a full pipe
+    hasty: bool = False  # its --redis-timeout is much shorter than its lease
+    tty: str = ""  # the terminal on which it leads a session
+    terminal: int = -1  # our end of it
     lonely: bool = True  # its command has no descendants
     fault: str = ""  # the fault that hit it
     born: float = 0
@@ -62,7 +77,8 @@ class Attempt:
     pid: int = 0
     turned_away: str = ""  # superseded or replaced, as it says itself
     by: int = 0  # the process that turned it away
-    released: bool = True  # it has not complained about the release
+    released: bool = True  # it can and has not complained about the release
+    gave_up: bool = False  # the release, while the lease went on
 
     def guard(self):
         return first_child(self.pid)
@@ -81,6 +97,9 @@ class Population:
     def __init__(self, lab, topology, rng):
         self.lab, self.rng, self.topology = lab, rng, topology
         self.environment = lab.environment | topology.variables | {MARK: str(lab.folder)}
+        if lab.namespace:
+            self.environment["TORTURE_NAMESPACE"] = lab.namespace
+        self.full_pipe = full_pipe()
         self.alive = {}  # pid -> attempt
         self.count = self.once = 0
         (lab.folder / "errors").mkdir()
@@ -92,14 +111,20 @@ class Population:
 
     def keep_at(self, target):
         while len(self.alive) < target:
-            self.start_one()
+            key = self.rng.choices(list(KEYS), [0.1 if "crowd" in KEYS[key] else 1 for key in KEYS])[0]
+            for _ in range(KEYS[key].get("crowd", 1) if self.topology.has_slots else 1):
+                self.start_one(key)
 
-    def start_one(self):
-        attempt = self.invent()
+    def start_one(self, key):
+        attempt = self.invent(key)
         attempt.born = boottime()
         environment = self.environment | {"RLOCK_REDIS": self.topology.url_at(attempt.site)}
+        if attempt.hasty:
+            environment["RLOCK_REDIS_TIMEOUT"] = "0.7"
         way = self.lab.wire.enter if attempt.site == "remote" else []
-        attempt.pid = spawn([*way, *self.command_line(attempt)], environment, self.errors_of(attempt))
+        errors = self.full_pipe[1] if attempt.mute else None
+        output = os.devnull if attempt.mute else self.errors_of(attempt)
+        attempt.pid = spawn([*way, *self.command_line(attempt)], environment, output, errors, attempt.tty)
         self.alive[attempt.pid] = attempt
         self.count += 1 + attempt.layers
 
@@ -110,12 +135,11 @@ class Population:
         environment = self.environment | {"RLOCK_REDIS": self.topology.url_at(site)}
         spawn([*way, "sh", "-c", script], environment, self.lab.folder / "visitors")
 
-    def invent(self):
+    def invent(self, key):
         rng = self.rng
-        key = rng.choice(list(KEYS))
         kinds = self.kinds_of(key)
         kind = rng.choices(list(kinds), kinds.values())[0]
-        lease = rng.choice([1, 1.5, 2, 3])
+        lease = rng.choice([1, 1.5, 2, 3] if "once" not in kind else [1, 2, self.topology.longest_lease])
         wait = rng.choices([0, round(rng.uniform(0.1, 5), 2), PATIENT], [15, 25, 60])[0]
         inner_key = {"reentered": key, "layered": key, "nested": "report"}.get(kind, "")
         runtime = lease * rng.uniform(0.2, 1) if rng.random() < 0.05 else 0
@@ -124,8 +148,12 @@ class Population:
         if kind == "once":
             attempt.once = f"v{self.once // SAME_ID}"
             self.once += 1
-        if kind not in UNKNOWN_BESIDE:
-            attempt.program = rng.choice(PROGRAMS)
+        attempt.program = rng.choice(PROGRAMS)
+        attempt.mute = kind in MUTE and rng.random() < 0.15
+        attempt.released = not attempt.mute  # of others nobody hears a complaint
+        attempt.hasty = rng.random() < 0.3
+        if rng.random() < 0.2:
+            attempt.terminal, attempt.tty = open_terminal()
         return attempt
 
     def kinds_of(self, key):
@@ -145,9 +173,11 @@ class Population:
         witness = self.witness(attempt.number, attempt.key, attempt.kind, self.hold(attempt))
         if rng.random() < 0.3:
             witness.append("stubborn")
-        if rng.random() < (0.8 if attempt.runtime else 0.3):
+        if rng.random() < (0.8 if attempt.runtime or attempt.tty else 0.3):
             attempt.lonely = False
             witness += rng.sample(["child", "session", "orphan"], rng.randint(1, 3))
+            if self.lab.namespace and not attempt.layers and rng.random() < 0.3:
+                witness.append("elsewhere")
             witness += rng.choice([["careless"], []])
         for layer in range(1, attempt.layers + 1):
             attempt.lonely = False
@@ -158,7 +188,7 @@ class Population:
 
     def run(self, program, key, kind, lease):
         """Each program is chosen at random: an upgrade may come between a run and its nested runs."""
-        return [program, "run", "-k", key, "--ttl", str(lease), *OPTIONS.get(kind, [])]
+        return [program, "run", "-k", key, "--ttl", str(lease), *options_of(key, kind)]
 
     def witness(self, number, key, kind, hold):
         does = {"shared": "read", "reentered": "idle", "layered": "idle", "nested": "idle"}.get(kind, "write")
@@ -173,6 +203,8 @@ class Population:
             return 2000 * attempt.lease
         if attempt.kind == "replace":
             return 1000 * attempt.lease * self.rng.uniform(0, 1)
+        if "crowd" in KEYS[attempt.key]:
+            return 1000 * self.rng.uniform(0.2, 1)
         if attempt.layers and self.rng.random() < self.topology.long_layers:
             return 1000 * self.rng.uniform(2, 5)
         return 1000 * attempt.lease * self.rng.choices(
@@ -195,6 +227,7 @@ class Population:
             if attempt is None:
                 continue
             attempt.ended, attempt.status = boottime(), status
+            hang_up(attempt)
             self.read_errors_of(attempt)
             self.lab.note(attempt.facts())
             if status in (0, 75):
@@ -208,10 +241,26 @@ class Population:
         if turned_away := TURNED_AWAY.search(errors):
             attempt.turned_away, attempt.by = turned_away[1], int(turned_away[2])
         attempt.released = not NOT_RELEASED.search(errors)
+        attempt.gave_up = bool(GIVEN_UP.search(errors))
 
     def lock_once(self, key):
         """Whether the lock can be had when nobody else asks."""
         kind = next(iter(self.kinds_of(key)))
-        run = ["rlock", "run", "-k", key, "--ttl", "2", "-w", "10", *OPTIONS.get(kind, []), "--", "true"]
+        run = ["rlock", "run", "-k", key, "--ttl", "2", "-w", "10", *options_of(key, kind), "--", "true"]
         environment = self.environment | {"RLOCK_REDIS": self.topology.url_at("near")}
         return subprocess.run(run, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def open_terminal():
+    """A new one: our end, and the name of the other."""
+    ours, other = os.openpty()
+    name = os.ttyname(other)
+    os.close(other)
+    return ours, name
+
+
+def hang_up(attempt):
+    """Closes its terminal."""
+    if attempt.terminal >= 0:
+        os.close(attempt.terminal)
+        attempt.terminal = -1

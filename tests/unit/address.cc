@@ -1,7 +1,7 @@
 #include "redis/address.h"
 
 #include "expect.h"
-#include "redis/masking.h"
+#include "redis/cluster.h"
 
 namespace rlock::unit {
 namespace {
@@ -23,6 +23,7 @@ void test_networks() {
   expect(full.credentials.user == "me" && full.credentials.password == "s /", "user and password are decoded");
   expect_same(full.url, "rediss://me:***@[::1]:7000/3", "the password is masked");
   expect_same(full.bare_url, "rediss://me@[::1]:7000/3", "the password is left out for the environment");
+  expect_same(parse_address("redis://y?pass=x@h").bare_url, "redis://y?pass=x@h", "a user's '?' begins no parameters");
 }
 
 void test_others() {
@@ -39,9 +40,27 @@ void test_others() {
   expect(parse_address("redis-cluster://a/1").database == 1, "a cluster may have databases, since Valkey 9");
 }
 
+void test_nodes() {
+  const redis::Endpoint asked{.host = "10.0.0.1", .port = 7000, .path = {}};
+  redis::Reply moved{.kind = redis::Reply::Kind::error, .text = "MOVED 3999 :7001", .elements = {}};
+  for (const char* text : {"MOVED 3999 :7001", "ASK 3999 ?:7001"}) {
+    moved.text = text;
+    const auto target = redis::parse_redirection(moved, asked);
+    expect(target && redis::to_string(*target) == "10.0.0.1:7001", "a redirection without a host is to the host asked");
+  }
+  const auto nodes = redis::parse_cluster_nodes(
+      "a 10.0.0.2:7002@17002 master,fail - 0 0 1 connected 0-100\nb :7001@17001 myself,master - 0 0 1 connected "
+      "101-200",
+      asked,
+      false);
+  expect(nodes.size() == 2 && nodes[0].has_failed && nodes[0].is_master, "a master that has failed is told as such");
+  expect(nodes.size() == 2 && !nodes[1].has_failed && nodes[1].endpoint.host == "10.0.0.1", "so is one that has not");
+}
+
 }  // namespace
 
 void test_addresses() {
+  test_nodes();
   test_networks();
   test_others();
   for (const char* url : {"",

@@ -1,4 +1,5 @@
-#include "cli/config_file.h"
+#include "cli/config.h"
+
 #include "expect.h"
 
 namespace rlock::unit {

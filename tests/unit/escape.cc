@@ -35,10 +35,12 @@ void test_utf8() {
   shows(
       "\xE2\x80\xAE"
       "abc",
-      "\\u{202e}abc");                                      // right-to-left override
-  shows("\xE2\x80\x8B\xEF\xBB\xBF", "\\u{200b}\\u{feff}");  // zero width
-  shows("\xF3\xA0\x81\x81", "\\u{e0041}");                  // a tag
-  shows("\xC0\x80\xC1\xBF", "\\xc0\\x80\\xc1\\xbf");        // overlong
+      "\\u{202e}abc");                                                        // right-to-left override
+  shows("\xE2\x80\x8B\xEF\xBB\xBF", "\\u{200b}\\u{feff}");                    // zero width
+  shows("\xF3\xA0\x81\x81", "\\u{e0041}");                                    // a tag
+  shows("a\xCD\x8F\xE3\x85\xA4\xEF\xBE\xA0", "a\\u{34f}\\u{3164}\\u{ffa0}");  // a joiner and Hangul fillers
+  shows("\xE1\x85\x9F\xE1\x9E\xB4\xE1\xA0\x8B\xF0\x9D\x85\xB3", "\\u{115f}\\u{17b4}\\u{180b}\\u{1d173}");
+  shows("\xC0\x80\xC1\xBF", "\\xc0\\x80\\xc1\\xbf");  // overlong
   shows("\xE0\x9F\xBF", "\\xe0\\x9f\\xbf");
   shows("\xF0\x8F\xBF\xBF", "\\xf0\\x8f\\xbf\\xbf");
   shows("\xED\xA0\x80", "\\xed\\xa0\\x80");           // a surrogate

@@ -45,8 +45,9 @@ void expect_failure(Action action, ExitCode code, std::string_view sentence, std
 }
 
 // One for each file beside this one.
+void test_assertions();
 void test_durations();
-void test_dialogues();
+void test_connections();
 void test_escapes();
 void test_columns();
 void test_json();
@@ -54,10 +55,12 @@ void test_words();
 void test_numbers();
 void test_code_points();
 void test_addresses();
+void test_masking();
 void test_answers();
 void test_leases();
 void test_verdicts();
 void test_ballots();
+void test_calendar();
 void test_process_table();
 void test_merges();
 void test_lock_names();

@@ -92,9 +92,6 @@ void test_facts() {
   expect_same(facts.counters.waited, 2, "and are counted on their own");
   expect_same(facts.last->ending.describe(), "died", "a run that died is the last run");
   expect_same(facts.counters.lost, 4, "a counter is read");
-  const auto old = observe::read_facts(
-      name, answer({"held", "5", "0", "holder 6 0 8 0 1 1 a@h h u 12 c n", "holder 6 0 9 0 1 1 a@h h u 12  n"}));
-  expect(old.holders[0].kept && !old.holders[1].kept, "of 0.1.0's holders those with a command were kept");
 }
 
 }  // namespace

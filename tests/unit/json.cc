@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "base/number.h"
-#include "base/utf8.h"
+#include "base/columns.h"
 #include "base/word.h"
 #include "expect.h"
 

@@ -59,6 +59,10 @@ void test_unconfirmed() {
   expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()),
               493LL,
               "a short lease is never longer than was asked for");
+  const auto hasty = plan_lease({.ttl = Milliseconds{30'000}, .renew_every = {}, .kill_after = Milliseconds{100}});
+  const Lease short_lease{hasty, sent, Milliseconds{1'000}};
+  expect(short_lease.kill_at() - short_lease.term_at() == Milliseconds{100},
+         "KILL follows TERM no later within a short lease than within a full one");
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 int main() {
   using namespace rlock::unit;
+  test_assertions();
   test_durations();
-  test_dialogues();
+  test_calendar();
+  test_connections();
   test_escapes();
   test_columns();
   test_json();
@@ -11,6 +13,7 @@ int main() {
   test_numbers();
   test_code_points();
   test_addresses();
+  test_masking();
   test_answers();
   test_leases();
   test_verdicts();

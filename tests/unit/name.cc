@@ -21,12 +21,16 @@ void refuses(std::string_view name) {
 
 void test_lock_names() {
   expect_same(keys_of("rlock:", "job"),
-              "rlock:job {rlock:job}:queue {rlock:job}:waiters {rlock:job}:meta {rlock:job}:history",
+              "rlock:job {rlock:job}:queue {rlock:job}:waiters {rlock:job}:meta {rlock:job}:history "
+              "{rlock:job}:seats",
               "a lock's keys are in one slot of a cluster");
   expect_same(keys_of("rlock:", "x{tag}y"),
-              "rlock:x{tag}y rlock:x{tag}y:queue rlock:x{tag}y:waiters rlock:x{tag}y:meta rlock:x{tag}y:history",
+              "rlock:x{tag}y rlock:x{tag}y:queue rlock:x{tag}y:waiters rlock:x{tag}y:meta rlock:x{tag}y:history "
+              "rlock:x{tag}y:seats",
               "a name's own tag is kept");
-  expect_same(keys_of("", "job"), "job {job}:queue {job}:waiters {job}:meta {job}:history", "the prefix may be empty");
+  expect_same(keys_of("", "job"),
+              "job {job}:queue {job}:waiters {job}:meta {job}:history {job}:seats",
+              "the prefix may be empty");
   for (const char* name : {"",
                            "a\nb",
                            "{",
@@ -40,13 +44,14 @@ void test_lock_names() {
                            "{a}:queue",
                            "x{a}:waiters",
                            "{a}:meta",
-                           "{a}:history"})
+                           "{a}:history",
+                           "{a}:seats"})
     refuses(name);
   refuses(std::string(513, 'x'));
   expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "a name may have 512 bytes");
   for (const char* name : {"a:queue", "*", "a b", "\x1b[31m", "\xff"})
     expect_same(LockName("p:", name).text(), name, "any other bytes are taken as they are");
-  for (const char* key : {"{rlock:job}:queue", "{a}:waiters", "x{tag}:meta", "{a}:history"})
+  for (const char* key : {"{rlock:job}:queue", "{a}:waiters", "x{tag}:meta", "{a}:history", "{a}:seats"})
     expect(lock::is_companion_key(key), "a companion is no lock", key);
   expect(!lock::is_companion_key("rlock:job:queue"), "a lock's name may look like a companion's");
 }

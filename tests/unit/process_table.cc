@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "expect.h"
-#include "run/tree.h"
 
 namespace rlock::unit {
 namespace {
@@ -46,9 +46,13 @@ void test_process_table() {
   const run::ProcessTable table{proc.path()};
   expect_same(
       table.our_children(), std::vector<pid_t>{31'000, 32'000, 300}, "children that are scanned for come by age");
+  std::vector<pid_t> one_by_one;
+  run::ProcessTable::OurChildren children{table};
+  while (const pid_t child = children.next()) one_by_one.push_back(child);
+  std::sort(one_by_one.begin(), one_by_one.end());
+  expect_same(one_by_one, std::vector<pid_t>{300, 31'000, 32'000}, "children that are scanned for without memory");
 
-  expect_failure(
-      [us] { run::Tree{}.spare_elders_of(us); }, ExitCode::os, "nobody is spared for a child that is not there");
+  expect_same(table.members_of(301).value_or(std::vector<pid_t>{}), std::vector<pid_t>{301}, "the members of a group");
 }
 
 }  // namespace rlock::unit

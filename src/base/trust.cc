@@ -1,0 +1,72 @@
+#include "base/trust.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/escape.h"
+
+namespace rlock {
+namespace {
+
+bool is_given_descriptor(std::string_view file) {
+  return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
+}
+
+std::string our_name() { return ::geteuid() == 0 ? "root" : std::to_string(::geteuid()); }
+
+/// `subject`: "it", or "its folder". In a sticky folder nobody can replace the files of others.
+void judge(const struct stat& info, std::string_view subject, const std::string& path, const std::string& shown) {
+  const auto refuse = [&shown](const std::string& why) { throw Error{ExitCode::config, shown + ": " + why}; };
+  if (S_ISCHR(info.st_mode))
+    return;
+  const std::string word = shell_word(path);
+  if (!is_trusted_owner(info.st_uid))
+    refuse(fmt::format(
+        "{} belongs to user {}; if it can be trusted: chown {} {}", subject, info.st_uid, our_name(), word));
+  const bool is_sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !is_sticky)
+    refuse(fmt::format("{} can be written by others; if it can be trusted: chmod go-w {}", subject, word));
+}
+
+void judge_folder(const std::filesystem::path& file, const std::string& shown) {
+  const std::string folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path{"."};
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) == 0)
+    judge(info, "its folder", folder, shown);
+}
+
+}  // namespace
+
+bool is_trusted_owner(uid_t owner) { return owner == 0 || owner == ::geteuid(); }
+
+void check_trusted(const std::string& file, const std::string& shown) {
+  struct stat info {};
+  if (is_given_descriptor(file) || ::stat(file.c_str(), &info) < 0)
+    return;
+  judge(info, "it", file, shown);
+  if (S_ISCHR(info.st_mode))
+    return;
+  judge_folder(file, shown);
+  // A link may lead to a folder that is less well guarded than its own.
+  std::error_code error;
+  if (const auto target = std::filesystem::canonical(file, error); !error)
+    judge_folder(target, shown);
+}
+
+Fd open_trusted(const std::string& file, const std::string& shown) {
+  check_trusted(file, shown);  // first, since opening a pipe that somebody has planted may block for ever
+  Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat info {};
+  if (fd && !is_given_descriptor(file) && ::fstat(fd.get(), &info) == 0)
+    judge(info, "it", file, shown);  // again: whoever owns a folder further up may have exchanged it
+  return fd;
+}
+
+}  // namespace rlock

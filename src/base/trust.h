@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/fd.h"
+
+namespace rlock {
+
+/// Which files may decide for us: those that nobody but root and our effective user can have written. It hides owners,
+/// modes, sticky folders, links, and the order of the checks in which nobody can exchange the file meanwhile.
+
+/// Whether this owner may decide for us.
+bool is_trusted_owner(uid_t owner);
+
+/// Throws Error{config} that begins with `shown` and says which chown or chmod helps, for a file or directory that
+/// somebody else can write or replace. Accepts what cannot be examined, since opening it fails as well; devices; and
+/// the descriptors that our caller gave us, such as /dev/stdin.
+void check_trusted(const std::string& file, const std::string& shown);
+
+/// Opens a file for reading, after check_trusted(). Without a descriptor, errno says why.
+Fd open_trusted(const std::string& file, const std::string& shown);
+
+}  // namespace rlock

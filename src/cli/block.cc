@@ -1,0 +1,166 @@
+#include "cli/block.h"
+
+#include <fmt/format.h>
+
+#include "base/columns.h"
+#include "base/duration.h"
+#include "base/escape.h"
+#include "lock/wording.h"
+
+namespace rlock::cli {
+namespace {
+
+using observe::HolderFacts;
+using observe::LockFacts;
+using observe::State;
+
+/// "held 3, done 12; the last one: done 3h ago, root@db1"; empty where there was none.
+std::string describe_skips(const observe::Counters& counters, WallTime now) {
+  std::string text;
+  for (std::size_t i = 0; i < counters.skipped.size(); ++i) {
+    if (counters.skipped.at(i) > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", observe::skip_reasons.at(i), counters.skipped.at(i));
+  }
+  if (const auto& last = counters.last_skip; last && !text.empty())
+    text += fmt::format("; the last one: {} {}, {}", last->reason, observe::format_ago(last->at, now), last->holder);
+  return text;
+}
+
+/// The lines of one lock.
+class Block {
+ public:
+  Block(const LockFacts& lock, const Screen& screen) : lock_(lock), screen_(screen) {}
+
+  std::string text() {
+    add_state();
+    for (const HolderFacts& holder : lock_.holders) add_holder(holder);
+    if (lock_.foreign)
+      add("key", observe::describe(*lock_.foreign));
+    add_waiters();
+    if (lock_.last)
+      add_end("last", lock_.last->ending.in_words(), lock_.last->ended_at, lock_.last->owner);
+    if (lock_.success)
+      add_end("success", "ok", lock_.success->ended_at, lock_.success->owner);
+    if (lock_.hold)
+      add("hold", fmt::format("since {}: {}", format_local(lock_.hold->since), lock::describe(lock_.hold->hold)));
+    const observe::Counters& c = lock_.counters;
+    add("counters",
+        fmt::format("acquired {}, after a wait {}, evicted {}, lost {}, failed {}",
+                    c.acquired,
+                    c.waited,
+                    c.evicted,
+                    c.lost,
+                    c.failed));
+    add("skipped", describe_skips(c, lock_.now));
+    for (const observe::ServerFacts& server : lock_.servers)
+      add("server", fmt::format("{} {}", server.url, server.state ? state_name(*server.state) : "no answer"));
+    add_way_to_break();
+    return std::move(out_);
+  }
+
+ private:
+  void put(std::string_view line, std::string_view colour = colour::none) {
+    const std::size_t columns = screen_.columns == 0 ? line.size() : screen_.columns;
+    const std::string shown = cut_to_columns(line, std::max<std::size_t>(columns, 1), screen_.utf8);
+    const bool coloured = screen_.colour && !colour.empty();
+    out_ += fmt::format("{}{}{}\n", coloured ? colour : colour::none, shown, coloured ? colour::plain : colour::none);
+  }
+
+  void add(std::string_view name, std::string_view value) {
+    if (!value.empty())
+      put(fmt::format("{:>10}  {}", name, printable(value)));
+  }
+
+  void add_state() {
+    std::string text{state_name(lock_.state)};
+    if (lock_.capacity == lock::shared) {
+      text += " by readers";
+    } else if (lock_.capacity && lock_.capacity->value > 1) {
+      text += fmt::format(", {} slots", lock_.capacity->value);
+    }
+    if (lock_.foreign && lock_.foreign->expires_in)
+      text += fmt::format(", {} left", format_duration(*lock_.foreign->expires_in));
+    else if (lock_.foreign)
+      text += ", never expires";
+    if (lock_.hold)
+      text += ", on hold";
+    const bool taken = lock_.state != State::free || lock_.hold;
+    put(fmt::format("{}  {}", printable(lock_.name), text), taken ? colour::yellow : colour::green);
+  }
+
+  void add_holder(const HolderFacts& h) {
+    const bool has_process = h.owner.pid > 0 && h.kept;
+    add("holder", h.owner.holder);
+    add("process",
+        fmt::format("{} as {} on {}{}",
+                    has_process ? fmt::format("pid {}", h.owner.pid) : "none",
+                    h.owner.user,
+                    h.owner.host,
+                    h.dead ? ", dead: its lease runs out" : ""));
+    add("command", h.owner.command);
+    add("note", h.owner.note);
+    add("fence", std::to_string(h.fence.value));
+    if (lock_.capacity && lock_.capacity->value > 1)
+      add("slot", std::to_string(h.slot));
+    add("held",
+        fmt::format("{} since {}, after a wait of {}",
+                    format_duration(h.held),
+                    format_local(h.acquired_at),
+                    format_duration(h.waited)));
+    if (h.cools())
+      add("cooling",
+          fmt::format("for {} more{}",
+                      format_duration(h.cooling),
+                      h.failures ? " after " + lock::describe(*h.failures, h.owner.host) : ""));
+    else
+      add("lease", fmt::format("{} left", format_duration(h.lease)));
+    if (h.evicted)
+      add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
+  }
+
+  void add_waiters() {
+    if (lock_.waiting == 0)
+      return;
+    add("waiting", std::to_string(lock_.waiting));
+    std::size_t position = 0;
+    for (const observe::WaiterFacts& w : lock_.waiters) {
+      const std::string command = w.owner.command.empty() ? "" : fmt::format(" \"{}\"", w.owner.command);
+      add(fmt::format("{}.", ++position),
+          fmt::format("{} pid {} on {} for {}{}{}",
+                      w.owner.holder,
+                      w.owner.pid,
+                      w.owner.host,
+                      format_duration(w.waiting),
+                      w.first ? ", first" : "",
+                      command));
+    }
+  }
+
+  void add_end(std::string_view name, std::string_view how, WallTime when, const lock::Owner& owner) {
+    const std::string ago = observe::format_ago(when, lock_.now);
+    add(name, fmt::format("{} {}, {}, at {}", how, ago, owner.holder, format_local(when)));
+  }
+
+  /// The fence makes sure that nobody else is hit; a foreign key has none.
+  void add_way_to_break() {
+    const std::string release = "rlock release " + shell_word(lock_.name) + " --force";
+    if (lock_.hold)
+      add("end hold", "rlock hold " + shell_word(lock_.name) + " --end");
+    if (lock_.foreign)
+      add("break", release);
+    if (lock_.foreign || lock_.holders.empty())
+      return;
+    const bool several = lock_.holders.size() > 1;
+    add("break", several ? release : fmt::format("{} --fence {}", release, lock_.holders[0].fence.value));
+  }
+
+  const LockFacts& lock_;
+  const Screen& screen_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string format_block(const LockFacts& lock, const Screen& screen) { return Block{lock, screen}.text(); }
+
+}  // namespace rlock::cli

@@ -1,0 +1,92 @@
+#include "cli/hold.h"
+
+#include <fmt/format.h>
+
+#include "base/escape.h"
+#include "base/loop.h"
+#include "cli/claim.h"
+#include "cli/failure.h"
+#include "cli/screen.h"
+#include "cli/servers.h"
+#include "cli/subcommand.h"
+#include "lock/retry.h"
+#include "observe/listing.h"
+
+namespace rlock::cli {
+namespace {
+
+lock::Owner describe_user(const Settings& settings) {
+  lock::Owner user = lock::describe_self(settings.holder, settings.note, {});
+  user.stays = false;
+  return user;
+}
+
+/// Returns whether the lock was on hold.
+bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
+  const lock::Level request = lock::Level::random();
+  const lock::Owner user = describe_user(settings);
+  const auto ended =
+      lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.end_hold(user, request, deadline); });
+  const std::string& name = lock.name().text();
+  if (ended)
+    print(printable(fmt::format("{}: hold ended; it was {}", name, lock::describe(*ended))) + "\n");
+  else
+    log.notice(fmt::format("{} is not on hold; nothing changed", name));
+  return ended.has_value();
+}
+
+lock::HoldEnd choose_end(const Settings& settings) {
+  if (settings.hold_for)
+    return *settings.hold_for;
+  return *settings.hold_until;
+}
+
+/// Checks all names before any lock is put on hold.
+std::vector<lock::LockName> choose_names(const Settings& settings, const Log& log) {
+  if (settings.keys.empty())
+    throw Error{ExitCode::usage, "no key; write it after the subcommand"};
+  std::vector<lock::LockName> names;
+  for (const std::string& key : settings.keys) {
+    names.emplace_back(settings.prefix, key, settings.key_origin);
+    if (observe::is_pattern(key))
+      log.notice(fmt::format("{} is taken for the name of one lock: hold knows no patterns", key));
+  }
+  return names;
+}
+
+ExitCode hold_or_end(const Settings& settings) {
+  const Log log{settings.verbosity};
+  if (!settings.end && !settings.hold_for && !settings.hold_until)
+    throw Error{ExitCode::usage, "for how long? Write --for D, --until TIME, or --end to end a hold"};
+  const auto names = choose_names(settings, log);
+  Loop loop;
+  auto servers = choose_servers(loop, settings, log);
+  ExitCode status = ExitCode::ok;
+  for (const lock::LockName& name : names) {
+    lock::Lock lock{servers, name, settings.max_lease};
+    if (!settings.end)
+      put_on_hold(settings, lock, choose_end(settings));
+    else if (!end_hold(settings, lock, log))
+      status = ExitCode::negative;
+  }
+  return status;
+}
+
+}  // namespace
+
+void put_on_hold(const Settings& settings, lock::Lock& lock, const lock::HoldEnd& end) {
+  const lock::Level request = lock::Level::random();
+  const lock::Owner user = describe_user(settings);
+  const auto made =
+      lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.hold(end, user, request, deadline); });
+  const std::string replaced =
+      made.replaced ? fmt::format("; it was {}", lock::describe(*made.replaced)) : std::string{};
+  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe(made.hold), replaced)) + "\n");
+}
+
+ExitCode hold(const Settings& settings) {
+  return explaining(
+      settings, settings.end ? "no hold was ended" : "nothing was put on hold", [&] { return hold_or_end(settings); });
+}
+
+}  // namespace rlock::cli

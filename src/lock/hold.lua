@@ -1,0 +1,88 @@
+-- hold: nobody is granted the lock until a time, or, with `end`, that is over. What runs goes on, and so do renewals
+-- and nested runs. A repetition with the same id gets the same answer.
+-- KEYS  lock queue waiters meta history seats mark
+-- ARGV  id how(until|for|end) ms(a time, or from now on) owner
+-- ->    held until_ms now_ms, and if that replaces another hold, until_ms owner of that one
+--       ended until_ms owner
+--       none                  (end: the lock is not on hold)
+--       past now_ms           (until: a time that has passed)
+-- The mark is a hash that exists while the lock is on hold: SCAN finds it where nobody holds the lock.
+
+-- NEEDS queue
+
+local KEPT = 16                -- how many holds are remembered
+local LONGEST_HOLD = 91 * 86400000 -- a day more than clients allow: their clocks may differ from ours
+
+local MARK = KEYS[7]
+local id, how, ms, owner = ARGV[1], ARGV[2], math.floor(math.max(0, tonumber(ARGV[3]))), ARGV[4]
+
+-- The holds that there were, newest first.
+local function read_holds()
+  local holds = {}
+  for line in recall('holds'):gmatch('[^\n]+') do
+    local its_id, begun, till, ended, end_id, ender, rest = line:match('^(%S+) (%d+) (%d+) (%d+) (%S+) (%S*) (.*)$')
+    if its_id then
+      holds[#holds + 1] = {id = its_id, begun = begun, till = till, ended = ended, end_id = end_id, ender = ender,
+                           owner = rest}
+    end
+  end
+  return holds
+end
+
+local function write_holds(holds)
+  local lines = {}
+  for i = 1, math.min(#holds, KEPT) do
+    local h = holds[i]
+    lines[i] = table.concat({h.id, h.begun, h.till, h.ended, h.end_id, h.ender, h.owner}, ' ')
+  end
+  note('holds', table.concat(lines, '\n'))
+end
+
+load_lock()
+read_meta()
+local holds = read_holds()
+
+-- Ends the hold that there is, if there is one.
+local function close()
+  if not is_on_hold() then return end
+  if holds[1] then holds[1].ended, holds[1].end_id, holds[1].ender = now, id, owner:match('^%S*') end
+  note('hold', '')
+  call('DEL', MARK) -- first: a server that is out of memory allows it, and then every write after it
+end
+
+local function open(till)
+  close()
+  table.insert(holds, 1, {id = id, begun = now, till = till, ended = 0, end_id = '-', ender = '-', owner = owner})
+  note('hold', till .. ' ' .. id .. ' ' .. now .. ' ' .. owner)
+  is_old = true -- META must outlive the hold
+end
+
+-- The waiters are granted the lock, or told until when to sleep.
+local function finish()
+  write_holds(holds)
+  write_meta()
+  serve_next()
+  commit()
+end
+
+if how == 'end' then
+  if is_on_hold() then
+    close()
+    finish()
+  end
+  local last = holds[1]
+  return last and last.end_id == id and {'ended', last.till .. '', last.owner} or {'none'}
+end
+
+local is_repeated = holds[1] and holds[1].id == id
+if not is_repeated then
+  local till = how == 'until' and ms or now + ms
+  if till <= now then return {'past', num(now)} end
+  open(math.min(till, now + LONGEST_HOLD))
+  finish()
+  call('HSET', MARK, 'until', holds[1].till)
+  call('PEXPIREAT', MARK, holds[1].till)
+end
+local reply, before = {'held', holds[1].till .. '', num(now)}, holds[2]
+if before and before.end_id == id then reply[4], reply[5] = before.till .. '', before.owner end
+return reply

@@ -1,0 +1,28 @@
+-- Part of the verbs by which a level gives up what its acquisition holds.
+-- NEEDS queue
+
+-- Takes the level out of the record, which lasts as long as one of the others counts on it. Returns whether one does:
+-- if none does, the acquisition is over.
+local function leave(token, r, level)
+  touched[token] = true
+  local left = levels_without(r.levels, level)
+  if left == '' then return false end
+  r.levels = left
+  r.expires = last_end(r)
+  return is_live(r)
+end
+
+-- Ends an acquisition as the level that made it has ended, whichever is the last to leave: as told here if that one is
+-- the last, else as it said when it left; if it said nothing it was evicted or has died.
+local function end_run(token, r, status, cause, excused)
+  local its_status, its_cause, its_excuse = end_of_first(r)
+  if its_status then
+    status, cause, excused = its_status, its_cause, its_excuse
+  elseif not status then
+    status, cause = '-', eviction_end(r) or 'died'
+  end
+  strike(token)
+  record_end(run_of(token, r, capacity), now, status, cause, excused)
+  if r.cools > now then r.expires = now else remove(token) end
+  find_bar()
+end

@@ -1,0 +1,84 @@
+-- Part of the verbs that ask for successes or add one.
+-- NEEDS lock memory
+--   success   in META, "granted ended owner id" of runs that ended with status 0, the last to end first. One that was
+--             granted later than those for the same ID that have ended since is kept beside them.
+local note_success, success_for
+
+-- The ID of a slot has a colon, which in an ID of the user is percent-encoded.
+local function is_slot(id) return id:find(':', 1, true) ~= nil end
+
+do
+  local SUCCESSES = 8            -- how many are kept
+
+  local function parse_success(line)
+    local granted, ended, id = line:match('^(%d+) (%d+) .* (%S*)$')
+    return granted and {granted = tonumber(granted), ended = tonumber(ended), id = id, line = line}
+  end
+
+  local successes                -- as META has them
+
+  local function read_successes()
+    if successes then return successes end
+    successes = {}
+    for line in meta.success:gmatch('[^\n]+') do successes[#successes + 1] = parse_success(line) end
+    return successes
+  end
+
+  -- At most that many, and among them the one that was granted last.
+  local function write_successes(all)
+    local latest = 1
+    for i, s in ipairs(all) do
+      if s.granted > all[latest].granted then latest = i end
+    end
+    if latest > SUCCESSES then all[SUCCESSES] = all[latest] end
+    local lines = {}
+    for i = 1, math.min(#all, SUCCESSES) do lines[i] = all[i].line end
+    note('success', table.concat(lines, '\n'))
+    successes = nil
+  end
+
+  -- One that is heard of late takes its place among the others.
+  function note_success(line)
+    local new = parse_success(line)
+    local all, place = {}, nil
+    for _, s in ipairs(read_successes()) do
+      local is_same = s.id == new.id
+      if is_same and s.ended >= new.ended and s.granted >= new.granted then return end
+      if not place and s.ended <= new.ended then
+        place = #all + 1
+        all[place] = new
+      end
+      if not (is_same and s.ended <= new.ended and s.granted <= new.granted) then all[#all + 1] = s end
+    end
+    if not place then all[#all + 1] = new end
+    write_successes(all)
+  end
+
+  -- The success that makes a run unnecessary. With --once it is one with the same ID: the last success, or one that
+  -- ended while the run waited, since the run may hear of that only after the next has ended; for a slot of the
+  -- calendar it is any. With --once-per D it is any that was granted within that time; one granted too far in
+  -- the future is a relic of a wrong clock. With both it is both.
+  function success_for(tail, since)
+    local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
+    if not (once or per) then return nil end
+    local best
+    for i, s in ipairs(read_successes()) do
+      local is_ours = not once or once == s.id and (i == 1 or is_slot(once) or s.ended >= since)
+      if is_ours and (not per or math.abs(now - s.granted) < per) and (not best or s.granted > best.granted) then
+        best = s
+      end
+    end
+    return best and best.line
+  end
+end
+
+-- A success is remembered for as long as the longest --once or --once-per that was ever asked for needs it: 400 days,
+-- or for a slot 62, since a month has 31 and whoever began in it may wait.
+local function lengthen_memory(tail)
+  local once = extra(tail, 'once')
+  local for_id = once and (is_slot(once) and 5356800000 or 34560000000) or 0
+  local longest = math.max(for_id, tonumber(extra(tail, 'per')) or 0)
+  if longest <= LIFE or longest <= (tonumber(recall('memory')) or 0) then return end
+  note('memory', num(longest))
+  is_old = true
+end

@@ -1,0 +1,285 @@
+# rlock hold: nobody is granted the lock until a time, or until somebody ends that. What runs goes on.
+
+load ../support/helpers
+load ../support/servers
+
+# on_hold KEY OPTION...: by ann@ops1, for the disks
+on_hold() {
+  try hold "$1" --holder ann@ops1 --note 'disk swap' "${@:2}"
+  exits 0
+}
+
+@test "a lock on hold is granted to nobody: -n and -w get 75, and all are told until when, by whom and why" {
+  local until words
+  on_hold backup --for 1h
+  until=$(rlock status backup --json | jq -r '.[0].hold.until')
+  same "$OUT" "backup: on hold until $(date -d "$until" '+%Y-%m-%d %H:%M') by ann@ops1 (disk swap)"
+  words="on hold until $(date -d "$until" '+%a %H:%M') by ann@ops1 (disk swap)"
+  try run backup -n -- true
+  exits 75
+  same "$ERR" "rlock: backup not acquired: $words"
+  try acquire backup -w 1s
+  exits 75
+  same "$ERR" "rlock: waiting for backup, $words
+rlock: backup not acquired: $words"
+  same "$OUT" ''
+  absent rlock:backup
+}
+
+@test "waiters are granted the lock, in their order, when the hold ends by itself" {
+  local begin
+  begin=$(now_ms)
+  on_hold job --for 1s
+  start first rlock run job -- sh -c 'echo first >>"$0"; sleep 0.1' "$T/order"
+  first=$PID
+  wait_for_text 'waiting for job, on hold' "$T/first.err"
+  start second rlock run job -- sh -c 'echo second >>"$0"' "$T/order"
+  finish "$PID"
+  exits 0
+  begin=$(($(now_ms) - begin))
+  ((begin >= 1000)) || fail "granted after $begin ms"
+  finish "$first"
+  exits 0
+  same "$(<"$T/order")" $'first\nsecond'
+}
+
+@test "--end hands the lock to the first waiter at once; a second --end says that nothing is on hold: 1" {
+  on_hold job --for 90d
+  start waiter rlock run job -- echo ran
+  wait_for_text 'on hold until' "$T/waiter.err"
+  try hold job --end
+  exits 0
+  matches "$OUT" '^job: hold ended; it was on hold until [0-9-]+ [0-9:]+ by ann@ops1 \(disk swap\)$'
+  finish "$PID"
+  exits 0
+  same "$(<"$T/waiter.out")" ran
+  try hold job --end
+  exits 1
+  same "$OUT" ''
+  same "$ERR" 'rlock: job is not on hold; nothing changed'
+}
+
+@test "what runs goes on: its renewals, the runs inside it and its release" {
+  start run rlock run job --ttl 600ms -- sh -c 'while [ ! -e "$0" ]; do sleep 0.1; done; sleep 1
+    rlock renew && rlock run job -n -- echo inside; exit 3' "$T/held"
+  run=$PID
+  wait_held job
+  on_hold job --for 1h
+  touch "$T/held"
+  finish "$run"
+  exits 3
+  same "$(<"$T/run.out")" inside
+  absent rlock:job
+}
+
+@test "a waiter is told when a hold begins and when it ends, and gets the lock only after both" {
+  hold job
+  start waiter rlock run job -- echo ran
+  waiter=$PID
+  wait_for_text 'waiting for job, held by' "$T/waiter.err"
+  on_hold job --for 1h
+  wait_for_text 'waiting for job, on hold until' "$T/waiter.err"
+  stop "$HOLDER"
+  rlock run job -n -E 3 -- true || same $? 3
+  rlock hold job --end
+  finish "$waiter"
+  exits 0
+  same "$(<"$T/waiter.out")" ran
+}
+
+@test "a run with --replace evicts nobody while the lock is on hold" {
+  start holder rlock run job --replace -- sleep 600
+  holder=$PID
+  wait_held job
+  on_hold job --for 1h
+  start newer rlock run job --replace -- echo ran
+  newer=$PID
+  wait_for_text 'on hold until' "$T/newer.err"
+  rlock status job --json | jq -e '.[0].holders[0].evicted_by == null and .[0].waiting == 1'
+  kill -0 "$holder"
+  rlock hold job --end
+  finish "$newer"
+  exits 0
+  finish "$holder"
+  exits 76
+}
+
+@test "a second hold replaces the first, says so, and may be shorter" {
+  local first
+  on_hold job --for 1d
+  first=${OUT#job: }
+  try hold job --for 1s --holder bob@ops2
+  exits 0
+  matches "$OUT" "^job: on hold until [0-9-]+ [0-9:]+ by bob@ops2; it was .*"
+  contains "$OUT" "; it was $first"
+  start waiter rlock run job -- true
+  finish "$PID"
+  exits 0
+}
+
+@test "several keys are held and ended by one command, a line for each" {
+  on_hold a --for 1h b c
+  same "$(cut -d' ' -f1-4 "$T/out")" $'a: on hold until\nb: on hold until\nc: on hold until'
+  try hold a b c other --end
+  exits 1
+  same "$(cut -d' ' -f1-4 "$T/out")" $'a: hold ended; it\nb: hold ended; it\nc: hold ended; it'
+  same "$ERR" 'rlock: other is not on hold; nothing changed'
+}
+
+# ends_at EXPECTED TIME: as `date` understands the first
+ends_at() {
+  try hold "until" --until "$2"
+  exits 0
+  contains "$OUT" "until: on hold until $(date -d "$1" '+%Y-%m-%d %H:%M') by "
+}
+
+@test "--until takes the next such time of the local zone" {
+  local soon later day
+  export TZ=America/New_York
+  soon=$(date -d '5 minutes' +%H:%M) later=$(date -d '5 minutes ago' +%H:%M) day=$(date -d '5 minutes ago' +%a)
+  ends_at '5 minutes' "$soon"
+  ends_at "$(date -d '5 minutes ago' '+%F %R') 1 day" "$later"
+  ends_at 'tomorrow 08:00' 'tomorrow 08:00'
+  ends_at "$(date -d '5 minutes ago' '+%F %R') 1 week" "$day $later"
+  ends_at "$(date -d '2 days' +%F) 08:00" "$(date -d '2 days' +%A) 08:00"
+  ends_at "$(date -d '2 days' +%F) 08:00" "$(LC_ALL=C date -d '2 days' +%a | tr '[:upper:]' '[:lower:]') 08:00"
+  ends_at "$(date -d '40 days' +%F) 08:00" "$(date -d '40 days' +%F) 08:00"
+  ends_at "$(date -d '40 days' +%F)T08:00:00Z" "$(date -d '40 days' +%F)T08:00:00Z"
+  ends_at "$(date -d '40 days' +%F)T08:00:00+05:00" "$(date -d '40 days' +%F)T08:00:00+05:00"
+  ends_at "$(date -d '40 days' +%F)T08:00:00Z" "$(date -d '40 days' +%F)T08:00:00.250Z"
+  ends_at "$(date -d '40 days' +%F) 08:00:00+05:00" "$(date -d '40 days' +%F) 08:00:00+05:00"
+}
+
+@test "a time that has passed, is too far away or is none is 64, in one line, and holds nothing" {
+  local word
+  for word in '2020-01-01 08:00' "$(date -d '1 minute ago' -u +%FT%TZ)"; do
+    refuses 64 "--until: $word has passed" hold job --until "$word"
+  done
+  word=$(date -d '91 days' '+%F %R')
+  refuses 64 "--until: $word is too far away; it must be within 90d" hold job --until "$word"
+  for word in 2026-11-25 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
+    refuses 64 "--until: '$word' is not a time such as 08:00, 'tomorrow 08:00', " hold job --until "$word"
+  done
+  refuses 64 'at most 90d' hold job --for 91d
+  refuses 64 'too short' hold job --for 0
+  refuses 64 'for how long? Write --for D, --until TIME, or --end to end a hold' hold job
+  refuses 64 'no key' hold --for 1h
+  refuses 64 'choose one' hold job --for 1h --end
+  refuses 64 'choose one' hold job --for 1h --until 08:00
+  absent '{rlock:job}:meta'
+}
+
+@test "the hold of a key that looks like a pattern warns that it is one name" {
+  try hold 'deploy-*' --for 1h
+  exits 0
+  same "$ERR" 'rlock: deploy-* is taken for the name of one lock: hold knows no patterns'
+}
+
+@test "a lock whose last run has the ID of --once is done, hold or not" {
+  try run schema --once v42 -- true
+  on_hold schema --for 1h
+  try run schema --once v42 -- false
+  exits 0
+  contains "$ERR" 'done by'
+}
+
+@test "the key of another program is put on hold beside it, and is not touched" {
+  cli SET rlock:job theirs >/dev/null
+  on_hold job --for 1h
+  try run job -n -- true
+  exits 75
+  contains "$ERR" 'on hold until'
+  same "$(cli GET rlock:job)" theirs
+  same "$(rlock status job --json | jq -c '.[0] | [.state, .hold.by]')" '["foreign","ann@ops1"]'
+  cli DEL rlock:job >/dev/null
+  try run job -n -- true
+  exits 75
+}
+
+@test "status shows a hold, also where nothing runs; it is no holder, no run and no end" {
+  local until metrics
+  on_hold backup --for 1h
+  until=$(rlock status backup --json | jq -r '.[0].hold.until')
+  try status
+  exits 0
+  matches "$OUT" "
+backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(date -d "$until" '+%F %R') \(disk swap\) +-$"
+  try status backup
+  exits 1
+  try status backup --json
+  query '.[0] | .state == "free" and .holders == [] and .last == null and .counters.acquired == 0 and
+    (.hold | keys) == ["by", "note", "until"] and .hold.by == "ann@ops1" and .hold.note == "disk swap"'
+  metrics=$(rlock status --prometheus)
+  contains "$metrics" 'rlock_on_hold{key="backup"} 1'
+  contains "$metrics" 'rlock_held{key="backup"} 0'
+  contains "$(script -qec 'rlock status backup' /dev/null)" "on hold until $(date -d "$until" '+%F %R') by ann@ops1 (disk swap)"
+  rlock hold backup --end
+  contains "$(rlock status --prometheus)" 'rlock_on_hold{key="backup"} 0'
+  same "$(rlock status backup --json | jq -c '.[0].hold')" null
+  absent '{rlock:backup}:hold'
+}
+
+@test "status shows a holder and a hold in rows of their own" {
+  hold job
+  on_hold job --for 1h
+  try status job
+  exits 0
+  same "$(awk 'NR > 1 { print $1, $2 }' "$T/out")" $'job hold\njob x'
+}
+
+@test "log has a line for the begin and the end of a hold, and says who ended it" {
+  try hold job --for 200ms --holder ann@ops1 --note first
+  start waiter rlock run job -- true
+  finish "$PID"
+  on_hold job --for 1h
+  rlock hold job --end --holder bob@ops2
+  try log job
+  exits 0
+  matches "$(sed -n 2p "$T/out")" '^job +[0-9-]+ [0-9:]+ +- +- +on hold until [0-9-]+ [0-9:]+ +ann@ops1 +- +first$'
+  matches "$(sed -n 3p "$T/out")" '^job +[0-9-]+ [0-9:]+ +- +- +hold over +ann@ops1 +- +first$'
+  matches "$(sed -n 4p "$T/out")" '^job .* 0 '
+  matches "$(sed -n 5p "$T/out")" ' on hold until .* ann@ops1 +- +disk swap$'
+  matches "$(sed -n 6p "$T/out")" ' hold ended by bob@ops2 +ann@ops1 +- +disk swap$'
+  same "$(rlock log job --json | jq -c '[.[] | .event // .end]')" \
+    '["hold","hold over","exited","hold","hold ended"]'
+}
+
+@test "what is kept of a lock outlives its hold" {
+  on_hold job --for 80d
+  ((($(cli PTTL '{rlock:job}:meta') / 86400000) >= 80)) || fail "$(cli PTTL '{rlock:job}:meta')"
+  rlock run job -n -E 0 -q -- true
+  try hold job --for 1s
+  start waiter rlock run job -- true
+  finish "$PID"
+  exits 0
+}
+
+@test "a hold that a server forgets is no obstacle" {
+  on_hold job --for 1h
+  cli FLUSHALL >/dev/null
+  try run job -n -- true
+  exits 0
+}
+
+@test "rlock check tries a hold, and its ACL line suffices for one" {
+  local line words
+  line=$(rlock check --json | jq -r '.acl[0]')
+  read -ra words <<<"$line"
+  cli "${words[@]}" >/dev/null
+  RLOCK_PASSWORD=$(grep -oE '>[0-9a-f]+' <<<"$line" | tr -d '>')
+  export RLOCK_PASSWORD RLOCK_USERNAME=rlock
+  try check
+  same "$(grep permissions "$T/out" | cut -d' ' -f1)" ok
+  on_hold job --for 1h
+  try hold job --end
+  exits 0
+}
+
+@test "completion knows the options of hold, and offers --end what is on hold" {
+  rlock run free -- true
+  on_hold held --for 1h
+  contains "$(rlock __complete hold --)" $'--until=\t'
+  same "$(rlock __complete hold '' | cut -f 1 | xargs)" 'free held'
+  same "$(rlock __complete hold --end '' | cut -f 1 | xargs)" held
+  contains "$(rlock __complete hold --end '')" 'by ann@ops1 (disk swap)'
+}

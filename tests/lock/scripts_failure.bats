@@ -1,0 +1,115 @@
+# Failures in a row: for how long a lock cools after them, and after how many nobody tries again.
+
+load ../support/helpers
+load ../support/scripts
+
+setup() { start_scripts; }
+
+# ends STATUS END TOKEN [OPTION...]: a run that ends so
+ends() {
+  hold "${@:3}"
+  call release "$3" "level-$3" "$1" "$2"
+}
+
+# cools MS: the run that has just ended leaves the lock cooling for so long; then it has cooled
+cools() {
+  outcome cooling
+  nearly "$1" "${REPLY[1]}"
+  cli DEL "$LOCK" >/dev/null
+}
+
+@test "the lock cools twice as long after each further failure, up to the most, and a success begins anew" {
+  local ms
+  for ms in 100000 200000 400000 500000; do
+    ends 3 '' "after-$ms" backoff=100000-500000
+    cools "$ms"
+  done
+  ends 0 '' fine
+  outcome released
+  ends 3 '' again backoff=100000-500000
+  cools 100000
+}
+
+@test "who comes is told after how many failures the lock cools, how the last ended, and until when" {
+  ends 3 '' a backoff=100000-500000
+  cools 100000
+  ends - signal:9 b backoff=100000-500000
+  acquire c
+  outcome busy
+  same "${REPLY[6]}" "$(owner b) 2,signal:9"
+  nearly 200000 "${REPLY[5]}"
+}
+
+@test "lost leases and timeouts are failures; a run that was made to stop is none" {
+  local end
+  for end in lost timeout; do
+    ends - "$end" "$end" backoff=100000-100000
+    cools 100000
+  done
+  for end in released interrupted evicted,x replaced,x; do
+    ends - "$end" "${end%,x}" backoff=100000-100000
+    outcome released
+  done
+  hold excused backoff=100000-100000
+  call release excused level-excused 143 '' 1
+  outcome released
+}
+
+@test "the seat of a reader that failed keeps all others out until it has cooled" {
+  CAPACITY=0 hold reader
+  CAPACITY=0 ends 3 '' fails backoff=100000-100000
+  CAPACITY=0 acquire other
+  outcome busy
+  same "${REPLY[6]}" "$(owner fails) 1,3"
+  SHIFT=101 CAPACITY=0 acquire other
+  outcome granted
+}
+
+@test "attempts are counted for each ID, whatever was done between them, until one of them succeeds" {
+  ends 3 '' a once=v1
+  ends 4 '' b once=v1 attempts=2
+  ends 5 '' c once=v2 attempts=2
+  acquire d once=v1 attempts=2
+  same "${REPLY[*]:0:3}" 'attempts 2 4'
+  acquire e once=v1 attempts=3
+  outcome granted
+  call release e level-e 0 ''
+  ends 0 '' f once=v3
+  ends 3 '' g once=v1 attempts=2
+  outcome released
+}
+
+@test "with a spacing those attempts count that were made within it since the last success" {
+  ends 3 '' a per=10000
+  acquire b per=10000 attempts=1
+  outcome attempts
+  SHIFT=11 acquire b per=10000 attempts=1
+  outcome granted
+  call cancel b level-b
+  ends 0 '' c
+  ends 3 '' d per=1
+  acquire e per=10000 attempts=2
+  outcome "done"
+}
+
+@test "those that wait for the work of an ID leave when its last attempt has failed" {
+  listen b c
+  hold a once=v1 attempts=1
+  enqueue b once=v1 attempts=1
+  enqueue c
+  call release a level-a 3 ''
+  wait_until "$PATIENCE" eval '[[ $(told b) == done ]]'
+  is_granted_to c
+}
+
+is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
+
+@test "the last fifty failures are kept, the newest first" {
+  local i kept=""
+  for ((i = 1; i <= 50; i++)); do kept+="$i $i $i 1 - old"$'\n'; done
+  cli HSET "$META" state '1 0 0 0 0 0' failures "$kept" >/dev/null
+  ends 3 '' a once=v1
+  kept=$(cli HGET "$META" failures)
+  same "$(wc -l <<<"$kept")" 50
+  matches "$kept" "^$FENCE [0-9]+ [0-9]+ 3 v1 host"
+}

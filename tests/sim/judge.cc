@@ -1,0 +1,360 @@
+#include "judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sim {
+namespace {
+
+constexpr Nanos day = 86'400 * second;
+
+/// The seats of a crowd whose key has expired are left for a day.
+bool is_of_crowd(const std::string& key) { return key.ends_with(":seats"); }
+
+}  // namespace
+
+Judge::Number Judge::asks(const std::string& who, const ClientPlan& client) {
+  Acquisition a;
+  a.who = who;
+  a.client = client;
+  a.asked = world_.now();
+  all_.push_back(std::move(a));
+  world_.tell(who, "asks for the lock");
+  return all_.size() - 1;
+}
+
+void Judge::is_refused(Number n, const std::string& why) {
+  all_[n].state = Acquisition::State::refused;
+  world_.tell(all_[n].who, "is refused: " + why);
+}
+
+/// Somebody must have done it, or be about to say so.
+void Judge::is_done(Number n) {
+  is_refused(n, "it is done");
+  const Acquisition& idle = all_[n];
+  const auto has_done = [&](const Acquisition& a) {
+    const bool is_fresh =
+        idle.client.per == 0 || forgotten_ >= 0 || a.granted + idle.client.per + idle.client.per / 100 > idle.asked;
+    return a.how == "0" && is_fresh && (idle.client.once.empty() || a.client.once == idle.client.once);
+  };
+  if (std::none_of(all_.begin(), all_.end(), has_done))
+    world_.accuse(all_[n].who + " was told that the work is done, which nobody has done");
+}
+
+void Judge::is_superseded(Number n) {
+  is_refused(n, "superseded");
+  const Acquisition& old = all_[n];
+  if (!old.client.latest && !old.client.replace)
+    world_.accuse(old.who + " was superseded, but did not ask for that");
+  // A question that came late seems to be younger than it is.
+  const auto is_newer = [&](const Acquisition& a) {
+    return &a != &old && (a.client.latest || a.client.replace) && (a.asked + doubt() >= old.asked || !plan_.is_fair());
+  };
+  if (forgotten_ < 0 && std::none_of(all_.begin(), all_.end(), is_newer))
+    world_.accuse(old.who + " was superseded by nobody");
+}
+
+void Judge::fails(Number n, const std::string& why) {
+  is_refused(n, why);
+  if (plan_.is_fair())
+    world_.accuse(fmt::format("{} failed, although nothing went wrong: {}", all_[n].who, why));
+}
+
+Nanos Judge::doubt() const { return 10 * (plan_.weather.latency + plan_.weather.jitter) + 30 * milli; }
+
+bool Judge::believes(const Acquisition& a) const {
+  return a.state == Acquisition::State::believes && a.until > world_.now();
+}
+
+bool Judge::exclude_each_other(const Acquisition& a, const Acquisition& b) const {
+  if (a.token == b.token)
+    return false;
+  if (a.client.capacity != b.client.capacity || a.client.capacity == 1)
+    return true;
+  return a.client.capacity > 1 && a.slot == b.slot;
+}
+
+void Judge::is_granted(
+    Number n, const std::string& token, long long fence, int slot, Nanos sent, Nanos believes_until) {
+  Acquisition& a = all_[n];
+  a.token = token;
+  a.is_inner = a.client.inside && std::any_of(all_.begin(), all_.end(), [&](const Acquisition& other) {
+                 return &other != &a && other.token == token;
+               });
+  a.state = Acquisition::State::believes;
+  a.fence = fence;
+  a.slot = slot;
+  a.granted = world_.now();
+  a.sent = sent;
+  a.until = believes_until;
+  a.excused = (a.client.kind == ClientPlan::Kind::acquire && forced_ >= a.asked) || forgotten_ >= a.asked;
+  ++grants_;
+  world_.tell(
+      a.who,
+      fmt::format("HOLDS, fence {}, slot {}, until {:.6f}", fence, slot, static_cast<double>(believes_until) / 1e9));
+  check_exclusion(a);
+  check_fence(a);
+  if (a.is_inner)
+    return;
+  check_once(a);
+  check_min_hold(a);
+  if (!is_lenient()) {
+    check_order(a);
+    check_delay(a);
+  }
+}
+
+void Judge::check_exclusion(const Acquisition& granted) {
+  if (!believes(granted) || granted.excused)
+    return;
+  long others = 0;
+  for (const Acquisition& a : all_) {
+    if (&a == &granted || !believes(a) || a.excused)
+      continue;
+    others += a.token != granted.token && !a.is_inner;
+    if (exclude_each_other(a, granted))
+      world_.accuse(fmt::format(
+          "{} (fence {}) and {} (fence {}) both hold the lock", a.who, a.fence, granted.who, granted.fence));
+  }
+  if (granted.client.capacity > 1 && (others >= granted.client.capacity || granted.slot >= granted.client.capacity))
+    world_.accuse(granted.who + " is one holder too many");
+}
+
+/// Larger than that of everybody who held the lock before it was asked for; where there is one holder, of everybody,
+/// unless it hears late of a grant that was taken away again. A run inside another has the same. Once a server of a
+/// quorum has lost its data, and its clock is behind, a fence that it knew may be one that no majority knows any more.
+void Judge::check_fence(const Acquisition& granted) {
+  for (const Acquisition& a : all_) {
+    const bool is_alone = granted.client.capacity == 1 && a.client.capacity == 1 && !granted.excused;
+    const bool was_before = a.granted < granted.asked || is_alone;
+    if (a.token == granted.token) {
+      if (a.fence != granted.fence)
+        world_.accuse(fmt::format("{} has fence {}, but {} has {}", granted.who, granted.fence, a.who, a.fence));
+      continue;
+    }
+    if (a.fence != 0 && a.fence >= granted.fence && was_before && !granted.is_inner && forgotten_ < a.asked &&
+        forgetful_.empty())
+      world_.accuse(fmt::format("{} has fence {} after {} had {}", granted.who, granted.fence, a.who, a.fence));
+  }
+}
+
+/// First come, first served, where the difference is larger than what the network may have made of it. The fences tell
+/// the order in which the server served them, whoever heard of it first.
+void Judge::check_order(const Acquisition& granted) {
+  if (!granted.client.is_plain() || granted.client.capacity == 0)
+    return;
+  for (const Acquisition& a : all_) {
+    const bool was_earlier = a.fence != 0 && a.fence < granted.fence && a.asked > granted.asked + doubt();
+    if (was_earlier && a.client.is_plain() && a.client.capacity == granted.client.capacity)
+      world_.accuse(fmt::format("{} overtook {}, which had asked {:.3f}s before",
+                                a.who,
+                                granted.who,
+                                static_cast<double>(a.asked - granted.asked) / 1e9));
+  }
+}
+
+/// A lock that was released is handed over at once.
+void Judge::check_delay(const Acquisition& granted) {
+  Nanos free = granted.asked;
+  for (const Acquisition& a : all_) {
+    if (&a == &granted || a.fence == 0)
+      continue;
+    if (!a.released || a.client.min_hold > 0 || forced_ >= 0)
+      return;
+    free = std::max(free, a.stopped);
+  }
+  if (!plan_.may_listen || granted.client.capacity != 1)
+    return;
+  const Nanos limit = 8 * (plan_.weather.latency + plan_.weather.jitter) + 60 * milli;
+  const bool others_wait = std::any_of(all_.begin(), all_.end(), [&](const Acquisition& a) {
+    return &a != &granted && a.state != Acquisition::State::over && a.asked <= granted.granted && !a.client.is_plain();
+  });
+  if (!others_wait && granted.granted > free + limit)
+    world_.accuse(fmt::format(
+        "{} got the lock {:.3f}s after it was free", granted.who, static_cast<double>(granted.granted - free) / 1e9));
+}
+
+void Judge::check_once(const Acquisition& granted) {
+  const ClientPlan& client = granted.client;
+  if (!client.skips() || granted.excused)
+    return;
+  for (const Acquisition& a : all_) {
+    const bool is_fresh = client.per == 0 || granted.granted < a.asked + client.per - client.per / 100;
+    const bool is_same = client.once.empty() || (a.client.once == client.once && is_last_success(a, granted));
+    if (a.released && !a.is_inner && a.how == "0" && is_fresh && is_same && a.fence < granted.fence &&
+        forgotten_ < a.asked)
+      world_.accuse(fmt::format("{} does again what {} has done", granted.who, a.who));
+  }
+}
+
+/// What was done once may be done again when something else has been done since.
+bool Judge::is_last_success(const Acquisition& success, const Acquisition& granted) const {
+  return std::none_of(all_.begin(), all_.end(), [&](const Acquisition& a) {
+    return a.how == "0" && a.client.once != success.client.once && a.fence > success.fence && a.fence < granted.fence &&
+           success.stopped < granted.asked;
+  });
+}
+
+/// Counts from when the lock was asked for, which is before the server granted it; in true time, whatever clocks say.
+/// The last question is nearer, but a lock may have been granted by an earlier one.
+void Judge::check_min_hold(const Acquisition& granted) {
+  if (forced_ >= 0 || granted.excused || granted.client.capacity != 1)
+    return;
+  for (const Acquisition& a : all_) {
+    if (a.is_inner)
+      continue;
+    const bool is_sure = !is_lenient() && plan_.may_listen && a.client.kind == ClientPlan::Kind::run;
+    const Nanos since = is_sure ? a.sent : a.asked;  // what acquire has sent last is its confirmation
+    if (&a != &granted && a.fence != 0 && a.fence < granted.fence && !a.excused && forgotten_ < a.asked &&
+        granted.granted < since + a.client.min_hold - a.client.min_hold / 100)
+      world_.accuse(fmt::format("{} got the lock within the minimum hold of {}", granted.who, a.who));
+  }
+}
+
+void Judge::is_extended(Number n, Nanos sent, Nanos believes_until) {
+  all_[n].until = believes_until;
+  if (sent > all_[n].marked && forgotten_ < 0 && !plan_.is_quorum())
+    world_.accuse(all_[n].who + " was renewed after it was told to give up the lock");
+  world_.tell(all_[n].who, fmt::format("renewed, until {:.6f}", static_cast<double>(believes_until) / 1e9));
+}
+
+void Judge::is_lost(Number n) {
+  Acquisition& a = all_[n];
+  world_.tell(a.who, "has lost the lock");
+  const bool may = a.excused || weakened_ >= a.asked;
+  if (believes(a) && !may)
+    world_.accuse(a.who + " was told that it has lost the lock, for no reason");
+}
+
+void Judge::is_evicted(Number n) {
+  Acquisition& a = all_[n];
+  world_.tell(a.who, "is told to give up the lock");
+  const auto replaces = [&](const Acquisition& other) { return other.client.replace && &other != &a; };
+  const bool may = forced_ >= a.asked || (a.client.replace && std::any_of(all_.begin(), all_.end(), replaces));
+  if (!may)
+    world_.accuse(a.who + " was told to give up the lock, for no reason");
+}
+
+void Judge::stops(Number n) {
+  Acquisition& a = all_[n];
+  a.state = Acquisition::State::over;
+  a.stopped = world_.now();
+}
+
+void Judge::gives_up(Number n, std::string how) {
+  stops(n);
+  world_.tell(all_[n].who, "releases: " + how);
+  all_[n].how = std::move(how);
+}
+
+void Judge::gave_up(Number n, bool known, bool lost) {
+  all_[n].released = known && !lost;
+  world_.tell(all_[n].who,
+              !known ? "does not know whether it has released"
+              : lost ? "had lost the lock"
+                     : "has released");
+}
+
+void Judge::dies(const std::string& who) {
+  for (Number n = 0; n < all_.size(); ++n) {
+    if (all_[n].who != who || all_[n].state == Acquisition::State::over)
+      continue;
+    all_[n].died = true;
+    stops(n);
+  }
+}
+
+void Judge::forces() {
+  forced_ = world_.now();
+  for (Acquisition& a : all_) a.excused = a.excused || a.client.kind == ClientPlan::Kind::acquire;
+}
+
+void Judge::is_marked(long long fence) {
+  for (Acquisition& a : all_) {
+    if (a.fence == fence)
+      a.marked = std::min(a.marked, world_.now());
+  }
+}
+
+/// A quorum keeps its promises until a majority has lost its data, but a holder loses the lock if a majority does not
+/// have it any more.
+void Judge::loses_data(std::size_t host) {
+  weakened_ = world_.now();
+  forgetful_.insert(host);
+  if (forgetful_.size() > plan_.hosts.size() / 2)
+    forgets();
+}
+
+void Judge::forgets() {
+  weakened_ = world_.now();
+  forgotten_ = world_.now();
+  for (Acquisition& a : all_) a.excused = true;
+}
+
+void Judge::ends(const Remains& remains) {
+  if (remains.state != "free" || remains.waiting != 0)
+    world_.accuse(fmt::format("when all had gone the lock was {}, and {} waited", remains.state, remains.waiting));
+  for (const auto& [key, life] : remains.keys) {
+    const bool was_crowd = is_of_crowd(key) && life <= day;
+    if (!key.ends_with(":meta") && !key.ends_with(":history") && !was_crowd)
+      world_.accuse("the key " + key + " was left");
+  }
+  if (forgotten_ >= 0 || plan_.is_quorum())
+    return;
+  check_history(remains);
+  check_memory(remains);
+}
+
+/// Every acquisition has one line that says how it ended, and there are no others.
+void Judge::check_history(const Remains& remains) {
+  std::map<long long, const Acquisition*> known;
+  for (const Acquisition& a : all_) {
+    if (a.fence == 0 || a.is_inner)
+      continue;
+    known[a.fence] = &a;
+    const auto found = remains.history.find(a.fence);
+    if (found == remains.history.end()) {
+      if (grants_ < 90)
+        world_.accuse(fmt::format("{} (fence {}) has no line of history", a.who, a.fence));
+    } else if (found->second.size() != 1) {
+      world_.accuse(fmt::format("{} (fence {}) has {} lines of history", a.who, a.fence, found->second.size()));
+    } else if (a.released && !a.how.empty() && found->second[0] != a.how) {
+      world_.accuse(
+          fmt::format("{} (fence {}) ended with {}, but history says {}", a.who, a.fence, a.how, found->second[0]));
+    }
+  }
+  for (const auto& [fence, ends] : remains.history) {
+    const bool unheard = ends[0].starts_with("evicted") || ends[0].starts_with("replaced");  // before it was told
+    if (plan_.is_fair() && !known.contains(fence) && !unheard)
+      world_.accuse(fmt::format("there is a line of history with fence {}, which nobody had", fence));
+  }
+}
+
+/// The counters fit the history, and what is remembered lives long enough.
+void Judge::check_memory(const Remains& remains) {
+  const auto counter = [&](const std::string& name) {
+    const auto found = remains.counters.find(name);
+    return found != remains.counters.end() ? found->second : 0;
+  };
+  long long lines = 0, lost = 0;
+  for (const auto& [fence, ends] : remains.history) {
+    ++lines;
+    lost += ends[0] == "lost" || ends[0] == "died";
+  }
+  if (grants_ < 90 && (counter("lost") != lost || counter("acquired") + counter("waited") < lines))
+    world_.accuse(fmt::format("the counters say {} + {} grants and {} lost, the history {} and {}",
+                              counter("acquired"),
+                              counter("waited"),
+                              counter("lost"),
+                              lines,
+                              lost));
+  const bool for_once = std::any_of(
+      all_.begin(), all_.end(), [](const Acquisition& a) { return a.fence != 0 && !a.client.once.empty(); });
+  for (const auto& [key, life] : remains.keys) {
+    if (life < (for_once && key.ends_with(":meta") ? 399 : 29) * day && !is_of_crowd(key))
+      world_.accuse(fmt::format("the key {} lives for {} more days only", key, life / day));
+  }
+}
+
+}  // namespace sim

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan.h"
+#include "world.h"
+
+namespace sim {
+
+/// Watches what the clients believe and are told, and accuses the world of whatever rlock promises will not happen. It
+/// knows nothing of how locks are kept on Redis, but for what the scripts `status` and `log` answer.
+///
+/// A client believes that it holds the lock from the moment it is told so until its lease's own end, or until it gives
+/// the lock up. All its times are true.
+class Judge {
+ public:
+  Judge(World& world, const Plan& plan) : world_(world), plan_(plan) {}
+
+  using Number = std::size_t;  // of an acquisition, or of a question that may become one
+
+  Number asks(const std::string& who, const ClientPlan& client);
+  void is_refused(Number n, const std::string& why);
+  void is_done(Number n);
+  void is_superseded(Number n);
+  void fails(Number n, const std::string& why);
+  /// `sent`: when the request was sent from which its lease counts.
+  void is_granted(Number n, const std::string& token, long long fence, int slot, Nanos sent, Nanos believes_until);
+  /// `sent`: when it asked for that.
+  void is_extended(Number n, Nanos sent, Nanos believes_until);
+  /// Says why it stops before its work is done.
+  void is_lost(Number n);
+  void is_evicted(Number n);
+  /// From now on it does not rely on the lock.
+  void stops(Number n);
+  /// `how`: what the history is to say.
+  void gives_up(Number n, std::string how);
+  void gave_up(Number n, bool known, bool lost);
+  void dies(const std::string& who);
+
+  /// Holders that nobody renews are removed at once.
+  void forces();
+  /// The holder with that fence was marked: it is not renewed any more.
+  void is_marked(long long fence);
+  void loses_data(std::size_t host);
+  /// A server's clock has jumped: what was promised before does not count.
+  void forgets();
+
+  /// What a server knows when all have gone.
+  struct Remains {
+    std::string state;
+    long long waiting = 0;
+    std::map<long long, std::vector<std::string>> history;  // fence -> how it ended
+    std::map<std::string, long long> counters;
+    std::map<std::string, Nanos> keys;  // and how long each of them lives on
+  };
+  void ends(const Remains& remains);
+
+  long grants() const { return grants_; }
+
+ private:
+  struct Acquisition {
+    std::string who;
+    ClientPlan client;
+    enum class State { asking, refused, believes, over } state = State::asking;
+    Nanos asked = 0, granted = 0, sent = 0, until = 0, stopped = 0, marked = forever;
+    long long fence = 0;
+    int slot = 0;
+    bool excused = false, died = false, released = false;
+    std::string how;    // it said that it ended
+    std::string token;  // that of an enclosing run, if it holds that one's lock
+    bool is_inner = false;
+  };
+  bool believes(const Acquisition& a) const;
+  bool exclude_each_other(const Acquisition& a, const Acquisition& b) const;
+  void check_exclusion(const Acquisition& granted);
+  void check_fence(const Acquisition& granted);
+  void check_order(const Acquisition& granted);
+  void check_delay(const Acquisition& granted);
+  void check_once(const Acquisition& granted);
+  bool is_last_success(const Acquisition& success, const Acquisition& granted) const;
+  void check_min_hold(const Acquisition& granted);
+  /// What the network may have made of the order of two questions.
+  Nanos doubt() const;
+  void check_history(const Remains& remains);
+  void check_memory(const Remains& remains);
+  bool is_lenient() const { return !plan_.is_fair() || plan_.is_quorum(); }
+
+  World& world_;
+  const Plan& plan_;
+  std::vector<Acquisition> all_;
+  Nanos forced_ = -1;  // when somebody last did
+  Nanos forgotten_ = -1, weakened_ = -1;
+  std::set<std::size_t> forgetful_;
+  long grants_ = 0;
+};
+
+}  // namespace sim

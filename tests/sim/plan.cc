@@ -1,0 +1,253 @@
+#include "plan.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace sim {
+namespace {
+
+template <typename T, std::size_t size>
+T one_of(Random& random, const std::array<T, size>& choices) {
+  return choices[static_cast<std::size_t>(random.below(size))];
+}
+
+/// What the clients of one world have in common.
+struct Theme {
+  int capacity = 1;
+  bool mixed = false;  // each has a capacity of its own
+  bool once = false, two_ids = true, per = false, latest = false, replace = false, limited = false, min_hold = false;
+  bool forced = false, nested = false;
+  Nanos ttl = 0;
+};
+
+Theme choose_theme(Random& random, Random& extra, bool quorum) {
+  Theme theme;
+  theme.ttl = one_of(
+      random, std::array{500 * milli, 500 * milli, second, second, 3 * second, 3 * second, 10 * second, 30 * second});
+  if (quorum)
+    theme.ttl = std::min(theme.ttl, 3 * second);
+  if (random.chance(30)) {
+    theme.capacity = one_of(random, std::array{0, 0, 2, 3});
+    theme.mixed = random.chance(50);
+  } else {
+    theme.once = random.chance(15);
+    theme.per = extra.chance(10);
+  }
+  theme.latest = random.chance(10);
+  theme.replace = random.chance(10);
+  theme.limited = random.chance(10);
+  theme.min_hold = random.chance(10);
+  theme.forced = random.chance(20);
+  theme.nested = extra.chance(20);
+  if (quorum && theme.capacity > 1)
+    theme.capacity = 1;  // rlock does not allow --slots there
+  return theme;
+}
+
+ClientPlan choose_client(Random& random, Random& extra, const Theme& theme, bool quorum) {
+  using Kind = ClientPlan::Kind;
+  ClientPlan client;
+  client.kind = random.chance(70) ? Kind::run : Kind::acquire;
+  if (theme.forced && random.chance(20))
+    client.kind = Kind::force;
+  client.start = random.chance(30) ? 0 : random.between(0, 3 * second);
+  client.rounds = static_cast<int>(random.between(1, 6));
+  client.pause = random.chance(50) ? random.between(0, 20 * milli) : random.between(0, 2 * second);
+  client.work =
+      random.chance(75) ? random.between(0, 80 * milli) : random.between(0, std::min(2 * theme.ttl, 10 * second));
+  client.status = random.chance(30) ? static_cast<int>(random.between(1, 3)) : 0;
+  client.obeys = random.chance(70);
+  client.capacity = theme.mixed ? one_of(random, std::array{0, 1, quorum ? 1 : 2}) : theme.capacity;
+  client.ttl = random.chance(80) ? theme.ttl
+                                 : one_of(random, std::array{500 * milli, 2 * second, quorum ? second : 30 * second});
+  if (random.chance(40))
+    client.wait = random.chance(40) ? 0 : random.between(1, 3 * theme.ttl);
+  if (theme.min_hold && random.chance(50))
+    client.min_hold = random.between(milli, 3 * second);
+  client.latest = theme.latest && random.chance(50);
+  client.replace = theme.replace && client.kind == Kind::run && random.chance(50);
+  if (theme.limited && random.chance(50))
+    client.max_waiting = static_cast<int>(random.between(0, 2));
+  if (theme.once && client.capacity == 1 && client.kind == Kind::run)
+    client.once = extra.chance(70) || !theme.two_ids ? "v1" : "v2";
+  if (theme.per && client.capacity == 1 && client.kind == Kind::run)
+    client.per = extra.between(100 * milli, 3 * second);
+  client.rate = 1 + static_cast<double>(random.between(-400, 400)) / 100'000;
+  return client;
+}
+
+/// Makes it a process of the command of a client before it, which takes the lock as that one does.
+void put_inside(Random& random, ClientPlan& client, std::size_t outer, const ClientPlan& enclosing) {
+  const ClientPlan before = client;
+  client = {.kind = ClientPlan::Kind::run,
+            .start = enclosing.start,
+            .rounds = before.rounds,
+            .pause = before.pause,
+            .work = before.work,
+            .status = before.status,
+            .obeys = before.obeys,
+            .capacity = enclosing.capacity == 1 && random.chance(20) ? 0 : enclosing.capacity,
+            .ttl = before.ttl,
+            .replace = enclosing.replace,
+            .inside = outer,
+            .rate = enclosing.rate};
+}
+
+FaultPlan choose_fault(Random& random, const Plan& plan, bool steps_clocks) {
+  using Kind = FaultPlan::Kind;
+  static constexpr std::array often{Kind::cut,
+                                    Kind::cut,
+                                    Kind::partition,
+                                    Kind::partition,
+                                    Kind::freeze_host,
+                                    Kind::slow_host,
+                                    Kind::freeze_client,
+                                    Kind::freeze_client,
+                                    Kind::kill_client,
+                                    Kind::kill_client,
+                                    Kind::flush_scripts,
+                                    Kind::no_memory,
+                                    Kind::restart};
+  FaultPlan fault;
+  fault.kind = one_of(random, often);
+  if (steps_clocks && random.chance(30))
+    fault.kind = Kind::step_clock;
+  if (steps_clocks && plan.is_quorum() && fault.kind == Kind::restart)
+    fault.kind = Kind::cut;  // a server whose clock is set after its start votes too soon, as the manual says
+  fault.at = random.between(0, 5 * second);
+  fault.duration = random.chance(70) ? random.between(milli, second) : random.between(second, 20 * second);
+  fault.client = static_cast<std::size_t>(random.below(plan.clients.size() + 1));  // the last: all
+  fault.host = static_cast<std::size_t>(random.below(plan.hosts.size()));
+  fault.flag = random.chance(50);
+  if (fault.kind == Kind::step_clock) {
+    fault.host = 0;
+    fault.duration = fault.flag ? -fault.duration : fault.duration;
+  }
+  return fault;
+}
+
+}  // namespace
+
+bool Plan::is_fair() const {
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (has(clients.size() + i))
+      return false;
+  }
+  return weather.storms == 0;
+}
+
+Nanos Plan::calm_at() const {
+  Nanos calm = weather.storms > 0 ? 10 * second : 0;
+  for (const FaultPlan& fault : faults) calm = std::max(calm, fault.at + std::abs(fault.duration));
+  return calm;
+}
+
+Plan make_plan(std::uint64_t seed) {
+  Random random{seed};
+  Random extra = random.fork(1);  // what was thought of later, so that old seeds stay much the same worlds
+  Plan plan;
+  plan.seed = seed;
+  plan.hosts.resize(one_of(random, std::array<std::size_t, 10>{1, 1, 1, 1, 1, 1, 3, 3, 3, 5}));
+  for (Clock& clock : plan.hosts)
+    clock = {.rate = 1 + static_cast<double>(random.between(-400, 400)) / 100'000,
+             .offset = 1'790'000'000 * second + random.between(0, 100 * second)};
+  plan.weather.latency = random.between(50 * micro, random.chance(80) ? milli : 20 * milli);
+  plan.weather.jitter = random.between(0, plan.weather.latency);
+  const bool is_fair = random.chance(25);
+  if (!is_fair)
+    plan.weather.storms = random.chance(50) ? 0 : static_cast<int>(random.between(1, 5));
+  plan.may_listen = random.chance(90);
+  plan.is_hasty = extra.chance(30);
+  Theme theme = choose_theme(random, extra, plan.is_quorum());
+  if (!is_fair || plan.is_quorum()) {
+    // A server that was frozen dates a success too late, and who hears late of an end may not know the last success.
+    theme.per = theme.two_ids = false;
+    theme.nested = theme.nested && !theme.once;
+  }
+  const auto clients = random.between(2, plan.is_quorum() ? 5 : 9);
+  for (std::int64_t i = 0; i < clients; ++i) {
+    plan.clients.push_back(choose_client(random, extra, theme, plan.is_quorum()));
+    const auto outer = static_cast<std::size_t>(extra.below(static_cast<std::uint64_t>(i) + 1));
+    const ClientPlan& enclosing = plan.clients[outer];
+    if (theme.nested && enclosing.kind == ClientPlan::Kind::run && !enclosing.inside && outer + 1 < plan.clients.size())
+      put_inside(extra, plan.clients.back(), outer, enclosing);
+  }
+  const bool steps_clocks = random.chance(10);
+  const auto faults = is_fair ? 0 : random.between(0, 8);
+  for (std::int64_t i = 0; i < faults; ++i) plan.faults.push_back(choose_fault(random, plan, steps_clocks));
+  return plan;
+}
+
+const char* name(FaultPlan::Kind kind) {
+  static constexpr std::array names{"cut",
+                                    "partition",
+                                    "freeze host",
+                                    "slow host",
+                                    "restart",
+                                    "flush scripts",
+                                    "no memory",
+                                    "freeze client",
+                                    "kill client",
+                                    "step clock"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+std::string describe(const Plan& plan) {
+  const auto seconds = [](Nanos t) { return static_cast<double>(t) / 1e9; };
+  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}\n",
+                                plan.seed,
+                                plan.hosts.size(),
+                                seconds(plan.weather.latency) * 1000,
+                                plan.weather.storms > 0 ? ", storms" : "",
+                                plan.may_listen ? "" : ", nobody may subscribe",
+                                plan.is_hasty ? ", hasty" : "");
+  static constexpr std::array kinds{"run", "acquire", "release --force"};
+  for (std::size_t i = 0; i < plan.clients.size(); ++i) {
+    const ClientPlan& c = plan.clients[i];
+    if (!plan.has(i))
+      continue;
+    out += fmt::format("  {}: client{} from {:.3f}s: {} x {}",
+                       i,
+                       i,
+                       seconds(c.start),
+                       c.rounds,
+                       kinds.at(static_cast<std::size_t>(c.kind)));
+    if (c.capacity != 1)
+      out += c.capacity == 0 ? " --shared" : fmt::format(" --slots {}", c.capacity);
+    out += fmt::format(" --ttl {}", seconds(c.ttl));
+    if (c.wait)
+      out += fmt::format(" --wait {:.3f}", seconds(*c.wait));
+    if (c.min_hold > 0)
+      out += fmt::format(" --min-hold {:.3f}", seconds(c.min_hold));
+    if (c.max_waiting)
+      out += fmt::format(" --max-waiting {}", *c.max_waiting);
+    if (!c.once.empty())
+      out += " --once " + c.once;
+    if (c.per > 0)
+      out += fmt::format(" --once-per {:.3f}", seconds(c.per));
+    if (c.inside)
+      out += fmt::format(" inside client{}", *c.inside);
+    out += fmt::format("{}{}, works {:.3f}s, exits with {}{}\n",
+                       c.latest ? " --latest" : "",
+                       c.replace ? " --replace" : "",
+                       seconds(c.work),
+                       c.status,
+                       c.obeys ? "" : ", ignores TERM");
+  }
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    const FaultPlan& f = plan.faults[i];
+    if (plan.has(plan.clients.size() + i))
+      out += fmt::format("  {}: {} at {:.3f}s for {:.3f}s, client{}, redis{}{}\n",
+                         plan.clients.size() + i,
+                         name(f.kind),
+                         seconds(f.at),
+                         seconds(f.duration),
+                         f.client,
+                         f.host + 1,
+                         f.flag ? ", flag" : "");
+  }
+  return out;
+}
+
+}  // namespace sim

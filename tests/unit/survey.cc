@@ -1,0 +1,93 @@
+#include "observe/survey.h"
+
+#include <vector>
+
+#include "expect.h"
+
+namespace rlock::unit {
+namespace {
+
+using observe::LockFacts;
+using observe::ServerView;
+using observe::State;
+
+LockFacts in_state(State state) {
+  LockFacts facts;
+  facts.state = state;
+  return facts;
+}
+
+LockFacts held_by(long long fence) {
+  LockFacts facts = in_state(State::held);
+  facts.holders.emplace_back();
+  facts.holders.back().fence = {fence};
+  facts.capacity = lock::exclusive;
+  return facts;
+}
+
+const ServerView silent{.url = "redis://silent", .facts = {}};
+
+ServerView view(const LockFacts& facts) { return {.url = "redis://a", .facts = std::vector{facts}}; }
+
+LockFacts merge(const std::vector<ServerView>& views) { return observe::merge(views, 1).at(0); }
+
+const LockFacts nobody = in_state(State::free);
+
+void test_free() {
+  expect(merge({view(nobody), view(nobody), view(held_by(7))}).state == State::free,
+         "a lock is free if a majority says so");
+  expect(merge({view(nobody), view(nobody), view(held_by(7))}).holders.empty(),
+         "a holder that only one server knows does not hold");
+  expect(merge({view(nobody), view(held_by(7)), view(held_by(7))}).state == State::held,
+         "a lock is not free because one server says so");
+  expect(merge({view(nobody), silent, silent}).state == State::free, "a lock is free if no server says otherwise");
+}
+
+void test_held() {
+  const LockFacts some = merge({view(held_by(7)), view(held_by(7)), view(nobody)});
+  expect_same(some.holders.size(), 1U, "a holder that a majority knows is shown once");
+  expect_same(some.holders.at(0).fence.value, 7, "a holder has its fence");
+  const LockFacts doubtful = merge({view(held_by(7)), view(nobody), silent});
+  expect(doubtful.state == State::held && doubtful.holders.size() == 1, "a silent server might know the holder too");
+  const LockFacts split = merge({view(held_by(7)), view(held_by(8)), view(held_by(9))});
+  expect(split.state == State::held && split.holders.empty(),
+         "after three failed rounds the lock is taken, but nobody holds it");
+}
+
+void test_counters() {
+  LockFacts one = nobody;
+  LockFacts other = nobody;
+  one.counters = {.acquired = 9, .waited = 2, .evicted = 1, .lost = 0};
+  other.counters = {.acquired = 7, .waited = 3, .evicted = 0, .lost = 4};
+  const auto counters = merge({view(one), view(other), silent}).counters;
+  expect(counters.acquired == 9 && counters.waited == 3 && counters.evicted == 1 && counters.lost == 4,
+         "each total is that of the server that has counted most");
+}
+
+void test_servers() {
+  const LockFacts facts = merge({view(nobody), silent, view(held_by(7))});
+  expect_same(facts.servers.size(), 3U, "every server is listed");
+  expect(facts.servers.at(0).state == State::free, "a server that answered is listed with its state");
+  expect(facts.servers.at(1).url == "redis://silent" && !facts.servers.at(1).state,
+         "a silent server is listed without a state");
+}
+
+void test_foreign() {
+  LockFacts theirs = in_state(State::foreign);
+  theirs.foreign.emplace();
+  expect(merge({view(theirs), view(theirs), view(nobody)}).foreign.has_value(), "another program's key is shown");
+  expect(!merge({view(theirs), view(nobody), view(nobody)}).foreign.has_value(),
+         "another program's key that a minority has is not shown");
+}
+
+}  // namespace
+
+void test_merges() {
+  test_free();
+  test_held();
+  test_counters();
+  test_servers();
+  test_foreign();
+}
+
+}  // namespace rlock::unit
