@@ -4,7 +4,7 @@
 #                                upgrade, release; or all
 #
 #   FUZZ_SECONDS=n      for each target (300)
-#   FUZZ_SEED=n         tries the same new inputs each time (others)
+#   FUZZ_RUNS=n         tries n new inputs of each target instead, the same ones each time
 #   SIM_SECONDS=n       of simulation on each processor (3600)
 #   TORTURE_SECONDS=n   for each topology (1800)
 #   ALPINE=file         an alpine-minirootfs-VERSION-x86_64.tar.gz, in which release tries the program (a root of busybox)
@@ -71,10 +71,12 @@ prepare_fuzz() {
 
 fuzz_one() { # TARGET: memory is limited, since rlock promises limits for replies and files
   local seeds=$here/fuzz/seeds/$1 corpus=$dir/corpus/$1 log=$dir/fuzz-$1.log
+  local limit=(-max_total_time="${FUZZ_SECONDS:-300}")
+  [[ ! -v FUZZ_RUNS ]] || limit=(-runs="$FUZZ_RUNS" -seed=1)
   cmake --build "$dir/fuzz" --parallel "$(nproc)" --target "fuzz-$1" || return
   mkdir -p "$corpus"
   [[ ! -d $seeds ]] || cp "$seeds"/* "$corpus"
-  ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" -max_total_time="${FUZZ_SECONDS:-300}" -seed="${FUZZ_SEED:-0}" \
+  ASAN_OPTIONS=quarantine_size_mb=16 "$dir/fuzz/fuzz-$1" "${limit[@]}" \
     -max_len=4096 -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=1024 -artifact_prefix="$dir/fuzz-$1-" "$corpus" >"$log" 2>&1 ||
     { tail -n 40 "$log" && return 1; }
   grep DONE "$log" # shows how many inputs were tried, and how much code they have reached

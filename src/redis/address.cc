@@ -283,9 +283,9 @@ std::optional<std::string> Credentials::current_password() const {
 }
 
 std::string mask_password(std::string_view url) {
-  std::string masked{url};
+  // The password first: a parameter's value reaches to the end, and would hide the '@' that the password ends with.
+  std::string masked = replace_password(url, "***");
   mask_parameters(masked);
-  masked = replace_password(masked, "***");
   mask_stray_password(masked);
   return masked;
 }

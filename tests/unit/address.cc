@@ -98,6 +98,9 @@ void test_addresses() {
          "an error does not show a password");
   expect_same(
       redis::mask_password("redis://u:p@ss/w@host"), "redis://u:***@host", "a password with @ is masked completely");
+  expect_same(redis::mask_password("redis://u:s3@cret?pass=x@host"),
+              "redis://u:***@host",
+              "what looks like a parameter does not hide the end of the password");
 }
 
 }  // namespace rlock::unit
