@@ -173,15 +173,20 @@ std::string describe_unknown(const std::string& word, const SubcommandEntry* sub
              : remedy;
 }
 
-/// Refuses `-ttl 5`, which reads as `-t tl` and a word, and `-k=b`, which reads as the key "=b".
+/// Refuses `-ttl 5` and `-ttl=5`, which read as `-t` with a value, and `-k=b`, which reads as the key "=b".
 void refuse_slips(const Words& words) {
   for (const Given& given : words.options) {
     const Option& option = *given.option;
     const std::string& value = given.values.back().text;
-    const bool is_name = option.letter + value == option.name;
+    const std::string name = option.letter + value.substr(0, value.find('='));
+    const bool is_name = find_option(name) != nullptr || name == "timeout";
     const bool may_be_meant = option.name == "key" && words.plain.empty();  // a lock may be called "ey"
     if (is_name && !may_be_meant)
-      refuse(fmt::format("-{0} means -{1} {2}; write --{0}", option.name, option.letter, value));
+      refuse(fmt::format("-{0} means -{1} {2}; {3}",
+                         name,
+                         option.letter,
+                         name.substr(1),
+                         name == "timeout" ? std::string{instead_of_timeout} : "write --" + name));
     const bool stands_in_line = std::any_of(words.line.begin(), words.line.end(), [&](const std::string& word) {
       return word.starts_with('-') && !is_long(word) && word.ends_with(option.letter + value);
     });

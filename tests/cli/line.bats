@@ -214,7 +214,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'did you mean --watch?' status -w 2
   refuses 64 '-ttl means -t tl; write --ttl' run -k a -ttl 5 -- true
   refuses 64 '-wait means -w ait; write --wait' acquire a -wait 5
+  refuses 64 '-ttl means -t tl; write --ttl' acquire a -ttl=5
   refuses 64 '-key means -k ey; write --key' acquire -key a
+  refuses 64 '-timeout means -t imeout; write --wait D' run -timeout=30s a -- true # as consul lock has it
   refuses 64 "unexpected 'ls': acquire takes one key and no command; \`rlock run\` runs a command" acquire a -- ls
   refuses 64 "unexpected 'ls': acquire takes one key and no command; \`rlock run\` runs a command" acquire -k a ls
   refuses 64 "unexpected 'b': one key is enough" renew a b
