@@ -80,7 +80,7 @@ Answer read_busy(Fields& fields, BootClock::time_point sent) {
 Answer read_on_hold(Fields& fields, BootClock::time_point sent) {
   OnHold answer{.sleep = read_ms(fields),
                 .ticket = fields.text(),
-                .hold = {.until = WallTime{read_ms(fields)}, .by = Owner::decode(fields.text())},
+                .hold = read_hold(fields),
                 .now = {},
                 .asked = read_asked(fields, sent)};
   answer.now = WallTime{Milliseconds{parse_number(answer.asked.answered, 0LL, longest_time).value_or(0)}};
@@ -199,6 +199,16 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) 
   if (outcome == "lost")
     return Lost{};
   fields.unexpected();
+}
+
+Hold read_hold(Fields& fields) { return {.until = WallTime{read_ms(fields)}, .by = Owner::decode(fields.text())}; }
+
+NewHold read_new_hold(Fields fields) {
+  NewHold made{.hold = {.until = WallTime{read_ms(fields)}}};
+  (void)read_ms(fields);  // the server's time
+  if (!fields.at_end())
+    made.replaced = read_hold(fields);
+  return made;
 }
 
 Target read_target(const std::string& line) {

@@ -206,6 +206,12 @@ Eviction read_eviction(Fields& fields);
 /// for anything else.
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 
+/// Reads "until_ms owner", as hold.lua and acquire.lua name a hold.
+Hold read_hold(Fields& fields);
+
+/// Reads "until_ms now_ms [until_ms owner]", the answer "held" of hold.lua; whose hold it is, is not among that.
+NewHold read_new_hold(Fields fields);
+
 /// Reads "fence state lease_ms kept owner", an answer of force.lua. A number that is missing or malformed reads as 0.
 Target read_target(const std::string& line);
 

@@ -51,14 +51,6 @@ bool may_have_place(const Question& question, const std::vector<Answer>& votes) 
          (!question.ticket.empty() || std::any_of(votes.begin(), votes.end(), is_one_of<Busy, OnHold, Foreign>));
 }
 
-/// A time of the server. One that no honest server sends is cut to where it can be reckoned with.
-WallTime read_time(Fields& fields) { return WallTime{Milliseconds{std::clamp(fields.number(), 0LL, 1LL << 42)}}; }
-
-Hold read_hold(Fields& fields) {
-  const WallTime until = read_time(fields);
-  return {.until = until, .by = Owner::decode(fields.text())};
-}
-
 }  // namespace
 
 Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lease)
@@ -395,11 +387,10 @@ NewHold Lock::hold(HoldEnd end, const Owner& by, const Level& request, Deadline 
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "held")
       continue;
-    Fields fields = *vote;
-    made.hold.until = std::max(made.hold.until, read_time(fields));
-    (void)fields.number();  // the server's time
-    if (!fields.at_end())
-      made.replaced = read_hold(fields);
+    NewHold here = read_new_hold(*vote);
+    made.hold.until = std::max(made.hold.until, here.hold.until);
+    if (here.replaced)
+      made.replaced = std::move(here.replaced);
   }
   return made;
 }
