@@ -41,7 +41,7 @@ std::string describe_instead(lock::Lock& lock, const lock::Token& token, Deadlin
                        shell_word(lock.name().text()),
                        targets[0].fence.value);
   }
-  const lock::Fate fate = lock.recall(token, lock::Level::random(), {}, deadline);
+  const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
   return std::holds_alternative<lock::GivenBack>(fate) ? "it was released already"
                                                        : "it is free; the lease has ended, or its holder was evicted";
 }

@@ -416,7 +416,7 @@ long long Lock::await_replicas(int wanted, Milliseconds limit, Deadline deadline
   return replies[0].integer;
 }
 
-Fate Lock::recall(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline) {
+Fate Lock::fate_of(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline) {
   (void)ask(recall_request(name_, token, level, fence), deadline, outcome_is("unknown"));
   Fate fate = Lost{};
   for (const CallResult& answer : answers_) {

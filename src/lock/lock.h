@@ -96,7 +96,7 @@ class Lock {
   long long await_replicas(int wanted, Milliseconds limit, Deadline deadline);
   /// What became of this level, to be asked once it is known that it is not held: somebody else's release has ended it,
   /// or, of the acquisition with this fence, somebody has broken the lock; Lost if no server can tell.
-  Fate recall(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline);
+  Fate fate_of(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline);
 
  private:
   using Answers = std::vector<CallResult>;

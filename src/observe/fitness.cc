@@ -49,7 +49,7 @@ class Rehearsal {
     attempt("renew", [&] { (void)lock_.renew(holder_.token, holder_.ttl, deadline()); });
     attempt("settle", [&] { settle(); });
     attempt("release", [&] { (void)lock_.release_all(holder_.token, holder_.level, deadline()); });
-    attempt("recall", [&] { (void)lock_.recall(holder_.token, holder_.level, lock::Fence{1}, deadline()); });
+    attempt("recall", [&] { (void)lock_.fate_of(holder_.token, holder_.level, lock::Fence{1}, deadline()); });
     attempt("log", [&] { log(); });
     attempt("trim", [&] { call({"LTRIM", name_.history(), "0", "-1"}); });  // release does it once the log is full
     attempt("correct", [&] { call({"LSET", name_.history(), "0", ""}); });  // release does it after a death

@@ -287,7 +287,6 @@ void Keeper::conclude() {
 }
 
 void Keeper::release() {
-  always(command_.is_over(), "the lock is released only after the command's last process");
   if (renewer_->state() == Renewer::State::released || command_.survivors())
     return;
   always(command_.is_over(), "a lock is released after its command's last process has ended");
@@ -341,7 +340,7 @@ void Keeper::end_release(int number) {
 void Keeper::note_late_loss() {
   if (renewer_->state() != Renewer::State::held || result_.verdict.outcome == Outcome::lost)
     return;
-  const lock::Fate fate = lock_.recall(
+  const lock::Fate fate = lock_.fate_of(
       plan_.claim.token, plan_.claim.level, result_.grant->fence, BootClock::now() + plan_.patience.timeout);
   if (std::holds_alternative<lock::GivenBack>(fate))
     return;

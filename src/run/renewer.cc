@@ -64,7 +64,7 @@ void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
     state_ = State::evicted;
     eviction_ = evicted->eviction;
   } else {
-    note_fate(lock_->recall(
+    note_fate(lock_->fate_of(
         claim_->token, claim_->level, grant_.fence, std::min(give_up, BootClock::now() + lease_.terms().attempt)));
   }
 }
