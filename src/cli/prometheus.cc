@@ -45,6 +45,8 @@ std::optional<double> held_for(const LockFacts& lock) {
 std::optional<double> last_exit_status(const LockFacts& lock) {
   if (lock.last && lock.last->ending.kind == Ending::Kind::timeout)
     return static_cast<double>(ExitCode::timeout);
+  if (lock.last && lock.last->ending.kind == Ending::Kind::signalled)
+    return static_cast<double>(killed_by(lock.last->ending.number));
   if (!lock.last || lock.last->ending.kind != Ending::Kind::exited)
     return std::nullopt;
   return lock.last->ending.number;
