@@ -79,7 +79,7 @@ try_install() { :; } # packages.bats does
 try_shell() {
   local script
   bash -n "$1"
-  while read -r script; do bash -O extglob -n "$ROOT/$script"; done < <(sed -n 's/^bash //p' "$1")
+  while read -r script; do bash -O extglob -n "$ROOT/$script"; done < <(sed -nE 's/^bash ([^ ]+).*/\1/p' "$1")
 }
 
 try_text() { :; }
