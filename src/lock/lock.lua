@@ -197,13 +197,6 @@ do
     for token, text in pairs(texts) do sort_in(token, text) end
   end
 
-  -- The lock's fields and their values, none if there is no lock, nil if they are many or not rlock's. Unlike HGETALL
-  -- this question may be asked of any key, and of a crowd.
-  local function few_fields()
-    local scan = redis.pcall('HSCAN', LOCK, 0)
-    return scan[1] == '0' and scan[2] or nil
-  end
-
   local function value_of(fields, name)
     for i = 1, #fields, 2 do
       if fields[i] == name then return fields[i + 1] end

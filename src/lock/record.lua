@@ -39,3 +39,10 @@ local function bound(r)
 end
 
 local function is_live(r) return r and r.expires > now end
+
+-- The lock's fields and their values, none if there is no lock, nil if they are many or not rlock's. Unlike HGETALL
+-- this question may be asked of any key, and of a crowd.
+local function few_fields()
+  local scan = redis.pcall('HSCAN', LOCK, 0)
+  return scan[1] == '0' and scan[2] or nil
+end

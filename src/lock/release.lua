@@ -11,9 +11,8 @@ local token, level, status, how, excused = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 
 -- Our record and the capacity, if nobody else holds the lock.
 local function only_record()
-  local scan = redis.pcall('HSCAN', LOCK, 0) -- unlike HGETALL it reads only a few fields of a crowd
-  local fields = scan[1] == '0' and scan[2] or {}
-  if #fields ~= 4 then return nil end
+  local fields = few_fields()
+  if not fields or #fields ~= 4 then return nil end
   if fields[3] == token then return parse_record(fields[4]), fields[2] end
   if fields[1] == token then return parse_record(fields[2]), fields[4] end
 end

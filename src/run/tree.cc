@@ -29,6 +29,9 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// Where no descriptor can be had, no process but our children can be seen.
+bool can_open() { return static_cast<bool>(open_pidfd(::getpid())); }
+
 bool has_ended(pid_t child) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
@@ -121,7 +124,7 @@ bool Tree::kill() noexcept {
     // The youngest come first: one of them may still be forking when its stop is on the way, and only KILL ends a fork.
     for (auto member = members_.rbegin(); member != members_.rend(); ++member) signal(*member, SIGKILL);
     forget();
-    return static_cast<bool>(open_pidfd(::getpid()));  // if there is no descriptor for that, it has missed others too
+    return can_open();
   } catch (const std::bad_alloc&) {
     kill_children();
     return false;
