@@ -23,11 +23,11 @@ constexpr unsigned check = static_cast<unsigned>(Subcommand::check);
 constexpr unsigned hold = static_cast<unsigned>(Subcommand::hold);
 constexpr unsigned takers = run | acquire;
 constexpr unsigned with_key = takers | renew | release | hold | status | history;
-constexpr unsigned every = with_key | check;
+constexpr unsigned every = ~0U;
 
 // In milliseconds.
 constexpr long long second = 1000;
-constexpr long long day = 24 * 3600 * second;
+constexpr long long day = 86'400 * second;
 constexpr long long shortest_ttl = 500;
 constexpr long long longest_ttl = 7 * day;
 constexpr long long longest_hold = 90 * day;

@@ -11,7 +11,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<SubcommandEntry, 8> subcommands{{
+constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"run",
      Subcommand::run,
      run,
@@ -74,7 +74,7 @@ constexpr std::array<SubcommandEntry, 8> subcommands{{
      "Tell whether this Redis can be trusted with locks",
      "  rlock check --redis rediss://db1:6380\n",
      "NO_COLOR turns colours off."},
-}};
+});
 
 /// What users of other tools type.
 constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>({
