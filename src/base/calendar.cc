@@ -10,8 +10,8 @@ namespace rlock {
 namespace {
 
 std::string name_of(Period period, const tm& parts) {
-  const std::string month = fmt::format("{:04}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1);
-  const std::string day = fmt::format("{}-{:02}", month, parts.tm_mday);
+  std::string month = fmt::format("{:04}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1);
+  std::string day = fmt::format("{}-{:02}", month, parts.tm_mday);
   std::array<char, 32> week{};
   switch (period) {
     case Period::minute:
@@ -52,7 +52,7 @@ Slot slot_of(Period period, WallTime time) {
   if (period == Period::minute)
     return {.id = id_of(period, seconds - parts.tm_sec), .name = std::move(name)};
   if (period == Period::hour)
-    return {.id = id_of(period, seconds - parts.tm_sec - 60 * parts.tm_min), .name = std::move(name)};
+    return {.id = id_of(period, seconds - parts.tm_sec - 60L * parts.tm_min), .name = std::move(name)};
   std::string id = fmt::format("{}:{}", period_names.at(static_cast<std::size_t>(period)), name);
   return {.id = std::move(id), .name = std::move(name)};
 }

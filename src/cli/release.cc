@@ -152,12 +152,10 @@ class ForcedRelease {
     for (Target& target : pending_) {
       const auto same = [&target](const Target& other) { return other.fence == target.fence; };
       const auto found = std::find_if(now.begin(), now.end(), same);
-      if (found == now.end()) {
-        print_gone(target);
-      } else if (holds_on(*found)) {
+      if (found != now.end() && holds_on(*found)) {
         rest.push_back(*found);
-      } else if (was_asked(target)) {
-        print_gone(target);  // it gave the lock up, which now only cools
+      } else if (found == now.end() || was_asked(target)) {
+        print_gone(target);  // it gave the lock up, which may still cool
       } else {
         print_removed(target);
       }

@@ -196,7 +196,7 @@ bool Lock::settle(const Claim& claim, Fence& fence, bool is_new, Deadline deadli
 
 Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadline) {
   const auto sent = BootClock::now();
-  const Renewal renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);
+  Renewal renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
   if (claim.replicas)

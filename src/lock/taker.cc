@@ -113,7 +113,7 @@ Taker::Taker(const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, P
 Taken Taker::take(const std::optional<Token>& inherited) {
   try {
     const auto entered = inherited ? reenter(*inherited) : std::nullopt;
-    const auto taken = entered ? *entered : compete();
+    auto taken = entered ? *entered : compete();
     if (const auto* granted = std::get_if<Granted>(&taken))
       tell(*granted);
     return taken;

@@ -125,7 +125,7 @@ std::string find_command(const std::string& command) {
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string_view folder = path.substr(begin, end - begin);
-    const std::string file = !searched || folder.empty() ? command : fmt::format("{}/{}", folder, command);
+    std::string file = !searched || folder.empty() ? command : fmt::format("{}/{}", folder, command);
     const bool may_execute = ::access(file.c_str(), X_OK) == 0;
     if (may_execute && is_regular(file))
       return file;

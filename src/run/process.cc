@@ -131,7 +131,7 @@ std::string script_name(pid_t process) {
   const std::vector<std::string> words = command_line(process);
   if (words.empty())
     return "";
-  const std::string program = base_name(words[0]);
+  std::string program = base_name(words[0]);
   if (std::find(interpreters.begin(), interpreters.end(), program) == interpreters.end())
     return program;
   for (std::size_t i = 1; i < words.size(); ++i) {
