@@ -181,10 +181,11 @@ class Acquirer {
       return lock_.renew(*token, Milliseconds{1}, deadline);
     });
     if (std::holds_alternative<lock::Extended>(renewal) && is_closed_to_us(until)) {
-      throw Error{ExitCode::usage,
-                  fmt::format("{} is held by the run around this command, so acquire would wait for itself: the "
-                              "command has the lock already",
-                              name_.text())};
+      throw Error{
+          ExitCode::usage,
+          fmt::format("{} is held by the run around this command, for which acquire would wait in vain; the command "
+                      "has the lock already",
+                      name_.text())};
     }
   }
 

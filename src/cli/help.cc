@@ -21,12 +21,12 @@ struct Meaning {
 };
 
 constexpr std::array<Meaning, 7> own_meanings{{
-    {Subcommand::acquire, "ttl", "Lease: nobody renews it, unless --hold-pid is given [30s]"},
-    {Subcommand::acquire, "signal", "With --hold-pid: the signal to PID when the lease is lost [TERM]"},
-    {Subcommand::renew, "ttl", "How long the lease lasts from now; never shortens it [30s]"},
+    {Subcommand::acquire, "ttl", "Lease, which nobody renews unless --hold-pid is given [30s]"},
+    {Subcommand::acquire, "signal", "With --hold-pid: signal to PID if the lease is lost [TERM]"},
+    {Subcommand::renew, "ttl", "How long the lease lasts from now on; it is never shortened [30s]"},
     {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
-    {Subcommand::hold, "holder", "Name of whoever puts it on hold [user@host]"},
-    {Subcommand::hold, "note", "Why, for whoever waits, and for status and log to show"},
+    {Subcommand::hold, "holder", "Name of whoever puts the lock on hold [user@host]"},
+    {Subcommand::hold, "note", "The reason, which waiters are told and status and log show"},
     {Subcommand::check, "json", "Print JSON on one line"},
 }};
 
@@ -92,7 +92,8 @@ std::string usage() {
   text += "\n";
   for (const SubcommandEntry& entry : all_subcommands()) text += fmt::format("  {:<10}{}\n", entry.name, entry.purpose);
   return text +
-         "\n`rlock SUBCOMMAND --help` lists its options, `rlock --version` the version.\nrlock(1) explains all.\n";
+         "\n`rlock SUBCOMMAND --help` lists the options of a subcommand, `rlock --version`\n"
+         "prints the version, and rlock(1) is the manual.\n";
 }
 
 std::string short_usage() {

@@ -17,7 +17,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      run,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run backup -n -E 0 -- backup.sh --full\n"
+     "  rlock run backup --once-per day -w 12h -E 0 -q -- backup.sh --full\n"
      "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD."},
     {"acquire",
@@ -34,7 +34,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "renew [KEY] [--token T] [--ttl D]",
      "Extend the lease of a lock that acquire or run took",
      "  rlock renew --ttl 10m || exit\n",
-     "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+     "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token."},
     {"release",
      Subcommand::release,
      release,
@@ -42,12 +42,12 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Give a lock up, or make its holder give it up",
      "  trap 'rlock release' EXIT\n"
      "  rlock release backup --force -w 1m\n",
-     "RLOCK_KEY and RLOCK_TOKEN stand in for --key and --token."},
+     "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token."},
     {"hold",
      Subcommand::hold,
      hold,
      "hold KEY... (--for D | --until TIME) [--note TEXT] | --end",
-     "Keep a lock from being granted for a while",
+     "See to it that nobody is granted a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
      "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', '2026-11-25 08:00' or RFC 3339."},
@@ -55,7 +55,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::status,
      status,
      "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
-     "Show who holds what, and who waits",
+     "Show who holds which lock, and who waits",
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off."},
@@ -63,7 +63,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::log,
      log,
      "log [KEY|GLOB...] [-n N] [--since D] [-f] [--json | --timeline]",
-     "Show who held what, for how long, and how it ended",
+     "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off."},

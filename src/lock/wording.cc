@@ -103,11 +103,12 @@ std::string describe(const Hold& hold) { return describe(format_minute(hold.unti
 std::string describe(const Hold& hold, WallTime now) { return describe(format_soon(hold.until, now), hold.by); }
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
-  throw Error{ExitCode::usage,
-              fmt::format("{}: already held {} by this run; {} would wait for itself",
-                          name.text(),
-                          describe(upgrade.in_force),
-                          describe(wanted))};
+  throw Error{
+      ExitCode::usage,
+      fmt::format("{}: held {} by an enclosing run; a run inside it that wants the lock {} would wait for itself",
+                  name.text(),
+                  describe(upgrade.in_force),
+                  describe(wanted))};
 }
 
 void refuse(const LockName& name, const OtherOnce& other) {

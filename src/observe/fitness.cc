@@ -235,11 +235,12 @@ std::optional<Finding> judge_scripts(const Info& info) {
   const auto evicted = info.number("evicted_scripts");
   if (evicted == 0)
     return std::nullopt;
-  return Finding{Grade::warn,
-                 "scripts",
-                 fmt::format("{} evicted: some program sends scripts without end; those of rlock stay only if its user "
-                             "may use SCRIPT LOAD",
-                             evicted)};
+  return Finding{
+      Grade::warn,
+      "scripts",
+      fmt::format("{} evicted, since some program sends ever new ones; rlock's stay only if its user may use "
+                  "SCRIPT LOAD",
+                  evicted)};
 }
 
 /// One server's examination.

@@ -71,7 +71,7 @@ std::optional<std::string_view> watch_keeper(const Process& process, const Fd& l
 }
 
 void tell_loss(const HoldPlan& plan, const Process& process, std::string_view why) {
-  process.tell(fmt::format("{}: {}; the process gets {}", plan.name.text(), why, signal_name(plan.signal)));
+  process.tell(fmt::format("{}: {}; the script gets {}", plan.name.text(), why, signal_name(plan.signal)));
   process.signal(plan.signal);
 }
 

@@ -292,12 +292,12 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "help says what an option means for its subcommand" {
   help_of() { rlock "$1" --help | tr -s ' \n' ' '; }
-  contains "$(help_of acquire)" 'With --hold-pid: the signal to PID when the lease is lost [TERM]'
+  contains "$(help_of acquire)" 'With --hold-pid: signal to PID if the lease is lost [TERM]'
   [[ $(help_of run) != *hold-pid* ]]
-  contains "$(help_of renew)" 'How long the lease lasts from now; never shortens it [30s]'
+  contains "$(help_of renew)" 'How long the lease lasts from now on; it is never shortened [30s]'
   contains "$(help_of release)" 'With --force: wait no longer than D, then exit with 75'
   [[ $(help_of check) != *'instead of a table'* ]]
-  contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now; never shortens it [30s]'
+  contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now on; it is never shortened [30s]'
 }
 
 @test "help has 80 columns at most, an example and the environment of each subcommand" {

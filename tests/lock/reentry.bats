@@ -185,7 +185,7 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
 @test "exclusive inside shared is refused at once, since it would wait for itself" {
   try run --key job --shared -- rlock run --key job -E 0 -- touch "$T/ran"
   exits 64
-  contains "$ERR" 'already held shared by this run'
+  contains "$ERR" 'held shared by an enclosing run; a run inside it that wants the lock exclusive would wait for itself'
   [[ ! -e $T/ran ]]
   absent rlock:job
 }

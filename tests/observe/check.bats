@@ -86,7 +86,7 @@ live() {
   [[ $OUT != *evicted* ]] || fail "$OUT"
   for number in {1..501}; do echo "EVAL 'return $number' 0"; done | cli >/dev/null
   try check
-  says warn scripts '[0-9]+ evicted: some program sends scripts without end'
+  says warn scripts '[0-9]+ evicted, since some program sends ever new ones'
 }
 
 @test "without persistence: a warning, and still 0" {

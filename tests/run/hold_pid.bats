@@ -76,7 +76,7 @@ END
   try release --force job
   finish "$PID"
   matches "$(<"$T/log")" "^begin
-rlock: job: evicted by .*; the process gets SIGTERM
+rlock: job: evicted by .*; the script gets SIGTERM
 caught TERM\$"
 }
 
@@ -87,7 +87,7 @@ caught TERM\$"
   try release --force job
   finish "$PID"
   same "$(head -n 1 "$T/script.err")" 'the script and its children write here'
-  contains "$(<"$T/script.err")" 'the process gets SIGTERM'
+  contains "$(<"$T/script.err")" 'the script gets SIGTERM'
 }
 
 @test "HUP, INT, QUIT and TERM to the background process are passed on as the signal, and it goes on renewing" {
@@ -112,7 +112,7 @@ caught TERM\$"
   kill -KILL "$(keeper_of job)"
   finish "$SHELL_PID"
   exits 143
-  same "$(<"$T/shell.err")" 'rlock: job: the process that renewed the lock was killed; the process gets SIGTERM'
+  same "$(<"$T/shell.err")" 'rlock: job: the process that renewed the lock was killed; the script gets SIGTERM'
   wait_until 2 no_keeper
 }
 
@@ -124,7 +124,7 @@ caught TERM\$"
   finish "$SHELL_PID"
   exits 143
   exists rlock:job
-  contains "$(<"$T/shell.err")" 'the process that renews the lock is stopped or hangs; the process gets SIGTERM'
+  contains "$(<"$T/shell.err")" 'the process that renews the lock is stopped or hangs; the script gets SIGTERM'
   kill -CONT "$keeper"
   wait_until 5 absent rlock:job
 }
@@ -160,14 +160,14 @@ caught TERM\$"
   exits 0
   finish "$SHELL_PID"
   exits 143
-  said="rlock: job: evicted by $(id -un)@$(uname -n) pid [0-9]+; the process gets SIGTERM"
+  said="rlock: job: evicted by $(id -un)@$(uname -n) pid [0-9]+; the script gets SIGTERM"
   matches "$(<"$T/shell.err")" "^$said\$"
   start script sh -c 'rlock acquire job --ttl 1 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/second_token"
   wait_until "$PATIENCE" test -s "$T/second_token"
   cli DEL rlock:job
   finish "$PID"
   exits 143
-  same "$(<"$T/script.err")" 'rlock: job: the lock is lost; the process gets SIGTERM'
+  same "$(<"$T/script.err")" 'rlock: job: the lock is lost; the script gets SIGTERM'
 }
 
 @test "a lease that is lost: the process gets TERM" {
