@@ -66,5 +66,5 @@ make_commands
 python3 "$tests/support/past.py" runs | cli >/dev/null
 present
 python3 "$tests/support/past.py" holders | cli >/dev/null
-draw status 126 rlock status
+draw status 132 rlock status
 draw timeline 100 rlock log --timeline
