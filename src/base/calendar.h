@@ -18,8 +18,8 @@ std::optional<Period> parse_period(std::string_view name);
 
 /// One period of this machine's local calendar.
 struct Slot {
-  std::string id;  // "day:2026-11-22", "hour:2026-11-22T02:00Z": of minutes and hours the beginning, in UTC, so that an
-                   // hour that the clock shows twice is two, and machines in several time zones agree
+  std::string id;    // "day:2026-11-22", "hour:2026-11-22T02:00Z": minutes and hours by their beginning in UTC, so that
+                     // the hour that comes twice in autumn counts twice, and machines in several time zones agree
   std::string name;  // for people: "2026-11-22", "2026-11-22 03:00", "2026-W47", "2026-11"
 };
 

@@ -9,7 +9,7 @@
 
 namespace rlock::cli {
 
-// Hides how the line is split, the slips that people make in it, and what is said of each.
+// Hides how the line is split, which mistakes people make in it, and what is said of each.
 
 /// The words of the command line, sorted by kind.
 struct Words {

@@ -46,7 +46,7 @@ std::string join_urls(const std::vector<redis::Server>& servers);
 /// RLOCK_HELD, if the enclosing runs use the same servers and the same prefix as this one.
 std::string held_around(const Settings& settings, const std::string& urls);
 
-/// The same with one more lock, which an earlier entry of the same name gives way to.
+/// The same with one more lock, which replaces an earlier entry of the same name.
 std::string held_with(const Settings& settings,
                       const std::string& urls,
                       const std::string& name,

@@ -25,7 +25,7 @@ namespace rlock::cli {
 
 enum class Output { token, shell, json };
 
-/// Where a look back begins: at a time, or so long ago.
+/// Since when runs are shown: a time, or how long ago.
 using Since = std::variant<Milliseconds, WallTime>;
 
 /// Everything that the command line, the environment and configuration files can set. Each value has been checked by
@@ -50,7 +50,7 @@ struct Settings {
   bool token_from_stdin = false;
 
   Milliseconds ttl{30'000};
-  bool ignores_sigchld = false;  // so was rlock started, and so its command must be
+  bool ignores_sigchld = false;  // rlock was started with SIGCHLD ignored, and its command must be too
   std::string lease_place;       // FILE:LINE, if a configuration file alone says --ttl, --renew-every and --kill-after
   std::string ttl_doubt;         // a warning, if the lease was probably meant to be shorter
   bool nonblock = false;
@@ -112,7 +112,7 @@ struct Invocation {
 constexpr const char* redis_variable = "RLOCK_REDIS";
 constexpr const char* prefix_variable = "RLOCK_PREFIX";
 
-/// The parts of --help. What few people need is `advanced`, whatever it is about.
+/// The parts of --help. An option that few people need is under `advanced`, whatever it is about.
 enum class Section { lock, command, redis, output, advanced };
 
 /// One option: its names, the subcommands that take it, its meaning and how it is read. The table of options serves the

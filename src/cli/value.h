@@ -11,7 +11,7 @@
 
 namespace rlock::cli {
 
-/// What --timeout, which is flock's --wait, is answered with.
+/// The advice to whoever writes --timeout, which is flock's name for --wait.
 constexpr std::string_view instead_of_timeout =
     "write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)";
 

@@ -209,7 +209,7 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 /// Reads "until_ms owner", as hold.lua and acquire.lua name a hold.
 Hold read_hold(Fields& fields);
 
-/// Reads "until_ms now_ms [until_ms owner]", the answer "held" of hold.lua; whose hold it is, is not among that.
+/// Reads "until_ms now_ms [until_ms owner]", the answer "held" of hold.lua, which does not say whose hold it is.
 NewHold read_new_hold(Fields fields);
 
 /// Reads "fence state lease_ms kept owner", an answer of force.lua. A number that is missing or malformed reads as 0.
@@ -220,7 +220,7 @@ Target read_target(const std::string& line);
 /// message means only that it is time to ask.
 std::optional<Granted> read_hand_over(std::string_view message, const Asked& asked, const Token& token);
 
-/// How long another message says to sleep; zero, which means to ask at once, for one that is not understood.
+/// How long another message says to sleep. Zero means to ask at once, also for a message that is not understood.
 Milliseconds read_sleep(std::string_view message);
 
 }  // namespace rlock::lock

@@ -18,8 +18,8 @@
 
 namespace rlock::lock {
 
-/// What became of a lock that its keeper does not hold any more: somebody who knows the token has released it, somebody
-/// has broken it, or nobody can tell.
+/// What became of a lock that its keeper does not hold any more: somebody who knows the token has released it, or
+/// somebody has broken it, or no server can tell.
 struct GivenBack {};
 using Fate = std::variant<GivenBack, Evicted, Lost>;
 

@@ -64,8 +64,8 @@ Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent)
 std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t majority);
 
 /// The answer of a server that remembers the work of --once as done. A single server is enough, since the release may
-/// have reached no other. Where another server knows of a later success, such answers are removed from the votes,
-/// unless it is a slot that was asked for: work of another ID does not undo that of a day.
+/// have reached no other. If another server knows of a later success, such answers are removed from the votes, unless
+/// a slot of the calendar was asked for: a success with another ID does not undo that of a day.
 std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot);
 
 /// The answer of a server that remembers failures: the lock cools after one, or there were too many attempts. A single

@@ -12,10 +12,10 @@
 
 namespace rlock::run {
 
-/// The message that the command starts, with its deadlines.
+/// The message that the command is being started, and when it must stop unless the lease is renewed.
 std::string describe_start(const Plan& plan, const lock::Lease& lease);
 
-/// The step that the first signal has been sent, to the command or to what it left running.
+/// The message that the first signal has been sent to the command, or to what it left running.
 std::string describe_stop(Cause cause, const Plan& plan);
 
 /// Which signal ended the command, where nothing else says so. Like a shell, it is silent about INT and PIPE.
