@@ -85,6 +85,7 @@ bool Lookout::is_there() const { return pid_ > 0 && ::waitpid(pid_, nullptr, WNO
 
 void CommandGroup::started(pid_t leader, bool has_terminal) {
   leader_ = leader;
+  leader_handle_ = open_pidfd(leader);
   tree_->begins_with(leader);
   if (has_terminal)
     lookout_.join(leader);
@@ -112,9 +113,10 @@ bool CommandGroup::is_over() noexcept {
   if (any_left)
     return false;
   if (has_ended() && !reaped_) {  // it is the last: as a member of the group it would now only hide the others
-    reaped_leader_ = open_pidfd(leader_);
     reaped_ = ::waitpid(leader_, nullptr, WNOHANG) == leader_;
     tree_->is_exhausted();
+  } else if (leader_handle_ && !is_our_child(leader_)) {  // the guard is dead, and had reaped it
+    reaped_ = true;
   }
   // A group ID that still has members cannot be used again. A member may be a zombie that nobody reaps.
   if (!reaped_ || (send(0) < 0 && errno == ESRCH) || !tree_->has_group_members())
@@ -131,7 +133,7 @@ std::optional<int> CommandGroup::stopped_by() const {
   return info.si_status;
 }
 
-/// A keeper may take over before the leader has become its child, or when the guard had reaped it.
+/// A keeper may take over before the leader has become its child, or before is_over() has found it reaped by the guard.
 void CommandGroup::signal(int number) const noexcept {
   if (was_started() && (reaped_ || is_our_child(leader_)))
     send(number);
@@ -142,7 +144,7 @@ void CommandGroup::signal(int number) const noexcept {
 int CommandGroup::send(int number) const noexcept {
   if (!reaped_)
     return ::kill(-leader_, number);
-  const int result = send_signal_to_group(reaped_leader_, number);
+  const int result = send_signal_to_group(leader_handle_, number);
   return result < 0 && errno != ESRCH && errno != EPERM ? ::kill(-leader_, number) : result;
 }
 

@@ -36,7 +36,8 @@ class Lookout {
 /// The command's process group and its leader, the process that was started, as seen by the leader's parent: the guard,
 /// or a keeper whose guard is dead. The leader is reaped last of all, since nobody else can get the ID of its group
 /// until then, and a signal to that ID reaches members that are no descendants of ours any more: what nsenter(1) starts
-/// becomes an orphan in another PID namespace, and its child there.
+/// becomes an orphan in another PID namespace, and its child there. A guard that waits for such orphans has reaped the
+/// leader; the keeper that takes over from it knows the group by a handle.
 class CommandGroup {
  public:
   /// `tree` is the tree below this process, and must outlive the group.
@@ -77,7 +78,7 @@ class CommandGroup {
   pid_t leader_ = -1;
   std::optional<int> leader_status_;
   bool reaped_ = false;
-  Fd reaped_leader_;  // a pidfd, by which the group can still be named
+  Fd leader_handle_;  // a pidfd, by which the group can still be named once the leader is reaped
   Lookout lookout_;   // while the group has the terminal
   bool told_by_terminal_ = false;
   Deadline look_again_at_ = never;

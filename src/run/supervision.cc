@@ -40,7 +40,7 @@ Supervision::Supervision(Loop& loop, const Log& log, const Plan& plan, Complaint
 
 Supervision::~Supervision() {
   if (state_ == State::guarded)
-    take_over_.begin(guard_.pid, leader_);
+    take_over_.begin(guard_.pid);
   if (state_ == State::guarded || state_ == State::killing)
     take_over_.finish_without_memory();
 }
@@ -163,6 +163,7 @@ void Supervision::on_news(const News& news) {
   switch (news.kind) {
     case News::Kind::started:
       leader_ = news.value;
+      take_over_.started(leader_);
       break;
     case News::Kind::lent:
       jobs_.command_got_terminal(news.value);
@@ -257,7 +258,7 @@ void Supervision::take_over(Failing failing) {
   state_ = State::killing;
   failing_ = failing;
   has_taken_over_ = true;
-  take_over_.begin(guard_.pid, leader_);
+  take_over_.begin(guard_.pid);
   kill_round();
   loop_->unwatch(guard_.line.fd());
 }

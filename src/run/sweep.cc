@@ -56,11 +56,9 @@ std::optional<Survivors> Sweep::report() {
   return survivors_;
 }
 
-void TakeOver::begin(pid_t guard, pid_t leader) noexcept {
+void TakeOver::begin(pid_t guard) noexcept {
   ::kill(guard, SIGKILL);  // the kernel kills the command as soon as the guard is dead
   tree_.is_left_by(guard);
-  if (leader > 0)
-    command_.started(leader, false);
 }
 
 }  // namespace rlock::run

@@ -57,9 +57,10 @@ class TakeOver {
   TakeOver(const TakeOver&) = delete;
   TakeOver& operator=(const TakeOver&) = delete;
 
-  /// Kills the guard, which must not be reaped yet. `leader` is the command's first process, or 0 if the guard has not
-  /// told.
-  void begin(pid_t guard, pid_t leader) noexcept;
+  /// The guard has told which process is the command's first.
+  void started(pid_t leader) { command_.started(leader, false); }
+  /// Kills the guard, which must not be reaped yet.
+  void begin(pid_t guard) noexcept;
   /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.
   bool go_on() noexcept { return sweep_.go_on(command_); }
   Deadline next() const { return sweep_.next(); }

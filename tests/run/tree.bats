@@ -489,6 +489,18 @@ no_worker() { [[ -z $(workers) ]]; }
   kill -KILL "$INIT"
 }
 
+@test "what nsenter left with another init is killed too when the guard is, which has reaped the command" {
+  container
+  run_inside --at-end wait -- 'exit 0'
+  wait_for_text 'waiting for what it left running' "$T/job.err"
+  kill -KILL "$(guard_of "$PID")"
+  finish "$PID"
+  exits 70
+  no_worker
+  absent rlock:job
+  kill -KILL "$INIT"
+}
+
 @test "--at-end wait and kill see what nsenter left with another init" {
   container
   run_inside --at-end kill --kill-after 200ms -- 'exit 0'
