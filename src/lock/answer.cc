@@ -23,11 +23,7 @@ constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
 constexpr long long longest_since = 2 * longest_sleep;
 constexpr long long most_slots = 1 << 20;      // more than --slots allows
 constexpr long long longest_time = 1LL << 42;  // in ms since 1970 this is the year 2109
-
-std::optional<Fence> read_fence(std::string_view word) {
-  const auto value = parse_number(word, 0LL, largest_whole);
-  return value ? std::optional{Fence{*value}} : std::nullopt;
-}
+constexpr long long largest_fence = longest_time * 1'000;
 
 std::optional<int> read_slot(std::string_view word) { return parse_number(word, 0, static_cast<int>(most_slots)); }
 
@@ -137,6 +133,11 @@ Target::State read_state(std::string_view word) {
 }
 
 }  // namespace
+
+std::optional<Fence> read_fence(std::string_view word) {
+  const auto value = parse_number(word, 0LL, largest_fence);
+  return value ? std::optional{Fence{*value}} : std::nullopt;
+}
 
 std::optional<Failures> parse_failures(std::string_view text) {
   const auto count = parse_number(take_word(text, ','), 1LL, largest_count);

@@ -80,6 +80,10 @@ struct NewHold {
   std::optional<Hold> replaced{};
 };
 
+/// A fence is a time of the server in us, or follows one. None is believed that is later than the year 2109: whoever
+/// used it would leave no room for the next ones, on servers that do not lie either.
+std::optional<Fence> read_fence(std::string_view word);
+
 /// The answers to an acquire.
 struct Granted {
   Fence fence;

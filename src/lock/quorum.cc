@@ -235,8 +235,8 @@ Fence largest_used_fence(std::span<const CallResult> answers) {
     const Fields* vote = vote_of(answer);
     if (vote == nullptr || vote->outcome() != "used")
       continue;
-    const auto used = try_to_read(*vote, [](Fields& fields) { return fields.number(); });
-    largest = std::max(largest, Fence{used.value_or(0)});
+    const auto used = try_to_read(*vote, [](Fields& fields) { return read_fence(fields.text()); });
+    largest = std::max(largest, used.value_or(std::nullopt).value_or(Fence{}));
   }
   return largest;
 }

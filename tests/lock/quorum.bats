@@ -346,6 +346,22 @@ forget_settling() {
   cli_at "$1" HSET '{rlock:job}:meta' state "${words[4]} 1 0 0 0"
 }
 
+@test "a server that grants fences that leave no room for the next ones is not believed" {
+  local port
+  try run --key job --ttl 1s -- true # so that every server has a memory
+  exits 0
+  for port in "${QUORUM_PORTS[@]}"; do wait_until 3 released_at "$port"; done
+  cli_at "${QUORUM_PORTS[0]}" HSET '{rlock:job}:meta' state '9007199254740980 1 0 0 0 0' >/dev/null
+  cli_at "${QUORUM_PORTS[3]}" SHUTDOWN NOSAVE >/dev/null || true
+  cli_at "${QUORUM_PORTS[4]}" SHUTDOWN NOSAVE >/dev/null || true # its vote would be needed
+  try run --key job --ttl 1s --nonblock -- touch "$T/started"
+  exits 69
+  [[ ! -e $T/started ]]
+  for port in "${QUORUM_PORTS[@]:1:2}"; do
+    matches "$(cli_at "$port" HGET '{rlock:job}:meta' state)" '^[1-4][0-9]{15} '
+  done
+}
+
 @test "a nested run has the fence of the outer one, whatever a server that was not heard has granted" {
   start holder rlock run --key job --ttl 1s -- sh -c 'echo "$RLOCK_FENCE" >"$0"
     until [ -e "$0.go" ]; do sleep 0.02; done

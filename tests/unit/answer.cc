@@ -90,9 +90,10 @@ void expect_refused(const std::vector<std::string>& words) {
 }
 
 void test_grants() {
-  const auto granted = std::get<lock::Granted>(read({"granted", "9007199254740992", "3", "5000"}));
-  expect(granted.fence == lock::Fence{9'007'199'254'740'992} && granted.slot == 3, "a grant has its fence and slot");
-  for (const std::string& number : std::vector<std::string>{"-1", "-5", "-9007199254740992", "9007199254740993", "x"}) {
+  const auto granted = std::get<lock::Granted>(read({"granted", "4398046511104000", "3", "5000"}));
+  expect(granted.fence == lock::Fence{4'398'046'511'104'000} && granted.slot == 3, "a grant has its fence and slot");
+  expect_refused({"granted", "4398046511104001", "0", "5000"});  // of the year 2109
+  for (const std::string& number : std::vector<std::string>{"-1", "-5", "-9007199254740992", "9007199254740991", "x"}) {
     expect_refused({"granted", number, "0", "5000"});
     expect_refused({"granted", "42", number, "5000"});
   }
