@@ -342,6 +342,15 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   mandoc -T lint -W warning "$MANUAL" "$ROOT/man/rlock-protocol.7"
 }
 
+@test "no macro stands in the text of the manual" {
+  local page
+  for page in "$MANUAL" "$ROOT/man/rlock-protocol.7"; do
+    mandoc -T utf8 "$page" | col -b >"$T/page"
+    [[ -s $T/page ]]
+    same "$(grep -wE 'Ar|Cm|Ev|Fl|Li|Nm|Op|Pa|Ql|Sx|Xr' "$T/page")" ''
+  done
+}
+
 # groff needs room between two cells, and ends a quotation at the end of the line, which mandoc would forgive.
 @test "every cell of the manual's tables fits into its column, and none is quoted" {
   awk -F ' Ta ' '
