@@ -2,7 +2,7 @@
 """Plants bugs, one at a time, and reports which of them the tests catch.
 
     plant.py BUILD_DIR [WORD...]     all of bugs.txt, or those whose name, file or tests contain one of the words
-    plant.py --fit                   only reports bugs that do not fit the sources any more
+    plant.py --fit                   only reports bugs that do not fit the sources or the tests any more
 
 Each bug of bugs.txt is a few lines; a line that begins with # between them is a comment:
 
@@ -109,9 +109,16 @@ class Copy:
             self.build()
 
 
+def has_tests(bug):
+    texts = [path.read_text() for name in bug.tests for path in (ROOT / "tests").glob(f"{name}.bats")]
+    return any(re.search(bug.which, test) for test in re.findall(r'^@test "(.*)" \{$', "".join(texts), re.MULTILINE))
+
+
 def fit():
-    texts = {bug.name: (ROOT / bug.file).read_text().count(bug.old) for bug in read_bugs((HERE / "bugs.txt").read_text())}
+    bugs = list(read_bugs((HERE / "bugs.txt").read_text()))
+    texts = {bug.name: (ROOT / bug.file).read_text().count(bug.old) for bug in bugs}
     stale = [f"{name}: its old text stands there {count} times" for name, count in texts.items() if count != 1]
+    stale += [f"{bug.name}: no test has such a name: {bug.which}" for bug in bugs if not has_tests(bug)]
     sys.exit("\n".join(stale) or 0)
 
 
