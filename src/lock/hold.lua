@@ -1,5 +1,5 @@
--- hold: nobody is granted the lock until a time, or, with `end`, that is over. What runs goes on, and so do renewals
--- and nested runs. A repetition with the same id gets the same answer.
+-- hold: puts the lock on hold until a time, so that nobody is granted it, or with `end` ends the hold. What runs goes
+-- on, and so do renewals and nested runs. A repetition with the same id gets the same answer.
 -- KEYS  lock queue waiters meta history seats mark
 -- ARGV  id how(until|for|end) ms(a time, or from now on) owner
 -- ->    held until_ms now_ms, and if that replaces another hold, until_ms owner of that one
