@@ -13,6 +13,14 @@ namespace {
 
 bool is_message(const Reply& reply) { return reply.elements.size() == 3 && reply.elements[0].text == "message"; }
 
+/// A server may repeat what it was told.
+std::string without(std::string_view secret, std::string words) {
+  constexpr std::string_view mask = "***";
+  for (std::size_t i = 0; !secret.empty() && (i = words.find(secret, i)) != std::string::npos; i += mask.size())
+    words.replace(i, secret.size(), mask);
+  return words;
+}
+
 }  // namespace
 
 void Connection::close() {
@@ -188,8 +196,9 @@ void Connection::check_introduction(const Reply& reply) const {
     return;
   if (reply.is_error()) {
     const Error why = refusal(reply);
+    const std::string words = is_auth ? without(introductions_.front().back(), shown_words(reply)) : shown_words(reply);
     throw Error{is_auth && !why.may_pass() ? ExitCode::no_permission : why.code(),
-                fmt::format("{} refused: {}", command, shown_words(reply)),
+                fmt::format("{} refused: {}", command, words),
                 !why.may_pass()};
   }
   if (command != "ROLE") {
