@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/escape.h"
+#include "lock/lease.h"
 #include "lock/permissions.h"
 #include "lock/quorum.h"
 #include "lock/request.h"
