@@ -45,6 +45,7 @@ class Client {
       : machine_(machine),
         number_(number),
         plan_(plan.clients[number]),
+        confirms_(plan.confirms),
         judge_(judge),
         tokens_(tokens),
         servers_(servers_of(loop_, plan)),
@@ -57,6 +58,8 @@ class Client {
         return;
       if (plan_.kind == ClientPlan::Kind::force)
         force();
+      else if (plan_.kind == ClientPlan::Kind::hold)
+        hold();
       else
         acquire();
       wait(plan_.pause);
@@ -94,7 +97,13 @@ class Client {
                       .kept = is_run(),
                       .latest = plan_.latest,
                       .replace = plan_.replace,
-                      .max_waiting = plan_.max_waiting};
+                      .first = plan_.first,
+                      .max_waiting = plan_.max_waiting,
+                      .attempts = plan_.attempts};
+    if (confirms_)
+      claim.replicas = lock::Replicas{};
+    if (plan_.backoff > 0)
+      claim.backoff = {milliseconds(plan_.backoff), milliseconds(3 * plan_.backoff)};
     if (!plan_.once.empty())
       claim.once = plan_.once;
     if (plan_.per > 0)
@@ -132,7 +141,7 @@ class Client {
     else if (conflict.kind == Kind::superseded)
       judge_.is_superseded(number);
     else
-      judge_.is_refused(number, conflict.message);
+      judge_.is_turned_away(number, conflict.message);
   }
 
   void tell_grant(Judge::Number number, const lock::Claim& claim, const lock::Granted& granted, Deadline until) {
@@ -208,13 +217,38 @@ class Client {
     finish(number, rlock::never, [&](Deadline deadline) { return lock_.release_all(claim.token, request, deadline); });
   }
 
+  static lock::Owner operator_self() {
+    return {.holder = "op", .host = "h", .user = "u", .pid = 1, .stays = true, .command = "", .note = ""};
+  }
+
+  void hold() {
+    const lock::Level request = lock::Level::random(), end = lock::Level::random();
+    try {
+      judge_.is_unblocked();
+      const Nanos asked = now();
+      machine_.world().tell(machine_.name(), "holds the lock back");
+      lock::persist(lock_, timeout, [&](Deadline deadline) {
+        return lock_.hold(milliseconds(plan_.ttl), operator_self(), request, deadline);
+      });
+      judge_.is_blocked(plan_.ttl - (now() - asked));
+      wait(plan_.work);
+      judge_.is_unblocked();
+      if (plan_.status == 0)
+        lock::persist(
+            lock_, timeout, [&](Deadline deadline) { return lock_.end_hold(operator_self(), end, deadline); });
+    } catch (const Error&) {
+      // The hold ends by itself.
+    }
+  }
+
   void force() {
-    const lock::Owner self{
-        .holder = "op", .host = "h", .user = "u", .pid = 1, .stays = true, .command = "", .note = ""};
+    const lock::Owner self = operator_self();
     try {
       const lock::Forced found = lock::persist(lock_, timeout, [&](Deadline deadline) { return lock_.look(deadline); });
       std::vector<lock::Fence> fences;
-      for (const lock::Target& target : std::get<std::vector<lock::Target>>(found)) fences.push_back(target.fence);
+      if (const auto* held = std::get_if<std::vector<lock::Target>>(&found)) {
+        for (const lock::Target& target : *held) fences.push_back(target.fence);
+      }
       while (!fences.empty()) {
         judge_.forces();
         machine_.world().tell(machine_.name(), "forces the holders to give up the lock");
@@ -240,6 +274,7 @@ class Client {
   Machine& machine_;
   std::size_t number_;
   const ClientPlan& plan_;
+  bool confirms_;
   Judge& judge_;
   Tokens& tokens_;
   const rlock::Log log_{machine_.world().tells() ? rlock::Verbosity::verbose : rlock::Verbosity::quiet};

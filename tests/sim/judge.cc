@@ -29,9 +29,15 @@ void Judge::is_refused(Number n, const std::string& why) {
   world_.tell(all_[n].who, "is refused: " + why);
 }
 
+void Judge::is_turned_away(Number n, const std::string& why) {
+  is_refused(n, why);
+  ++turned_away_;
+}
+
 /// Somebody must have done it, or be about to say so.
 void Judge::is_done(Number n) {
-  is_refused(n, "it is done");
+  is_turned_away(n, "it is done");
+  check_news(all_[n]);
   const Acquisition& idle = all_[n];
   const auto has_done = [&](const Acquisition& a) {
     const bool is_fresh =
@@ -43,7 +49,7 @@ void Judge::is_done(Number n) {
 }
 
 void Judge::is_superseded(Number n) {
-  is_refused(n, "superseded");
+  is_turned_away(n, "superseded");
   const Acquisition& old = all_[n];
   if (!old.client.latest && !old.client.replace)
     world_.accuse(old.who + " was superseded, but did not ask for that");
@@ -60,6 +66,20 @@ void Judge::fails(Number n, const std::string& why) {
   if (plan_.is_fair())
     world_.accuse(fmt::format("{} failed, although nothing went wrong: {}", all_[n].who, why));
 }
+
+void Judge::check_news(const Acquisition& idle) {
+  if (is_lenient() || !plan_.may_listen || idle.client.once.empty() || idle.client.kind != ClientPlan::Kind::run)
+    return;
+  for (const Acquisition& a : all_) {
+    if (a.released && a.how == "0" && a.client.once == idle.client.once && a.asked < idle.asked &&
+        a.stopped > idle.asked + doubt() && a.stopped + promptness() < world_.now())
+      world_.accuse(fmt::format("{} was told {:.3f}s late that the work was done",
+                                idle.who,
+                                static_cast<double>(world_.now() - a.stopped) / 1e9));
+  }
+}
+
+Nanos Judge::promptness() const { return 8 * (plan_.weather.latency + plan_.weather.jitter) + 60 * milli; }
 
 Nanos Judge::doubt() const { return 10 * (plan_.weather.latency + plan_.weather.jitter) + 30 * milli; }
 
@@ -95,10 +115,14 @@ void Judge::is_granted(
       fmt::format("HOLDS, fence {}, slot {}, until {:.6f}", fence, slot, static_cast<double>(believes_until) / 1e9));
   check_exclusion(a);
   check_fence(a);
-  if (a.is_inner)
+  if (a.is_inner) {
+    check_inside(a);
     return;
+  }
   check_once(a);
   check_min_hold(a);
+  check_backoff(a);
+  check_block(a);
   if (!is_lenient()) {
     check_order(a);
     check_delay(a);
@@ -160,17 +184,16 @@ void Judge::check_delay(const Acquisition& granted) {
   for (const Acquisition& a : all_) {
     if (&a == &granted || a.fence == 0)
       continue;
-    if (!a.released || a.client.min_hold > 0 || forced_ >= 0)
+    if (!a.released || a.client.min_hold > 0 || a.client.backoff > 0 || forced_ >= 0)
       return;
     free = std::max(free, a.stopped);
   }
-  if (!plan_.may_listen || granted.client.capacity != 1)
+  if (is_held_back_ || !plan_.may_listen || plan_.confirms || granted.client.capacity != 1)
     return;
-  const Nanos limit = 8 * (plan_.weather.latency + plan_.weather.jitter) + 60 * milli;
   const bool others_wait = std::any_of(all_.begin(), all_.end(), [&](const Acquisition& a) {
     return &a != &granted && a.state != Acquisition::State::over && a.asked <= granted.granted && !a.client.is_plain();
   });
-  if (!others_wait && granted.granted > free + limit)
+  if (!others_wait && granted.granted > free + promptness())
     world_.accuse(fmt::format(
         "{} got the lock {:.3f}s after it was free", granted.who, static_cast<double>(granted.granted - free) / 1e9));
 }
@@ -183,7 +206,7 @@ void Judge::check_once(const Acquisition& granted) {
     const bool is_fresh = client.per == 0 || granted.granted < a.asked + client.per - client.per / 100;
     const bool is_same = client.once.empty() || (a.client.once == client.once && is_last_success(a, granted));
     if (a.released && !a.is_inner && a.how == "0" && is_fresh && is_same && a.fence < granted.fence &&
-        forgotten_ < a.asked)
+        std::max(forgotten_, rewound_) < a.asked)
       world_.accuse(fmt::format("{} does again what {} has done", granted.who, a.who));
   }
 }
@@ -212,9 +235,50 @@ void Judge::check_min_hold(const Acquisition& granted) {
   }
 }
 
+/// Nothing new begins under a lock that must be given up.
+void Judge::check_inside(const Acquisition& granted) {
+  if (plan_.is_quorum() || forgotten_ >= 0 || rewound_ >= 0)
+    return;
+  for (const Acquisition& a : all_) {
+    if (&a != &granted && a.token == granted.token && !a.is_inner && a.marked < granted.asked)
+      world_.accuse(granted.who + " got a lock that was to be given up");
+  }
+}
+
+/// After a run that failed nobody has the lock for a while.
+void Judge::check_backoff(const Acquisition& granted) {
+  if (forced_ >= 0 || granted.excused || granted.client.capacity != 1 || !forgetful_.empty())
+    return;
+  for (const Acquisition& a : all_) {
+    const bool has_failed = a.released && a.how.size() == 1 && a.how != "0" && !a.is_inner;
+    if (has_failed && a.client.capacity == 1 && a.fence < granted.fence && std::max(forgotten_, rewound_) < a.asked &&
+        granted.granted < a.stopped + a.client.backoff - a.client.backoff / 100)
+      world_.accuse(fmt::format("{} got the lock within the back-off after {}", granted.who, a.who));
+  }
+}
+
+/// Of an operator's hold, or by another program's key.
+void Judge::check_block(const Acquisition& granted) {
+  if (granted.asked > blocked_since_ && granted.granted < blocked_until_ && !granted.excused &&
+      weakened_ < blocked_since_)
+    world_.accuse(granted.who + " got the lock, which was on hold or another program's");
+}
+
+void Judge::is_blocked(Nanos duration) {
+  blocked_since_ = world_.now();
+  blocked_until_ = world_.now() + duration - duration / 100;
+  is_held_back_ = true;
+}
+
+/// Whoever is about to say so, or to say otherwise.
+void Judge::is_unblocked() {
+  blocked_until_ = 0;
+  is_held_back_ = true;
+}
+
 void Judge::is_extended(Number n, Nanos sent, Nanos believes_until) {
   all_[n].until = believes_until;
-  if (sent > all_[n].marked && forgotten_ < 0 && !plan_.is_quorum())
+  if (sent > all_[n].marked && forgotten_ < 0 && rewound_ < 0 && !plan_.is_quorum())
     world_.accuse(all_[n].who + " was renewed after it was told to give up the lock");
   world_.tell(all_[n].who, fmt::format("renewed, until {:.6f}", static_cast<double>(believes_until) / 1e9));
 }
@@ -286,6 +350,13 @@ void Judge::loses_data(std::size_t host) {
     forgets();
 }
 
+void Judge::fails_over() {
+  weakened_ = world_.now();
+  rewound_ = world_.now();
+  if (!plan_.confirms)
+    forgets();
+}
+
 void Judge::forgets() {
   weakened_ = world_.now();
   forgotten_ = world_.now();
@@ -300,7 +371,7 @@ void Judge::ends(const Remains& remains) {
     if (!key.ends_with(":meta") && !key.ends_with(":history") && !was_crowd)
       world_.accuse("the key " + key + " was left");
   }
-  if (forgotten_ >= 0 || plan_.is_quorum())
+  if (forgotten_ >= 0 || rewound_ >= 0 || plan_.is_quorum())
     return;
   check_history(remains);
   check_memory(remains);
@@ -349,6 +420,8 @@ void Judge::check_memory(const Remains& remains) {
                               counter("lost"),
                               lines,
                               lost));
+  if (plan_.is_fair() && remains.skipped > turned_away_)
+    world_.accuse(fmt::format("the counters say {} left without the lock, but {} did", remains.skipped, turned_away_));
   const bool for_once = std::any_of(
       all_.begin(), all_.end(), [](const Acquisition& a) { return a.fence != 0 && !a.client.once.empty(); });
   for (const auto& [key, life] : remains.keys) {

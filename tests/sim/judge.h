@@ -23,6 +23,7 @@ class Judge {
 
   Number asks(const std::string& who, const ClientPlan& client);
   void is_refused(Number n, const std::string& why);
+  void is_turned_away(Number n, const std::string& why);
   void is_done(Number n);
   void is_superseded(Number n);
   void fails(Number n, const std::string& why);
@@ -45,6 +46,11 @@ class Judge {
   /// The holder with that fence was marked: it is not renewed any more.
   void is_marked(long long fence);
   void loses_data(std::size_t host);
+  /// A replica has taken its master's place: what was written last is lost, but for what waited for it.
+  void fails_over();
+  /// Nobody who asks from now on is granted the lock for that long.
+  void is_blocked(Nanos duration);
+  void is_unblocked();
   /// A server's clock has jumped: what was promised before does not count.
   void forgets();
 
@@ -54,6 +60,7 @@ class Judge {
     long long waiting = 0;
     std::map<long long, std::vector<std::string>> history;  // fence -> how it ended
     std::map<std::string, long long> counters;
+    long long skipped = 0;
     std::map<std::string, Nanos> keys;  // and how long each of them lives on
   };
   void ends(const Remains& remains);
@@ -82,6 +89,13 @@ class Judge {
   void check_once(const Acquisition& granted);
   bool is_last_success(const Acquisition& success, const Acquisition& granted) const;
   void check_min_hold(const Acquisition& granted);
+  void check_backoff(const Acquisition& granted);
+  void check_inside(const Acquisition& granted);
+  /// A waiter for work that somebody does is told at once when it is done.
+  void check_news(const Acquisition& idle);
+  void check_block(const Acquisition& granted);
+  /// How long it may take until a waiter has what it waits for, where nothing goes wrong.
+  Nanos promptness() const;
   /// What the network may have made of the order of two questions.
   Nanos doubt() const;
   void check_history(const Remains& remains);
@@ -92,9 +106,12 @@ class Judge {
   const Plan& plan_;
   std::vector<Acquisition> all_;
   Nanos forced_ = -1;  // when somebody last did
-  Nanos forgotten_ = -1, weakened_ = -1;
+  Nanos forgotten_ = -1, weakened_ = -1, rewound_ = -1;
+  Nanos blocked_since_ = 0, blocked_until_ = 0;
+  bool is_held_back_ = false;  // or was
   std::set<std::size_t> forgetful_;
   long grants_ = 0;
+  long long turned_away_ = 0;
 };
 
 }  // namespace sim

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <fstream>
 #include <map>
@@ -46,6 +47,8 @@ class Run {
     for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
       Host& host = network_.add_host(fmt::format("redis{}", i + 1), plan.hosts[i]);
       host.redis.is_hasty = plan.is_hasty;
+      if (plan.has_replica)
+        host.replicate(plan.is_fair() ? 2 * milli : second);
       if (!plan.may_listen)
         host.redis.denied.insert("SUBSCRIBE");
     }
@@ -155,7 +158,27 @@ class Run {
         host.step_clock(fault.duration);
         judge_.forgets();
         break;
+      case Kind::fail_over:
+        host.fail_over();
+        judge_.fails_over();
+        break;
+      case Kind::foreign_key:
+        use_key(host, fault.duration);
+        break;
     }
+  }
+
+  /// As another program does that takes the key for its own.
+  void use_key(Host& host, Nanos duration) {
+    const rlock::lock::LockName name{"rlock:", "k"};
+    const std::string key = name.keys()[0];
+    const auto found = host.redis.data.find(key);
+    const long long now = host.redis.now();
+    if (!host.is_up() || (found != host.redis.data.end() && found->second.expires > now))
+      return;
+    host.redis.data.insert_or_assign(key, Redis::Entry{std::string{"theirs"}, now + duration / milli});
+    if (!plan_.is_quorum())
+      judge_.is_blocked(duration);
   }
 
   /// When all have gone, and what they left has run out.
@@ -176,6 +199,8 @@ class Run {
     Judge::Remains remains;
     const Value log = ask(rlock::lock::scripts::log, {"100"});
     for (std::size_t i = 2; i < log.elements.size(); ++i) {
+      if (log.elements[i].text.starts_with("hold "))
+        continue;
       std::istringstream words{log.elements[i].text};
       long long fence = 0;
       std::string acquired, ended, waited, mode, how;
@@ -189,7 +214,10 @@ class Run {
       std::istringstream words{status.elements[i].text};
       std::string name;
       words >> name;
-      words >> remains.counters[name];
+      for (std::string reason; name == "skipped" && words >> reason;)
+        remains.skipped += reason.starts_with("last=") ? 0 : std::atoll(reason.c_str() + reason.find('=') + 1);
+      if (name != "skipped")
+        words >> remains.counters[name];
     }
     Redis& redis = network_.hosts()[0]->redis;
     for (const auto& [key, entry] : redis.data) {
@@ -264,6 +292,7 @@ struct Options {
   double seconds = 0;
   long worlds = 0;
   std::string seeds_file;
+  std::string lines_file;
   std::string compare_with;
   long commands = 10'000;
 };
@@ -276,6 +305,8 @@ class Campaign {
     const auto begun = std::chrono::steady_clock::now();
     const std::uint64_t first = options_.seed ? *options_.seed : std::random_device{}();
     fmt::print("the first seed is {}\n", first);
+    if (!options_.lines_file.empty())
+      count_lines();
     std::ifstream seeds{options_.seeds_file};
     for (std::uint64_t seed = 0; failure_.empty() && seeds >> seed;) try_seed(seed);
     const auto elapsed = [&] {
@@ -287,16 +318,20 @@ class Campaign {
       try_seed(seed);
     }
     fmt::print(
-        "{} worlds, {:.1f} simulated hours, {} grants, {} commands in {:.1f}s: {:.0f} grants a second; {} failed\n",
+        "{} worlds, {:.1f} simulated hours, {} grants, {} commands in {:.1f}s: {:.0f} grants a second of a processor; "
+        "{} "
+        "failed\n",
         worlds_,
         static_cast<double>(lasted_) / 3.6e12,
         grants_,
         commands_,
         elapsed(),
-        static_cast<double>(grants_) / elapsed(),
+        static_cast<double>(grants_) * CLOCKS_PER_SEC / static_cast<double>(std::clock()),
         failure_.empty() ? "none" : "the last");
     for (const auto& [fault, count] : faults_) fmt::print("  {} x {}\n", count, fault);
     fmt::print("{}", failure_);
+    if (!options_.lines_file.empty())
+      write_lines();
     return failure_.empty();
   }
 
@@ -321,6 +356,13 @@ class Campaign {
                            describe(small),
                            seed,
                            omitted.empty() ? "" : " --omit " + omitted);
+  }
+
+  void write_lines() const {
+    std::ofstream file{options_.lines_file};
+    for (const auto& [digest, lines] : lines_run()) {
+      for (const int line : lines) file << digest << ' ' << line << '\n';
+    }
   }
 
   /// As many as a log shows.
@@ -356,6 +398,7 @@ bool tell_story(const Options& options) {
 
 constexpr const char* usage =
     "rlock-sim [--seed N] (--seconds N | --worlds N) [--seeds FILE]   new worlds, after those of the file\n"
+    "          [--lines FILE]                                          notes which lines of the scripts have run\n"
     "rlock-sim --story --seed N [--omit I,J,...]                      tells one world\n"
     "rlock-sim --compare SOCKET [--seed N] [--commands N]               the model beside a redis-server\n";
 
@@ -381,6 +424,8 @@ Options parse(int argc, char** argv) {
       options.worlds = std::strtol(value.c_str(), nullptr, 10);
     else if (word == "--seeds")
       options.seeds_file = value;
+    else if (word == "--lines")
+      options.lines_file = value;
     else if (word == "--compare")
       options.compare_with = value;
     else if (word == "--commands")

@@ -102,6 +102,9 @@ void Host::answer(Wire& wire, const Words& words) {
   std::vector<Value> replies;
   ++commands_;
   redis.execute(wire.session, words, replies);
+  Nanos waits = 0;
+  if (longest_lag_ > 0)
+    words[0] == "WAIT" ? waits = wait_for_replica(wire, words, replies.at(0)) : (write_to_replica(wire), 0);
   std::string bytes;
   for (const Value& reply : replies) {
     encode(reply, bytes);
@@ -110,7 +113,7 @@ void Host::answer(Wire& wire, const Words& words) {
         world_.tells() ? fmt::format("{}: {} => {}", wire.client->name(), describe(words), to_string(reply)) : "");
   }
   check_expiries(words);
-  network_->answer(wire, bytes, slowness + random_.between(20 * micro, 80 * micro));
+  network_->answer(wire, bytes, waits + slowness + random_.between(20 * micro, 80 * micro));
 }
 
 void Host::check_expiries(const Words& words) {
@@ -118,6 +121,38 @@ void Host::check_expiries(const Words& words) {
     if (entry.expires < 0)
       world_.accuse(fmt::format("the key {} was left without expiry by {}", key, describe(words)));
   }
+}
+
+/// In order: what is written later arrives later.
+void Host::write_to_replica(Wire& wire) {
+  const Nanos lag = random_.chance(90) ? random_.between(50 * micro, 2 * milli) : random_.between(0, longest_lag_);
+  while (stream_.size() > 1 && stream_[0].arrives <= world_.now()) {
+    replica_ = std::move(stream_[0].data);
+    stream_.pop_front();
+  }
+  const Nanos before = stream_.empty() ? 0 : stream_.back().arrives;
+  stream_.push_back({std::max(before, world_.now() + lag), redis.data});
+  wire.written = stream_.back().arrives;
+}
+
+Nanos Host::wait_for_replica(const Wire& wire, const Words& words, Value& reply) {
+  const Nanos limit = std::atoll(words.at(2).c_str()) * milli;
+  const Nanos missing = std::max<Nanos>(0, wire.written - world_.now());
+  reply = Value::of(missing <= limit ? 1LL : 0LL);
+  return std::min(missing, limit);
+}
+
+void Host::fail_over() {
+  if (!up_ || longest_lag_ == 0)
+    return;
+  stop();
+  for (; !stream_.empty() && stream_[0].arrives <= world_.now(); stream_.pop_front())
+    replica_ = std::move(stream_[0].data);
+  stream_.clear();
+  saved_ = replica_;
+  const long long started = redis.started;
+  start(true);
+  redis.started = started;
 }
 
 void Host::freeze(bool frozen) {

@@ -26,6 +26,7 @@ struct Wire {
   bool server_open = false;  // the server knows the connection
   std::string request;       // what the server has read and not yet understood
   Nanos up = 0, down = 0;    // when the last byte of each direction arrives
+  Nanos written = 0;         // when what it wrote last reaches the replica
 };
 
 struct Weather {
@@ -52,6 +53,10 @@ class Host {
   void stop();
   void start(bool with_data);
   bool is_up() const { return up_; }
+  /// From now on what is written reaches a replica too, up to `longest` later.
+  void replicate(Nanos longest) { longest_lag_ = longest; }
+  /// The replica takes the place of the server, with as much as has reached it.
+  void fail_over();
   void step_clock(Nanos by) { clock_.offset += by; }
   long commands() const { return commands_; }
 
@@ -60,6 +65,9 @@ class Host {
   void work(Wire& wire);
   void answer(Wire& wire, const Words& words);
   void check_expiries(const Words& words);
+  void write_to_replica(Wire& wire);
+  /// The reply to WAIT, and how long it takes.
+  Nanos wait_for_replica(const Wire& wire, const Words& words, Value& reply);
 
   World& world_;
   class Network* network_ = nullptr;
@@ -67,6 +75,13 @@ class Host {
   Random random_;
   Clock clock_;
   Redis::Database saved_;
+  Nanos longest_lag_ = 0;  // 0: there is no replica
+  Redis::Database replica_;
+  struct Write {
+    Nanos arrives;  // at the replica
+    Redis::Database data;
+  };
+  std::deque<Write> stream_;
   std::vector<Wire*> waiting_;  // while it is frozen
   std::vector<Wire*> wires_;
   bool up_ = true, frozen_ = false;

@@ -17,7 +17,7 @@ struct Theme {
   int capacity = 1;
   bool mixed = false;  // each has a capacity of its own
   bool once = false, two_ids = true, per = false, latest = false, replace = false, limited = false, min_hold = false;
-  bool forced = false, nested = false;
+  bool forced = false, nested = false, first = false, backoff = false, attempts = false;
   Nanos ttl = 0;
 };
 
@@ -43,6 +43,16 @@ Theme choose_theme(Random& random, Random& extra, bool quorum) {
   if (quorum && theme.capacity > 1)
     theme.capacity = 1;  // rlock does not allow --slots there
   return theme;
+}
+
+/// What was thought of last.
+void choose_more(Random& random, ClientPlan& client, const Theme& theme) {
+  const bool is_run = client.kind == ClientPlan::Kind::run;
+  client.first = theme.first && client.kind != ClientPlan::Kind::force && random.chance(30);
+  if (theme.backoff && is_run && random.chance(60))
+    client.backoff = random.between(20 * milli, second);
+  if (theme.attempts && client.skips() && random.chance(60))
+    client.attempts = static_cast<int>(random.between(1, 3));
 }
 
 ClientPlan choose_client(Random& random, Random& extra, const Theme& theme, bool quorum) {
@@ -92,6 +102,13 @@ void put_inside(Random& random, ClientPlan& client, std::size_t outer, const Cli
             .replace = enclosing.replace,
             .inside = outer,
             .rate = enclosing.rate};
+}
+
+/// A fail-over of the only server, or another program that uses the lock's key.
+FaultPlan choose_late_fault(Random& random, bool has_replica) {
+  return {.kind = has_replica ? FaultPlan::Kind::fail_over : FaultPlan::Kind::foreign_key,
+          .at = random.between(0, 6 * second),
+          .duration = random.between(milli, 2 * second)};
 }
 
 FaultPlan choose_fault(Random& random, const Plan& plan, bool steps_clocks) {
@@ -160,6 +177,13 @@ Plan make_plan(std::uint64_t seed) {
   plan.may_listen = random.chance(90);
   plan.is_hasty = extra.chance(30);
   Theme theme = choose_theme(random, extra, plan.is_quorum());
+  Random late = random.fork(2);
+  theme.first = !plan.is_quorum() && late.chance(10);
+  theme.backoff = late.chance(12);
+  theme.attempts = late.chance(50);
+  const bool holds = late.chance(12);
+  plan.has_replica = !plan.is_quorum() && late.chance(12);
+  plan.confirms = plan.has_replica && late.chance(60);
   if (!is_fair || plan.is_quorum()) {
     // A server that was frozen dates a success too late, and who hears late of an end may not know the last success.
     theme.per = theme.two_ids = false;
@@ -168,14 +192,19 @@ Plan make_plan(std::uint64_t seed) {
   const auto clients = random.between(2, plan.is_quorum() ? 5 : 9);
   for (std::int64_t i = 0; i < clients; ++i) {
     plan.clients.push_back(choose_client(random, extra, theme, plan.is_quorum()));
+    choose_more(late, plan.clients.back(), theme);
     const auto outer = static_cast<std::size_t>(extra.below(static_cast<std::uint64_t>(i) + 1));
     const ClientPlan& enclosing = plan.clients[outer];
     if (theme.nested && enclosing.kind == ClientPlan::Kind::run && !enclosing.inside && outer + 1 < plan.clients.size())
       put_inside(extra, plan.clients.back(), outer, enclosing);
   }
+  if (holds)
+    plan.clients.back().kind = ClientPlan::Kind::hold;
   const bool steps_clocks = random.chance(10);
   const auto faults = is_fair ? 0 : random.between(0, 8);
   for (std::int64_t i = 0; i < faults; ++i) plan.faults.push_back(choose_fault(random, plan, steps_clocks));
+  const auto late_faults = !is_fair && (plan.has_replica || late.chance(8)) ? late.between(1, 3) : 0;
+  for (std::int64_t i = 0; i < late_faults; ++i) plan.faults.push_back(choose_late_fault(late, plan.has_replica));
   return plan;
 }
 
@@ -189,20 +218,25 @@ const char* name(FaultPlan::Kind kind) {
                                     "no memory",
                                     "freeze client",
                                     "kill client",
-                                    "step clock"};
+                                    "step clock",
+                                    "fail over",
+                                    "foreign key"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
 std::string describe(const Plan& plan) {
   const auto seconds = [](Nanos t) { return static_cast<double>(t) / 1e9; };
-  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}\n",
+  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}{}\n",
                                 plan.seed,
                                 plan.hosts.size(),
                                 seconds(plan.weather.latency) * 1000,
                                 plan.weather.storms > 0 ? ", storms" : "",
                                 plan.may_listen ? "" : ", nobody may subscribe",
+                                plan.confirms      ? ", --replicas 1"
+                                : plan.has_replica ? ", a replica"
+                                                   : "",
                                 plan.is_hasty ? ", hasty" : "");
-  static constexpr std::array kinds{"run", "acquire", "release --force"};
+  static constexpr std::array kinds{"run", "acquire", "release --force", "hold --for"};
   for (std::size_t i = 0; i < plan.clients.size(); ++i) {
     const ClientPlan& c = plan.clients[i];
     if (!plan.has(i))
@@ -226,11 +260,16 @@ std::string describe(const Plan& plan) {
       out += " --once " + c.once;
     if (c.per > 0)
       out += fmt::format(" --once-per {:.3f}", seconds(c.per));
+    if (c.backoff > 0)
+      out += fmt::format(" --backoff {:.3f}", seconds(c.backoff));
+    if (c.attempts)
+      out += fmt::format(" --attempts {}", *c.attempts);
     if (c.inside)
       out += fmt::format(" inside client{}", *c.inside);
-    out += fmt::format("{}{}, works {:.3f}s, exits with {}{}\n",
+    out += fmt::format("{}{}{}, works {:.3f}s, exits with {}{}\n",
                        c.latest ? " --latest" : "",
                        c.replace ? " --replace" : "",
+                       c.first ? " --first" : "",
                        seconds(c.work),
                        c.status,
                        c.obeys ? "" : ", ignores TERM");

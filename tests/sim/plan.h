@@ -21,6 +21,7 @@ struct ClientPlan {
     run,      // as `rlock run`: renews, listens, stops when told to
     acquire,  // as `rlock acquire` and `rlock release`: nobody renews
     force,    // as `rlock release --force`
+    hold,     // as `rlock hold --for` its ttl; if the status is 0 it ends that hold when its work is done
   };
   Kind kind = Kind::run;
   Nanos start = 0;
@@ -33,15 +34,18 @@ struct ClientPlan {
   Nanos ttl = 0;
   std::optional<Nanos> wait{};  // nothing: for ever
   Nanos min_hold = 0;
-  bool latest = false, replace = false;
+  bool latest = false, replace = false, first = false;
   std::optional<int> max_waiting{};
+  Nanos backoff = 0;  // at most three times that
+  std::optional<int> attempts{};
   std::string once{};
   Nanos per = 0;                        // --once-per
   std::optional<std::size_t> inside{};  // it is started by the command of that client, and has its token
   double rate = 1;                      // of its clock
 
   bool is_plain() const {
-    return kind == Kind::run && !latest && !replace && !max_waiting && !skips() && min_hold == 0 && !wait && !inside;
+    return kind == Kind::run && !latest && !replace && !first && !max_waiting && !skips() && min_hold == 0 && !wait &&
+           !inside;
   }
   /// Whether it need not run if others have succeeded.
   bool skips() const { return !once.empty() || per > 0; }
@@ -60,6 +64,8 @@ struct FaultPlan {
     freeze_client,  // stopped, or its machine suspended
     kill_client,    // `flag`: its machine, so that nobody hears of it
     step_clock,     // the host's wall clock jumps
+    fail_over,      // the host's replica is promoted, as far as it has come
+    foreign_key,    // another program uses the lock's key, if nobody else does
   };
   Kind kind = Kind::cut;
   Nanos at = 0;
@@ -73,6 +79,8 @@ struct Plan {
   std::uint64_t seed = 0;
   std::vector<Clock> hosts;
   Weather weather;
+  bool has_replica = false;
+  bool confirms = false;  // everybody asks with --replicas 1
   bool may_listen = true;
   bool is_hasty = false;  // scripts stop early in long lists, as they do with a crowd: see script.cc
   std::vector<ClientPlan> clients;

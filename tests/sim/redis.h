@@ -95,12 +95,17 @@ class Redis {
   bool script_has_written_ = false;
 };
 
-/// Runs a script that the server knows, or gives its text. The scripts of all servers share one interpreter, since they
-/// can leave nothing behind in it.
+/// Runs a script that the server knows, or gives its text. All servers share a script's interpreter, since it can leave
+/// nothing behind in it.
 Value run_script(Redis& redis, Session& session, const std::string& digest, const Words& keys, const Words& arguments);
 /// The SHA1 of a script. Most scripts are sent again and again.
 const std::string& digest_of(const std::string& source);
 /// Compiles it, unless it is known. Returns the error, or an empty text.
-std::string compile_script(const std::string& digest, std::string source, bool is_hasty);
+std::string compile_script(const std::string& digest, const std::string& source, bool is_hasty);
+
+using Lines = std::map<std::string, std::set<int>>;  // digest of a script -> lines
+/// From now on it is noted which lines of the scripts run, which takes time.
+void count_lines();
+const Lines& lines_run();
 
 }  // namespace sim

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -43,7 +45,7 @@ class Memory {
   bool is_crowded() const { return used_ > kept_.size() + crowded; }
 
  private:
-  static constexpr std::size_t all = 256UL << 20U, crowded = 1UL << 20U;  // which a processor's cache still holds
+  static constexpr std::size_t all = 64UL << 20U, crowded = 512UL << 10U;  // which a processor's cache still holds
 
   void* resize(char* old, std::size_t old_size, std::size_t size) {
     if (size <= old_size)
@@ -63,21 +65,26 @@ class Memory {
   std::vector<char> kept_;
 };
 
-/// The interpreter, and on whose behalf it runs.
+/// An interpreter for one script: the less it knows, the less there is to put back.
 struct Interpreter {
   Memory memory;
   lua_State* state = lua_newstate(Memory::allocate, &memory);
-  std::map<std::pair<std::string, bool>, int> compiled;  // digest, is_hasty -> reference of the function
-  Redis* redis = nullptr;
-  Session* session = nullptr;
+  int script = 0;  // a reference of the function
 
   Interpreter();
 };
 
-Interpreter& interpreter() {
-  static Interpreter the_one;
-  return the_one;
+std::map<std::pair<std::string, bool>, Interpreter>& interpreters() {
+  static std::map<std::pair<std::string, bool>, Interpreter> of_scripts;  // by digest and is_hasty
+  return of_scripts;
 }
+
+/// On whose behalf a script runs.
+struct {
+  Redis* redis = nullptr;
+  Session* session = nullptr;
+  std::set<int>* lines = nullptr;  // those that have run, if that is noted
+} running;
 
 void push_text(lua_State* lua, const std::string& text) { lua_pushlstring(lua, text.data(), text.size()); }
 
@@ -185,8 +192,7 @@ Value call(lua_State* lua) {
       return Value::error("ERR Lua redis lib command arguments must be strings or integers");
     words.push_back(argument(lua, i));
   }
-  Interpreter& here = interpreter();
-  return here.redis->call_from_script(*here.session, words);
+  return running.redis->call_from_script(*running.session, words);
 }
 
 int redis_pcall(lua_State* lua) {
@@ -264,7 +270,13 @@ Interpreter::Interpreter() {
   lua_insert(lua, -2);
   lua_setmetatable(lua, -2);
   lua_pop(lua, 1);
-  memory.keep();
+}
+
+std::optional<Lines> lines;
+
+void note_line(lua_State* lua, lua_Debug* activation) {
+  lua_getinfo(lua, "l", activation);
+  running.lines->insert(activation->currentline);
 }
 
 /// Past the metatable.
@@ -315,6 +327,10 @@ void make_hasty(std::string& source) {
 
 }  // namespace
 
+void count_lines() { lines.emplace(); }
+
+const Lines& lines_run() { return *lines; }
+
 const std::string& digest_of(const std::string& source) {
   static std::unordered_map<std::string, std::string> known;
   std::string& digest = known[source];
@@ -323,34 +339,34 @@ const std::string& digest_of(const std::string& source) {
   return digest;
 }
 
-std::string compile_script(const std::string& digest, std::string source, bool is_hasty) {
-  Interpreter& here = interpreter();
-  if (here.compiled.contains({digest, is_hasty}))
+std::string compile_script(const std::string& digest, const std::string& source, bool is_hasty) {
+  if (interpreters().contains({digest, is_hasty}))
     return {};
+  std::string text = source;
   if (is_hasty)
-    make_hasty(source);
-  lua_State* lua = here.state;
-  here.memory.put_back();
-  if (luaL_loadbuffer(lua, source.data(), source.size(), "@user_script") != 0) {
-    const std::string why = lua_tostring(lua, -1);
-    lua_pop(lua, 1);
+    make_hasty(text);
+  Interpreter& fresh = interpreters()[{digest, is_hasty}];
+  if (luaL_loadbuffer(fresh.state, text.data(), text.size(), "@user_script") != 0) {
+    const std::string why = lua_tostring(fresh.state, -1);
+    interpreters().erase({digest, is_hasty});
     return "ERR Error compiling script (new function): " + why;
   }
-  here.compiled[{digest, is_hasty}] = luaL_ref(lua, LUA_REGISTRYINDEX);
-  here.memory.keep();
+  fresh.script = luaL_ref(fresh.state, LUA_REGISTRYINDEX);
+  if (lines)
+    lua_sethook(fresh.state, note_line, LUA_MASKLINE, 0);
+  fresh.memory.keep();
   return {};
 }
 
 Value run_script(Redis& redis, Session& session, const std::string& digest, const Words& keys, const Words& arguments) {
-  Interpreter& here = interpreter();
+  Interpreter& here = interpreters().at({digest, redis.is_hasty});
   lua_State* lua = here.state;
   if (here.memory.is_crowded())
     here.memory.put_back();
-  here.redis = &redis;
-  here.session = &session;
+  running = {&redis, &session, lines ? &(*lines)[digest] : nullptr};
   set_global(lua, "KEYS", keys);
   set_global(lua, "ARGV", arguments);
-  lua_rawgeti(lua, LUA_REGISTRYINDEX, here.compiled.at({digest, redis.is_hasty}));
+  lua_rawgeti(lua, LUA_REGISTRYINDEX, here.script);
   const bool failed = lua_pcall(lua, 0, 1, 0) != 0;
   return failed ? pop_error(lua, digest) : pop_reply(lua);
 }
