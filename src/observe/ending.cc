@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Ending::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 13> kind_names{{{Kind::exited, "exited"},
+constexpr std::array<std::pair<Kind, std::string_view>, 14> kind_names{{{Kind::exited, "exited"},
                                                                         {Kind::signalled, "signalled"},
                                                                         {Kind::released, "released"},
                                                                         {Kind::evicted, "evicted"},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 13> kind_names{{{Kind::e
                                                                         {Kind::interrupted, "interrupted"},
                                                                         {Kind::hold, "hold"},
                                                                         {Kind::hold_ended, "hold ended"},
+                                                                        {Kind::hold_replaced, "hold replaced"},
                                                                         {Kind::hold_over, "hold over"},
                                                                         {Kind::unknown, "unknown"}}};
 

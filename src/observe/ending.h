@@ -10,17 +10,18 @@ struct Ending {
   enum class Kind {
     exited,  // with the status in `number`, as a shell would report it
     signalled,
-    released,     // by a script; there is no status
-    evicted,      // release --force
-    replaced,     // run --replace
-    lost,         // the lease could not be renewed in time
-    died,         // the lease ran out, and the holder had not released the lock
-    timeout,      // --max-runtime
-    interrupted,  // told to stop by TERM or INT, and then exited with 0: no success
-    hold,         // no run: a hold has begun
-    hold_ended,   // no run: somebody has ended a hold
-    hold_over,    // no run: a hold has ended by itself
-    unknown,      // a word of a later version
+    released,       // by a script; there is no status
+    evicted,        // release --force
+    replaced,       // run --replace
+    lost,           // the lease could not be renewed in time
+    died,           // the lease ran out, and the holder had not released the lock
+    timeout,        // --max-runtime
+    interrupted,    // told to stop by TERM or INT, and then exited with 0: no success
+    hold,           // no run: a hold has begun
+    hold_ended,     // no run: somebody has ended a hold
+    hold_replaced,  // no run: another hold has replaced one
+    hold_over,      // no run: a hold has ended by itself
+    unknown,        // a word of a later version
   };
   Kind kind = Kind::unknown;
   int number = 0;    // exit status or signal
@@ -37,7 +38,7 @@ struct Ending {
   /// brief(), and who did it: "evicted by root@db1 pid 8784".
   std::string describe() const;
   /// Whether it is the end of a run, and not of a hold.
-  bool is_of_run() const { return kind != Kind::hold && kind != Kind::hold_ended && kind != Kind::hold_over; }
+  bool is_of_run() const { return kind < Kind::hold || kind > Kind::hold_over; }
   /// Whether the run did not end as it was meant to.
   bool is_failure() const;
 

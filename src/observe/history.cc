@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/escape.h"
@@ -44,7 +45,7 @@ void add_hold(lock::WordReader words, History& history) {
   const WallTime begun = words.time();
   const WallTime until = words.time();
   const WallTime ended = words.time();
-  (void)words.word();  // which request has ended it
+  const lock::Fence successor = fence_of(words.word(), false);  // if it was another hold that has ended it
   const std::string ender = percent_decode(words.word()).value_or("?");
   Run begin{.lock = history.lock, .fence = fence_of(id, false), .acquired_at = begun, .ended_at = begun};
   begin.ending = {.kind = Ending::Kind::hold};
@@ -58,13 +59,21 @@ void add_hold(lock::WordReader words, History& history) {
   end.ending.kind = ended == WallTime{} ? Ending::Kind::hold_over : Ending::Kind::hold_ended;
   if (ended != WallTime{})
     end.ending.by = ender;
+  const auto begins = [&](const Run& run) { return run.fence.value == successor.value; };
+  if (ended != WallTime{} &&
+      std::any_of(history.runs.begin(), history.runs.end(), begins))  // the newer ones come first
+    end.ending.kind = Ending::Kind::hold_replaced;
   history.runs.push_back(std::move(begin));
   if (end.ended_at <= history.now)
     history.runs.push_back(std::move(end));
 }
 
+/// A hold that replaces another begins when that ends.
 bool ended_before(const Run& a, const Run& b) {
-  return std::pair{a.ended_at, a.fence.value} < std::pair{b.ended_at, b.fence.value};
+  const auto rank = [](const Run& run) {
+    return std::tuple{run.ended_at, run.ending.kind == Ending::Kind::hold, run.fence.value};
+  };
+  return rank(a) < rank(b);
 }
 
 }  // namespace

@@ -244,6 +244,17 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(date -d "$until" '+%F
     '["hold","hold over","exited","hold","hold ended"]'
 }
 
+@test "a hold that replaces another comes after that one's end in the log, always" {
+  local i # holds are known by random IDs, by which the two must not be ordered
+  for i in {1..8}; do
+    on_hold "job$i" --for 1h
+    rlock hold "job$i" --for 2h --holder bob@ops2
+    same "$(rlock log "job$i" --json | jq -c '[.[] | [.event, .by]]')" \
+      '[["hold",null],["hold replaced","bob@ops2"],["hold",null]]'
+  done
+  matches "$(rlock log job1)" ' hold replaced by bob@ops2 +ann@ops1 '
+}
+
 @test "what is kept of a lock outlives its hold" {
   on_hold job --for 80d
   ((($(cli PTTL '{rlock:job}:meta') / 86400000) >= 80)) || fail "$(cli PTTL '{rlock:job}:meta')"
