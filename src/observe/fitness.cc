@@ -38,8 +38,8 @@ class Rehearsal {
         name_(prefix, "rlock-check-" + lock::Level::random().text()),
         lock_({&server, 1}, name_, Milliseconds{0}) {}
 
-  /// Returns what was refused or failed, in the server's words; an empty list means that everything works. Stops at the
-  /// first failure that is not a lack of permission.
+  /// Returns what was refused or failed, in the server's words, each once; an empty list means that everything works.
+  /// Stops at the first failure that is not a lack of permission.
   std::vector<std::string> play() {
     attempt("acquire", [&] { (void)lock_.acquire(holder_, {}, deadline()); });
     attempt("wait", [&] { wait(); });
@@ -72,7 +72,9 @@ class Rehearsal {
     } catch (const Error& error) {
       stopped_ = error.code() != ExitCode::no_permission;  // any other failure would hit the later steps too
       const std::string_view words{error.what()};
-      refusals_.push_back(fmt::format("{}: {}", what, words.substr(0, words.find("; rlock needs"))));
+      const std::string_view refusal = words.substr(0, words.find("; rlock needs"));
+      if (std::none_of(refusals_.begin(), refusals_.end(), [&](const auto& known) { return known.ends_with(refusal); }))
+        refusals_.push_back(fmt::format("{}: {}", what, refusal));
     }
   }
 
@@ -281,14 +283,11 @@ class Examiner {
  private:
   /// The commands that change a parameter for good. CONFIG REWRITE needs the file that the server was started with.
   std::string advise(std::string_view parameter, std::string_view value) const {
-    const std::string set = fmt::format("run `CONFIG SET {} {}`", parameter, value);
     if (!config_file_.empty())
-      return fmt::format("{} and `CONFIG REWRITE`", set);
-    return fmt::format(
-        "{0}; a restart forgets that, since the server has no configuration file: start it with --{1} {2} too",
-        set,
-        parameter,
-        value);
+      return fmt::format("run `CONFIG SET {} {}` and `CONFIG REWRITE`", parameter, value);
+    return fmt::format("start it with --{0} {1}, since it has no configuration file (until then: `CONFIG SET {0} {1}`)",
+                       parameter,
+                       value);
   }
 
   Finding judge_eviction(const Info& info) const {
@@ -321,6 +320,17 @@ class Examiner {
     }
   }
 
+  /// A refusal is an answer too, but not that of our credentials.
+  std::optional<redis::Reply> ask_unless_it_lacks_permission(const redis::Command& command) {
+    try {
+      return ask(command);
+    } catch (const Error& error) {
+      if (!redis::lacks_permission(error.what()))
+        throw;
+      return std::nullopt;
+    }
+  }
+
   std::optional<Info> ask_info() {
     auto reply = ask_if_permitted({"INFO"});
     return reply ? std::optional{Info{reply->text}} : std::nullopt;
@@ -330,12 +340,13 @@ class Examiner {
   void ask_time() {
     for (int i = 0; i < attempts; ++i) {
       const auto sent = BootClock::now();
-      const redis::Reply reply = ask({"TIME"});
+      const auto reply = ask_unless_it_lacks_permission({"TIME"});
       const auto took = BootClock::now() - sent;
       if (i > 0 && took >= fastest_)
         continue;
       fastest_ = took;
-      skew_ = read_time(reply) - (std::chrono::system_clock::now() - duration_cast<microseconds>(took / 2));
+      if (reply)
+        skew_ = read_time(*reply) - (std::chrono::system_clock::now() - duration_cast<microseconds>(took / 2));
     }
     const double ms = std::chrono::duration<double, std::milli>(fastest_).count();
     add({Grade::ok, "reachable", fmt::format("{} in {:.2f} ms", server_.address().url, ms)});
@@ -351,9 +362,11 @@ class Examiner {
   }
 
   Finding judge_clock() {
-    const auto size = duration_cast<Milliseconds>(std::chrono::abs(skew_));
+    if (!skew_)
+      return {Grade::warn, "clock", "TIME is refused: the clock is not known"};
+    const auto size = duration_cast<Milliseconds>(std::chrono::abs(*skew_));
     const std::string text =
-        fmt::format("{} {} this machine's", format_duration(size), skew_.count() < 0 ? "behind" : "ahead of");
+        fmt::format("{} {} this machine's", format_duration(size), skew_->count() < 0 ? "behind" : "ahead of");
     if (const auto step = find_clock_step(server_, how_.prefix, how_.timeout))
       return {Grade::warn,
               "clock",
@@ -426,7 +439,7 @@ class Examiner {
   Version version_ = newest;
   std::string config_file_;  // of the server; empty where it has none, or does not tell
   BootClock::duration fastest_{};
-  std::chrono::system_clock::duration skew_{};
+  std::optional<std::chrono::system_clock::duration> skew_;
 };
 
 /// Combines the findings about all nodes of a cluster. What holds for all nodes is said once, anything else with the

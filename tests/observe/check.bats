@@ -293,6 +293,24 @@ try_all() {
   says FAIL permissions subscribe
 }
 
+@test "whoever has hardly a right gets the line of rights all the same, and each refusal once" {
+  paste "$(acl_line)"
+  cli ACL SETUSER rlock reset on ">$(<"$T/password")" '~rlock:*' +get +eval +evalsha
+  as_user rlock
+  try check
+  exits 1
+  same "$ERR" ''
+  says ok reachable
+  says warn clock 'TIME is refused'
+  contains "$OUT" $'\nACL SETUSER rlock ~rlock:'
+  cli ACL SETUSER rlock '&*' +@all -hscan
+  try check
+  exits 1
+  same "$(grep -c '^FAIL  *permissions' "$T/out")" 2
+  says FAIL permissions 'acquire: .*NOPERM.*key'
+  says FAIL permissions ".*NOPERM.*'?hscan"
+}
+
 @test "a right that only some runs need is missed too, each command of the line" {
   local command line
   line=$(acl_line)
@@ -368,8 +386,8 @@ try_all() {
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check
   exits 1
-  says FAIL eviction '; run `CONFIG SET maxmemory-policy noeviction`; a restart forgets that'
-  says warn persistence '; run `CONFIG SET appendonly yes`; a restart forgets that, since the server has no configuration file: start it with --appendonly yes too'
+  says FAIL eviction '; start it with --maxmemory-policy noeviction, since it has no configuration file .until then: `CONFIG SET maxmemory-policy noeviction`'
+  says warn persistence '; start it with --appendonly yes, since it has no configuration file .until then: `CONFIG SET appendonly yes`'
   same "$(tail -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust it with locks: 1 FAIL, 1 warn'
   cli CONFIG SET maxmemory-policy noeviction
   try check
