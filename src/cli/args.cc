@@ -4,11 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <iterator>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "cli/config.h"
 #include "cli/help.h"
 #include "cli/options.h"
@@ -166,14 +168,20 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
   return nearest.empty() ? "" : fmt::format("unknown option '--{}'{}", redis::mask_password(name), nearest);
 }
 
-std::string describe_unknown(const std::string& word, const SubcommandEntry* subcommand) {
-  const std::string remedy = remedy_for(word, subcommand);
-  return remedy.empty()
-             ? fmt::format("unknown option '{}{}'", is_long(word) ? "--" : "-", redis::mask_password(name_of(word)))
-             : remedy;
+std::string see_help(const SubcommandEntry* subcommand) {
+  return fmt::format("; see `rlock {}--help`", subcommand == nullptr ? "" : fmt::format("{} ", subcommand->name));
 }
 
-/// Refuses `-ttl 5` and `-ttl=5`, which read as `-t` with a value, and `-k=b`, which reads as the key "=b".
+std::string describe_unknown(const std::string& word, const SubcommandEntry* subcommand) {
+  const std::string remedy = remedy_for(word, subcommand);
+  return remedy.empty() ? fmt::format("unknown option '{}{}'{}",
+                                      is_long(word) ? "--" : "-",
+                                      redis::mask_password(name_of(word)),
+                                      see_help(subcommand))
+                        : remedy;
+}
+
+/// Refuses `-ttl 5` and `-ttl=5`, which read as `-t` with a value, `-try`, and `-k=b`, which reads as the key "=b".
 void refuse_slips(const Words& words) {
   for (const Given& given : words.options) {
     const Option& option = *given.option;
@@ -187,10 +195,14 @@ void refuse_slips(const Words& words) {
                          option.letter,
                          name.substr(1),
                          name == "timeout" ? std::string{instead_of_timeout} : "write --" + name));
-    const bool stands_in_line = std::any_of(words.line.begin(), words.line.end(), [&](const std::string& word) {
+    const auto attached = std::find_if(words.line.begin(), words.line.end(), [&](const std::string& word) {
       return word.starts_with('-') && !is_long(word) && word.ends_with(option.letter + value);
     });
-    if (value.starts_with('=') && option.letter != '\0' && stands_in_line)
+    if (option.letter == '\0' || attached == words.line.end())
+      continue;
+    if (option.value == "D" && std::isalpha(static_cast<unsigned char>(value[0])) != 0)
+      refuse(fmt::format("unknown option '{}'{}", redis::mask_password(*attached), see_help(words.subcommand)));
+    if (value.starts_with('='))
       refuse(redis::mask_password(
           fmt::format("write -{} {} instead of -{}{}", option.letter, value.substr(1), option.letter, value)));
   }
@@ -222,6 +234,17 @@ std::string describe_incomplete(const Option& option) {
                      two_meanings ? "; -n is --lines N for log, and --nonblock for run and acquire" : "");
 }
 
+/// Why a word was taken for the key, where that was not meant: `-n 5 KEY`, `--wait 10 minutes KEY`.
+std::string describe_wrong_key(const Words& words) {
+  const std::string& word = words.plain.front();
+  const auto place = std::find(words.line.begin(), words.line.end(), word);
+  const std::string before = place == words.line.begin() || place == words.line.end() ? "" : *std::prev(place);
+  const std::string taken = fmt::format("; '{}' was taken for the key", redis::mask_password(word));
+  if (is_number(word) && words.find("nonblock") != nullptr)
+    return fmt::format("{}: -n takes no number, write -w {}", taken, word);
+  return before.empty() || !is_number(before) ? "" : taken + ": a duration is one word such as 10m or 500ms";
+}
+
 /// Refuses what stands before `--`, or instead of it, and is neither an option nor the key.
 void check_words_of_run(const Words& words) {
   const bool has_key = words.find("key") != nullptr;
@@ -232,7 +255,8 @@ void check_words_of_run(const Words& words) {
   if (words.has_dashes && has_key)
     refuse(fmt::format("unexpected '{}': the key is given by --key already", word));
   if (words.has_dashes)
-    refuse(fmt::format("unexpected '{}': only the key and options may stand between run and `--`", word));
+    refuse(fmt::format(
+        "unexpected '{}': only the key and options may stand between run and `--`{}", word, describe_wrong_key(words)));
   refuse(
       fmt::format("unexpected '{}': write `--` before the command{}", word, has_key ? "" : ", and the key before it"));
 }
@@ -246,7 +270,6 @@ bool is_unknown_at_fault(const Words& words) {
 }
 
 void check_words(const Words& words) {
-  refuse_slips(words);
   if (words.subcommand->id == Subcommand::run && !is_unknown_at_fault(words))
     check_words_of_run(words);
   if (!words.unknown.empty())
@@ -301,8 +324,13 @@ std::string describe_fault(const Words& words) {
   const bool may_be_value = words.before_unknown == 0 && suggestion.empty();
   if (!words.unknown.empty() && (plain == words.plain.end() || may_be_value))
     return describe_unknown(words.unknown.front(), nullptr);
-  if (plain != words.plain.end())
-    return fmt::format("unknown subcommand '{}'{}", redis::mask_password(*plain), suggestion);
+  if (plain !=
+      words.plain.end()) {  // perhaps `KEY COMMAND`, as flock has it; the command is not shown: it may hold a secret
+    const std::string word = redis::mask_password(*plain);
+    const bool is_key = words.plain.size() > (suggestion.empty() ? 1 : 2) || !words.command.empty();
+    const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", shell_word(word));
+    return fmt::format("unknown subcommand '{}'{}{}", word, is_key ? run : "", suggestion);
+  }
   if (!words.command.empty())
     return "no subcommand before `--`";
   return words.options.empty() ? "no subcommand" : "no subcommand, only options";
@@ -353,6 +381,7 @@ void blot_passwords(int argc, char** argv) {
 Invocation parse_arguments(int argc, const char* const* argv) {
   const Words words = read_words(argc, argv);
   refuse_host(words);
+  refuse_slips(words);
   Invocation invocation;
   invocation.text = find_help(words);
   if (invocation.text)

@@ -106,8 +106,9 @@ std::string suggest_subcommand(std::string_view word) {
     if (word == alias)
       return fmt::format("; did you mean {}?", meant);
   }
-  std::vector<std::string_view> known{"help"};
+  std::vector<std::string_view> known;
   for (const SubcommandEntry& entry : subcommands) known.push_back(entry.name);
+  known.emplace_back("help");
   return did_you_mean(word, known);
 }
 

@@ -182,8 +182,27 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 78 "unknown option 'redis-timeot'; did you mean redis-timeout?" run --config "$T/conf" -k a -- true
   printf '[rum]\n' >"$T/conf"
   refuses 78 'did you mean run?' run --config "$T/conf" -k a -- true
-  refuses 64 "unknown option '--frobnicate'" acquire a --frobnicate
+  refuses 64 "unknown option '--frobnicate'; see \`rlock acquire --help\`" acquire a --frobnicate
   [[ $ERR != *'did you mean'* ]]
+}
+
+@test "a line as flock takes it is answered with the one that rlock takes" {
+  try backup tar -cf b.tar --password hunter2
+  exits 64
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'backup'; to run a command write \`rlock run backup -- COMMAND\`"
+  try -w 5 backup -- tar
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'backup'; to run a command write \`rlock run backup -- COMMAND\`"
+  try held sleep 1
+  same "$(head -1 "$T/err")" \
+    "rlock: unknown subcommand 'held'; to run a command write \`rlock run held -- COMMAND\`; did you mean hold?"
+  try stauts job
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'stauts'; did you mean status?"
+  refuses 64 "; '5' was taken for the key: -n takes no number, write -w 5" run -n 5 backup -- true
+  refuses 64 "; 'minutes' was taken for the key: a duration is one word such as 10m" run --wait 10 minutes backup -- true
+  refuses 64 "; 'ms' was taken for the key: a duration is one word such as 10m" run -w 500 ms backup -- true
+  refuses 64 "unknown option '--nb'; see \`rlock run --help\`" run --nb backup -- true
+  refuses 64 "unknown option '-try'; see \`rlock run --help\`" run -try 3 backup -- true
+  refuses 64 "unknown option '-http-addr'; see \`rlock --help\`" -http-addr db1 run backup -- true
 }
 
 @test "names that other tools use are answered with those that rlock uses" {
