@@ -194,8 +194,14 @@ class Parser {
   }
 
   void take_value(const Option& option, Value value) {
-    Settings scratch;
-    option.set(scratch, option.resolve(value));
+    try {
+      Settings scratch;
+      option.set(scratch, option.resolve(value));
+    } catch (const Error&) {
+      if (value.text.find(" #") == std::string::npos)
+        throw;
+      value.refuse("a comment needs a line of its own");
+    }
     check_repetition(option);
     if (!option.belongs_to(reader_) || (section_ != nullptr && section_->id != reader_))
       return;
@@ -326,8 +332,10 @@ void check_consistency(const Layer& layer) {
       throw Error{value.fault, fmt::format("{} is given twice", value.origin)};
     const auto rival =
         std::find_if(layer.begin(), given, [&](const Given& other) { return contradict(other, *given); });
-    if (rival != given)
-      throw Error{value.fault, fmt::format("{} and --{}: choose one", value.origin, rival->option->name)};
+    if (rival == given)
+      continue;
+    const std::string& other = rival->values.back().origin;  // of the same source, which is named once
+    throw Error{value.fault, fmt::format("{} and {}: choose one", value.origin, other.substr(other.rfind(' ') + 1))};
   }
 }
 

@@ -164,8 +164,10 @@ void set_backoff(Settings& s, const Value& v) {
 void set_since(Settings& s, const Value& v) {
   if (const auto time = parse_time(v.text)) {
     s.since = *time;
-  } else if (v.text.find(':') != std::string::npos || std::count(v.text.begin(), v.text.end(), '-') > 1) {
-    v.refuse(fmt::format("'{}' is not a time such as 08:00, 2026-11-22 or 2026-11-22 08:00", v.text));
+  } else if (v.text.find_first_of("0123456789") != 0 || v.text.find_first_of(":-") != std::string::npos) {
+    v.refuse(fmt::format(
+        "'{}' is neither a time such as 08:00, 2026-11-22 or 2026-11-22 08:00, nor a duration such as 30m or 7d",
+        v.text));
   } else {
     s.since = v.duration(Milliseconds{1}, Milliseconds{longest_duration});
   }
@@ -177,7 +179,7 @@ void set_until(Settings& s, const Value& v) {
   if (!time) {
     v.refuse(fmt::format("'{}' is not a time such as 08:00, 'tomorrow 08:00', 'mon 08:00' or '2026-11-25 08:00'{}",
                          v.text,
-                         v.text.find_first_of(" T") == std::string::npos ? "; write it as one word, in quotes" : ""));
+                         v.text.find(':') == std::string::npos ? "; write day and time as one word, in quotes" : ""));
   }
   if (*time <= now)
     v.refuse(fmt::format("{} has passed", v.text));

@@ -118,6 +118,9 @@ END
     'redis-timeout = 61' 'on-lost = cry'; do
     wrong ":1: ${value%% =*}: " "$value"
   done
+  wrong ':2: verbose and quiet: choose one' $'quiet = yes\nverbose = yes'
+  wrong ':1: redis: a comment needs a line of its own' 'redis = redis://h # the one in the cellar'
+  wrong ':1: ttl: a comment needs a line of its own' 'ttl = 1m # long enough'
 }
 
 @test "every line is checked, whichever subcommand runs" {

@@ -125,8 +125,9 @@ load ../support/supervision
   try log job --since "$(date -u -d '1 hour ago' +%FT%TZ)" --json
   query 'length == 1'
   cli FLUSHALL
-  refuses 64 "--since: '25:00' is not a time such as 08:00, 2026-11-22 or 2026-11-22 08:00" log --since 25:00
-  refuses 64 "--since: '2026-13-01' is not a time" log --since 2026-13-01
+  refuses 64 "--since: '25:00' is neither a time such as 08:00, 2026-11-22 or 2026-11-22 08:00, nor a duration" log --since 25:00
+  refuses 64 "--since: '2026-13-01' is neither a time such as " log --since 2026-13-01
+  refuses 64 "--since: 'yesterday' is neither a time such as 08:00, " log --since yesterday
 }
 
 @test "-f shows each run as it ends, under one heading" {
