@@ -42,14 +42,16 @@ lock::HoldEnd choose_end(const Settings& settings) {
 }
 
 /// Checks all names before any lock is put on hold.
-std::vector<lock::LockName> choose_names(const Settings& settings, const Log& log) {
+std::vector<lock::LockName> choose_names(const Settings& settings) {
   if (settings.keys.empty())
     throw Error{ExitCode::usage, "no key; write it after the subcommand"};
   std::vector<lock::LockName> names;
   for (const std::string& key : settings.keys) {
     names.emplace_back(settings.prefix, key, settings.key_origin);
-    if (observe::is_pattern(key))
-      log.notice(fmt::format("{} is taken for the name of one lock: hold knows no patterns", key));
+    if (observe::is_pattern(key) && settings.key_origin == Settings{}.key_origin)
+      throw Error{
+          ExitCode::usage,
+          fmt::format("{}: hold takes names of locks, and no pattern; for a lock that is called so write --key", key)};
   }
   return names;
 }
@@ -58,7 +60,7 @@ ExitCode hold_or_end(const Settings& settings) {
   const Log log{settings.verbosity};
   if (!settings.end && !settings.hold_for && !settings.hold_until)
     throw Error{ExitCode::usage, "for how long? Write --for D, --until TIME, or --end to end a hold"};
-  const auto names = choose_names(settings, log);
+  const auto names = choose_names(settings);
   Loop loop;
   auto servers = choose_servers(loop, settings, log);
   ExitCode status = ExitCode::ok;

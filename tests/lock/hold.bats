@@ -160,6 +160,8 @@ ends_at() {
   for word in 2026-11-25 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
     refuses 64 "--until: '$word' is not a time such as 08:00, 'tomorrow 08:00', " hold job --until "$word"
   done
+  matches "$(rlock hold job --until 2026-11-25 2>&1)" '; write day and time as one word, in quotes$'
+  matches "$(rlock hold job --until 25:00 2>&1)" " or '2026-11-25 08:00'$"
   refuses 64 'at most 90d' hold job --for 91d
   refuses 64 'too short' hold job --for 0
   refuses 64 'for how long? Write --for D, --until TIME, or --end to end a hold' hold job
@@ -169,10 +171,12 @@ ends_at() {
   absent '{rlock:job}:meta'
 }
 
-@test "the hold of a key that looks like a pattern warns that it is one name" {
-  try hold 'deploy-*' --for 1h
+@test "hold takes no pattern, and a lock that looks like one by --key only" {
+  refuses 64 'deploy-*: hold takes names of locks, and no pattern; ' hold job 'deploy-*' --for 1h
+  refuses 64 'deploy-*: hold takes names of locks, and no pattern; ' hold 'deploy-*' --end
+  try hold --key 'deploy-*' --for 1h
   exits 0
-  same "$ERR" 'rlock: deploy-* is taken for the name of one lock: hold knows no patterns'
+  same "$ERR" ''
 }
 
 @test "a lock whose last run has the ID of --once is done, hold or not" {
