@@ -14,15 +14,21 @@ using observe::HolderFacts;
 using observe::LockFacts;
 using observe::State;
 
-/// "held 3, done 12; the last one: done 3h ago, root@db1"; empty where there was none.
+/// "15 left without it (held 3, done 12); the last: root@db1 3h ago (done)"; empty where there was none.
 std::string describe_skips(const observe::Counters& counters, WallTime now) {
-  std::string text;
+  std::string reasons;
+  long long all = 0;
   for (std::size_t i = 0; i < counters.skipped.size(); ++i) {
+    all += counters.skipped.at(i);
     if (counters.skipped.at(i) > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", observe::skip_reasons.at(i), counters.skipped.at(i));
+      reasons +=
+          fmt::format("{}{} {}", reasons.empty() ? "" : ", ", observe::skip_reasons.at(i), counters.skipped.at(i));
   }
-  if (const auto& last = counters.last_skip; last && !text.empty())
-    text += fmt::format("; the last one: {} {}, {}", last->reason, observe::format_ago(last->at, now), last->holder);
+  if (all == 0)
+    return "";
+  std::string text = fmt::format("{} left without it ({})", all, reasons);
+  if (const auto& last = counters.last_skip)
+    text += fmt::format("; the last: {} {} ({})", last->holder, observe::format_ago(last->at, now), last->reason);
   return text;
 }
 
@@ -35,7 +41,7 @@ class Block {
     add_state();
     for (const HolderFacts& holder : lock_.holders) add_holder(holder);
     if (lock_.foreign)
-      add("key", observe::describe(*lock_.foreign));
+      add("type", observe::describe(*lock_.foreign));
     add_waiters();
     if (lock_.last)
       add_end("last", lock_.last->ending.in_words(), lock_.last->ended_at, lock_.last->owner);
@@ -45,7 +51,7 @@ class Block {
       add("hold", fmt::format("since {}: {}", format_local(lock_.hold->since), lock::describe(lock_.hold->hold)));
     const observe::Counters& c = lock_.counters;
     add("counters",
-        fmt::format("acquired {}, after a wait {}, evicted {}, lost {}, failed {}",
+        fmt::format("taken {} times, {} of them after a wait; {} evicted, {} lost, {} failed",
                     c.acquired,
                     c.waited,
                     c.evicted,

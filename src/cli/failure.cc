@@ -16,7 +16,7 @@ namespace {
 std::string whose_address(const Settings& settings) {
   if (settings.redis.empty())
     return " (the default address; set RLOCK_REDIS or --redis)";
-  return fmt::format(" (the address of {})", settings.redis_origin);
+  return fmt::format(" (from {})", settings.redis_origin);
 }
 
 /// A hint for a command under `run`, which does not get every password that the run itself has.
@@ -57,10 +57,11 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
   const std::string_view what = error.what();
   const bool named = what.starts_with(about);
   return {error.code(),
-          fmt::format("{}{}{}; {}",
+          fmt::format("{}{}{}{}{}",
                       named ? "" : about,
                       what,
                       refused ? missing_password(settings) : whose_address(settings),
+                      undone.empty() ? "" : "; ",
                       undone)};
 }
 

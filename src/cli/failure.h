@@ -10,7 +10,7 @@
 namespace rlock::cli {
 
 /// Completes a failure of Redis with what the reader of the message needs to know: which lock, where the address came
-/// from, and what was not done, such as "the command was not started". Other failures are left as they are.
+/// from, and what was not done, such as "the command was not started", or nothing. Other failures are left as they are.
 Error with_context(const Error& error, const Settings& settings, std::string_view undone);
 
 /// Calls the action, and explains its failure.

@@ -188,7 +188,8 @@ ExitCode look_and_print(const Settings& settings) {
 }  // namespace
 
 ExitCode status(const Settings& settings) {
-  return explaining(settings, "it is not known who holds it", [&] { return look_and_print(settings); });
+  return explaining(
+      settings, settings.keys.empty() ? "" : "it is not known who holds it", [&] { return look_and_print(settings); });
 }
 
 }  // namespace rlock::cli

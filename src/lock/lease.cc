@@ -32,9 +32,11 @@ void check_fit(const LeaseTerms& terms, const LeaseOptions& options) {
   const auto sum = terms.renew_every + 2 * terms.attempt + terms.kill_after + terms.margin;
   if (sum <= terms.usable())
     return;
+  const auto room = terms.kill_after - (sum - terms.usable());
+  const bool suffices = options.kill_after && room.count() >= 0;
   throw Error{ExitCode::usage,
               fmt::format("{} not fit into --ttl {}: {} to the next renewal + 2 x {} to try it twice + {} from TERM to "
-                          "KILL + {} margin = {}, more than the {} that can be relied on",
+                          "KILL + {} margin = {}, more than the {} that can be relied on{}",
                           describe_cause(options),
                           seconds(terms.ttl),
                           seconds(terms.renew_every),
@@ -42,7 +44,8 @@ void check_fit(const LeaseTerms& terms, const LeaseOptions& options) {
                           seconds(terms.kill_after),
                           seconds(terms.margin),
                           seconds(sum),
-                          seconds(terms.usable()))};
+                          seconds(terms.usable()),
+                          suffices ? fmt::format("; --kill-after may be at most {}", seconds(room)) : "")};
 }
 
 }  // namespace

@@ -210,6 +210,8 @@ std::string shown_words(const Reply& reply) {
   constexpr std::size_t longest = 500;
   const std::string_view text = reply.error_words();
   std::string words{text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}))};
+  if (words.ends_with('?'))
+    words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong one
   while (words.ends_with(' ') || words.ends_with(',') || words.ends_with('.')) words.pop_back();
   return words;
 }

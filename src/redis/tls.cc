@@ -25,6 +25,13 @@ namespace {
 
 constexpr const char* closed = "the server closed the connection";
 
+/// Whether what a certificate was refused for is that nobody whom we trust has signed it.
+bool is_unknown_ca(long verified) {
+  return verified == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || verified == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+         verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         verified == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 bool is_directory(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -230,10 +237,12 @@ bool Tls::must_wait(int result) {
 void Tls::fail(const std::string& what) const {
   const long verified = verifies_ && session_ ? ::SSL_get_verify_result(session_.get()) : X509_V_OK;
   if (verified != X509_V_OK) {
-    throw Error{
-        ExitCode::unavailable,
-        fmt::format("TLS: the certificate of {} is refused: {}", name_, ::X509_verify_cert_error_string(verified)),
-        true};
+    throw Error{ExitCode::unavailable,
+                fmt::format("TLS: the certificate of {} is refused: {}{}",
+                            name_,
+                            ::X509_verify_cert_error_string(verified),
+                            is_unknown_ca(verified) ? "; name its CA with --cacert" : ""),
+                true};
   }
   // A reset connection may lose the server's alert: then OpenSSL reports nothing, or a failed system call.
   const unsigned long error = ::ERR_peek_last_error();

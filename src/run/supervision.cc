@@ -212,8 +212,8 @@ void Supervision::on_stopping(Cause cause) {
   if (cause == Cause::lease) {
     complaints_->add(fmt::format("lost {}: it could not be renewed in time; stopping the command", name));
   } else if (cause == Cause::runtime) {
-    complaints_->add(
-        fmt::format("--max-runtime {} is over; stopping the command", format_duration(*plan_->command.max_runtime)));
+    complaints_->add(fmt::format(
+        "{}: --max-runtime {} is over; stopping the command", name, format_duration(*plan_->command.max_runtime)));
   }
 }
 

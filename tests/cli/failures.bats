@@ -14,13 +14,13 @@ says() {
 @test "a run that cannot reach Redis names the lock, the address and its origin, and says that nothing was started" {
   try run -k backup --redis "$NOWHERE" -- touch "$T/ran"
   exits 69
-  says 'backup: ' 127.0.0.1:1 '(the address of --redis)' '; the command was not started'
+  says 'backup: ' 127.0.0.1:1 '(from --redis)' '; the command was not started'
   RLOCK_REDIS=$NOWHERE try run -k backup -- touch "$T/ran"
   exits 69
-  says 'backup: ' '(the address of RLOCK_REDIS)'
+  says 'backup: ' '(from RLOCK_REDIS)'
   unset RLOCK_REDIS
   REDIS_URL=$NOWHERE try run -k backup -- touch "$T/ran"
-  says '(the address of REDIS_URL)'
+  says '(from REDIS_URL)'
   printf '\nredis = %s\n' "$NOWHERE" >"$T/conf"
   try run -k backup --config "$T/conf" -- touch "$T/ran"
   says "$T/conf:2"
@@ -53,6 +53,9 @@ says() {
   try status job
   exits 69
   says 'job: ' '; it is not known who holds it'
+  try status
+  exits 69
+  matches "$ERR" '\(from RLOCK_REDIS\)$'
 }
 
 @test "a report has the same message" {
@@ -252,7 +255,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
     "release: $RLOCK_REDIS answers released"; do
     contains "$ERR" "$step"
   done
-  same "$(grep -cvE '^rlock: ([0-9:]{8}\.[0-9]{3} |--max-runtime )' <<<"$ERR")" 0
+  same "$(grep -cvE '^rlock: ([0-9:]{8}\.[0-9]{3} |job: --max-runtime )' <<<"$ERR")" 0
   try run -k job -v --on-lost warn -- true
   contains "$ERR" 'starting the command; job must be renewed within '
   try run -k job -v --at-end kill -- sh -c 'sleep 600 &'

@@ -351,8 +351,11 @@ on_terminal() {
   matches "$OUT" ' 2\.  '
   matches "$OUT" 'last  exit 3 [0-9.]+m?s ago, '
   matches "$OUT" 'success  ok [0-9.]+m?s ago, '
-  matches "$OUT" 'counters  acquired 3, '
+  matches "$OUT" 'counters  taken 3 times, 0 of them after a wait; '
   contains "$OUT" "break  rlock release job --force --fence $fence"
+  cli RPUSH rlock:list theirs
+  NO_COLOR=1 on_terminal 'rlock status list'
+  contains "$OUT" ' type  list'
   try status job
   matches "$OUT" '^KEY +MODE .*' # a pipe gets the table
   matches "$OUT" ' 2 \([^ )]+\) '

@@ -61,7 +61,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   with_url ':some-password'
   try run --key job -- true
   exits 77
-  contains "$ERR" "without any password configured"
+  contains "$ERR" "without any password configured for the default user; the command was not started"
 }
 
 @test "the password in a URL works, percent-encoded or not" {

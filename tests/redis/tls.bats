@@ -41,11 +41,13 @@ refused() {
   stop_redis
   start_tls_redis expired
   refused "certificate has expired"
+  [[ $ERR != *--cacert* ]]
 }
 
 @test "an unknown authority is refused, unless --insecure" {
   unset RLOCK_CACERT
   refused "the certificate of localhost is refused: "
+  contains "$ERR" '; name its CA with --cacert'
   try run --insecure --key job -- true
   exits 0
   SSL_CERT_FILE=$T/ca.crt try run --key job -- true

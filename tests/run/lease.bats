@@ -287,6 +287,9 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
   refuses 64 '--renew-every 10s and --kill-after 20s do not fit into --ttl 30s: ' \
     run --key job --renew-every 10 --kill-after 20 -- touch "$T/ran"
   [[ ! -e $T/ran ]]
+  refuses 64 '; --kill-after may be at most 14.198s' run --key job --kill-after 1h -- true
+  try run --key job --kill-after 14198ms -- true
+  exits 0
   try run --key job --ttl 1 --kill-after 300ms -- true
   exits 0
 }

@@ -88,7 +88,7 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
 @test "a command that rlock's own signal ended: no second line" {
   try run --key job --max-runtime 100ms -- sleep 600
   exits 124
-  same "$ERR" 'rlock: --max-runtime 100ms is over; stopping the command'
+  same "$ERR" 'rlock: job: --max-runtime 100ms is over; stopping the command'
   hold job
   kill -TERM "$HOLDER"
   finish "$HOLDER"
