@@ -324,8 +324,8 @@ std::string describe_fault(const Words& words) {
   const bool may_be_value = words.before_unknown == 0 && suggestion.empty();
   if (!words.unknown.empty() && (plain == words.plain.end() || may_be_value))
     return describe_unknown(words.unknown.front(), nullptr);
-  if (plain !=
-      words.plain.end()) {  // perhaps `KEY COMMAND`, as flock has it; the command is not shown: it may hold a secret
+  if (plain != words.plain.end()) {
+    // Perhaps it is `KEY COMMAND`, as flock has it. The command is not shown, since it may hold a secret.
     const std::string word = redis::mask_password(*plain);
     const bool is_key = words.plain.size() > (suggestion.empty() ? 1 : 2) || !words.command.empty();
     const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", shell_word(word));
