@@ -48,7 +48,7 @@ class Run {
       Host& host = network_.add_host(fmt::format("redis{}", i + 1), plan.hosts[i]);
       host.redis.is_hasty = plan.is_hasty;
       if (plan.has_replica)
-        host.replicate(plan.is_fair() ? 2 * milli : second);
+        host.replicate(plan.is_fair() ? 2 * milli : 3 * second);
       if (!plan.may_listen)
         host.redis.denied.insert("SUBSCRIBE");
     }
@@ -192,6 +192,8 @@ class Run {
     if (plan_.is_fair() && at_once.elements.size() > 2 && at_once.elements[2].text != "0")
       world_.accuse("all have gone, but " + at_once.elements[2].text + " are in the queue");
     run(200 * second);  // the queue of those who were killed lives for two minutes
+    ask(rlock::lock::scripts::log, {"1"});
+    run(10 * second);  // a death that nobody has noticed before is dated now, and so is the back-off after it
     judge_.ends(remains());
   }
 

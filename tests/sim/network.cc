@@ -125,7 +125,7 @@ void Host::check_expiries(const Words& words) {
 
 /// In order: what is written later arrives later.
 void Host::write_to_replica(Wire& wire) {
-  const Nanos lag = random_.chance(90) ? random_.between(50 * micro, 2 * milli) : random_.between(0, longest_lag_);
+  const Nanos lag = random_.chance(97) ? random_.between(50 * micro, 2 * milli) : random_.between(0, longest_lag_);
   while (stream_.size() > 1 && stream_[0].arrives <= world_.now()) {
     replica_ = std::move(stream_[0].data);
     stream_.pop_front();

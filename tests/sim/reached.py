@@ -57,8 +57,8 @@ def missed_by_program(build):
     code, reached = {}, {}
     for counts in build.rglob("*.gcda"):
         for file in json.loads(run("gcov", "--json-format", "--stdout", counts))["files"]:
-            name = re.sub(f"^{ROOT}/", "", file["file"])
-            if OF_INTEREST.match(name):
+            if found := OF_INTEREST.search(file["file"]):
+                name = found[0]
                 code.setdefault(name, set()).update(line["line_number"] for line in file["lines"])
                 reached.setdefault(name, set()).update(line["line_number"] for line in file["lines"] if line["count"])
     for name in sorted(code):
