@@ -24,13 +24,13 @@ Milliseconds pause_after(BootClock::duration killing) {
 bool Sweep::go_on(CommandGroup& command) noexcept {
   if (begun_ == never)
     begun_ = BootClock::now();
-  const bool saw_all = tree_->kill();
+  saw_all_ = tree_->kill();
   command.signal(SIGKILL);
   survivors_ = {};
   if (command.is_over())
     return true;
   const auto killing = elapsed();
-  next_ = BootClock::now() + (saw_all ? pause_after(killing) : Milliseconds{2});  // else one generation has died
+  next_ = BootClock::now() + (saw_all_ ? pause_after(killing) : Milliseconds{2});  // else one generation has died
   survivors_.count = 1;  // at least one; counting them is not worth the time yet
   if (killing < time_to_die)
     return false;
@@ -51,7 +51,7 @@ bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command) noexce
 }
 
 std::optional<Survivors> Sweep::report() {
-  if (elapsed() < usual || std::exchange(reported_, true))
+  if (elapsed() < (saw_all_ ? usual : longest) || std::exchange(reported_, true))
     return std::nullopt;
   return survivors_;
 }

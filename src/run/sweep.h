@@ -17,7 +17,7 @@ class Sweep {
  public:
   /// How long KILL usually takes. What is left after that hangs in the kernel or runs as another user.
   static constexpr std::chrono::seconds usual{2};
-  /// How long to go on when nobody waits for the report any more, or when memory has run out.
+  /// How long to go on when nobody waits for the report any more, or when memory or descriptors have run out.
   static constexpr std::chrono::seconds longest{10};
 
   /// The tree must outlive the sweep.
@@ -36,7 +36,7 @@ class Sweep {
 
   /// The processes that were left after the last round.
   const Survivors& survivors() const { return survivors_; }
-  /// Returns the survivors once, when the usual time is over.
+  /// Returns the survivors once, when the usual time is over, or the longest if a round kills one generation only.
   std::optional<Survivors> report();
 
  private:
@@ -44,6 +44,7 @@ class Sweep {
   Deadline begun_ = never;
   Deadline next_ = never;
   Survivors survivors_;
+  bool saw_all_ = true;  // the last round had the memory and the descriptors to find the whole tree
   bool reported_ = false;
 };
 

@@ -346,15 +346,16 @@ fails_in() {
   no_witnesses
 }
 
-@test "the keeper is killed and the guard can open nothing: a deep tree is dead too, generation by generation" {
-  local nap=600.$BASHPID used
+# start_chain LEVELS: a process of each level is the child of the one before, in a session of its own; sets NAP
+start_chain() {
+  NAP=600.$BASHPID
   cat >"$T/chain.py" <<'END'
 import os, sys
 
 def nap():
     os.execvp("sleep", ["sleep", sys.argv[1]])
 
-for level in range(300):
+for level in range(int(sys.argv[2])):
     if os.fork() != 0:
         nap()
     os.setsid()
@@ -364,15 +365,39 @@ for level in range(300):
 print("ready", flush=True)
 nap()
 END
-  start job rlock run --key job --ttl 30 -- python3 "$T/chain.py" "$nap"
+  start job rlock run --key job --ttl 30 --renew-every 500ms -- python3 "$T/chain.py" "$NAP" "$1"
   wait_for_text ready "$T/job.out"
   GUARD=$(guard_of "$PID")
-  used=0
-  while [[ -e /proc/$GUARD/fd/$used ]]; do used=$((used + 1)); done
-  prlimit --pid "$GUARD" --nofile=$used:$used
+}
+
+# allow_no_more_files PROCESS
+allow_no_more_files() {
+  local used=0
+  while [[ -e /proc/$1/fd/$used ]]; do used=$((used + 1)); done
+  prlimit --pid "$1" --nofile=$used:$used
+}
+
+left_of_chain() { pgrep -fc "^sleep $NAP\$"; }
+
+@test "the keeper is killed and the guard can open nothing: a deep tree is dead too, generation by generation" {
+  start_chain 300
+  allow_no_more_files "$GUARD"
   kill -KILL "$PID"
   wait_until "$PATIENCE" gone "$GUARD"
-  same "$(pgrep -fc "^sleep $nap\$")" 0
+  same "$(left_of_chain)" 0
+}
+
+@test "the guard is killed, the keeper can open nothing and is slow, and the lock is lost meanwhile: a deep tree is dead too" {
+  start_chain 20
+  allow_no_more_files "$PID"
+  # so that it takes longer than a kill usually does
+  strace -qq -p "$PID" -o "$T/trace" -e trace=kill -e inject=kill:delay_enter=20000 2>/dev/null 3>&- 4>&- &
+  RUNNING+=("$!")
+  wait_until "$PATIENCE" grep -q "^TracerPid:.[1-9]" "/proc/$PID/status"
+  cli DEL rlock:job
+  kill -KILL "$GUARD"
+  finish "$PID"
+  same "$(left_of_chain)" 0
 }
 
 @test "nobody reads standard error, the guard is stopped and the server frozen: dead in time, and the message comes later" {
