@@ -90,6 +90,8 @@ class Block {
       text += ", never expires";
     if (lock_.hold)
       text += ", on hold";
+    else if (lock_.state == State::free && lock_.counters.acquired == 0)
+      text += "; no run of it is known: is that its name?";
     const bool taken = lock_.state != State::free || lock_.hold;
     put(fmt::format("{}  {}", printable(lock_.name), text), taken ? colour::yellow : colour::green);
   }

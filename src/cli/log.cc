@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -193,6 +196,8 @@ ExitCode read_and_print(const Settings& settings) {
     follower.follow();
   }
   print(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
+  if (runs.empty() && !settings.keys.empty() && !settings.since && !settings.json)
+    log.notice(fmt::format("no run of {} is known to have ended; is that its name?", fmt::join(settings.keys, ", ")));
   return ExitCode::ok;
 }
 

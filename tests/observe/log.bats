@@ -116,6 +116,15 @@ load ../support/supervision
   same "$(wc -l <"$T/out")" 1
 }
 
+@test "log of a lock that nobody has used says so" {
+  try log jbo
+  exits 0
+  same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
+  rlock run job -- true
+  try log job jbo
+  same "$ERR" ''
+}
+
 @test "--since takes a time too, and what is no time is refused" {
   try run --key job --note new -- true
   try log job --since "$(date +%F)" --json

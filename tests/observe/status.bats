@@ -353,6 +353,8 @@ on_terminal() {
   matches "$OUT" 'success  ok [0-9.]+m?s ago, '
   matches "$OUT" 'counters  taken 3 times, 0 of them after a wait; '
   contains "$OUT" "break  rlock release job --force --fence $fence"
+  NO_COLOR=1 on_terminal 'rlock status jbo'
+  matches "$OUT" '^jbo  free; no run of it is known: is that its name\?'
   cli RPUSH rlock:list theirs
   NO_COLOR=1 on_terminal 'rlock status list'
   contains "$OUT" ' type  list'
