@@ -335,7 +335,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   try run --key job --max-runtime 200ms -- "$T/heeds"
   exits 124
   same "$OUT" term
-  contains "$ERR" 'rlock: --max-runtime 200ms is over'
+  contains "$ERR" 'rlock: job: --max-runtime 200ms is over'
   absent rlock:job
   run_witness --max-runtime 1500ms --kill-after 200ms -- stubborn child setsid double
   finish "$PID"
