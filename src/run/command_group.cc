@@ -85,10 +85,14 @@ bool Lookout::is_there() const { return pid_ > 0 && ::waitpid(pid_, nullptr, WNO
 
 void CommandGroup::started(pid_t leader, bool has_terminal) {
   leader_ = leader;
-  leader_handle_ = open_pidfd(leader);
   tree_->begins_with(leader);
   if (has_terminal)
     lookout_.join(leader);
+}
+
+void CommandGroup::started_by_guard(pid_t leader) {
+  started(leader, false);
+  leader_handle_ = open_pidfd(leader);
 }
 
 void CommandGroup::look_at_leader() {
@@ -113,6 +117,8 @@ bool CommandGroup::is_over() noexcept {
   if (any_left)
     return false;
   if (has_ended() && !reaped_) {  // it is the last: as a member of the group it would now only hide the others
+    if (!leader_handle_)
+      leader_handle_ = open_pidfd(leader_);
     reaped_ = ::waitpid(leader_, nullptr, WNOHANG) == leader_;
     tree_->is_exhausted();
   } else if (leader_handle_ && !is_our_child(leader_)) {  // the guard is dead, and had reaped it

@@ -44,6 +44,8 @@ class CommandGroup {
   explicit CommandGroup(Tree& tree) : tree_(&tree) {}
 
   void started(pid_t leader, bool has_terminal);
+  /// For the keeper, while the guard is alive: the guard may have reaped the leader by the time that we take over.
+  void started_by_guard(pid_t leader);
   bool was_started() const { return leader_ > 0; }
   pid_t id() const { return leader_; }
 

@@ -59,7 +59,7 @@ class TakeOver {
   TakeOver& operator=(const TakeOver&) = delete;
 
   /// The guard has told which process is the command's first.
-  void started(pid_t leader) { command_.started(leader, false); }
+  void started(pid_t leader) { command_.started_by_guard(leader); }
   /// Kills the guard, which must not be reaped yet.
   void begin(pid_t guard) noexcept;
   /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.
