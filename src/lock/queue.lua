@@ -7,7 +7,7 @@ local AHEAD = 1000000000000000 -- 31 years in us
 local GRACE = 1000             -- how long after its sleep a waiter still counts as alive
 local LOOK = 2000              -- the first waiter asks at least this often, the one at rank r every (r + 1) * LOOK
 local LONGEST = 60000          -- no waiter sleeps longer
-local MOST_SERVED = 50         -- how many waiters one call hands the lock to
+local MOST_SERVED = 32         -- how many waiters one call hands the lock to
 local MOST_SEEN = 150          -- how many it looks at
 local MOST_DISMISSED = 100     -- how many it looks at to tell them that their work is done
 

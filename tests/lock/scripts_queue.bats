@@ -261,17 +261,17 @@ crowd_waits() {
   hears b 1
 }
 
-@test "queue: a call serves fifty, and tells the next one to ask, which serves as many" {
+@test "queue: a call serves thirty-two, and tells the next one to ask, which serves as many" {
   local next
   hold a
   crowd_waits
-  start ear-t51 "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE '{rlock:job}:wake:l51'
-  wait_for_text subscribe "$T/ear-t51.out"
+  start ear-t33 "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE '{rlock:job}:wake:l33'
+  wait_for_text subscribe "$T/ear-t33.out"
   call release a level-a 0 ''
-  same "$(holders) $(cli ZRANGE "$QUEUE" 0 0)" '50 t51'
-  wait_until "$PATIENCE" grep -qx message "$T/ear-t51.out"
-  same "$(told t51)" 1
-  for next in 51 102 153 204; do
+  same "$(holders) $(cli ZRANGE "$QUEUE" 0 0)" '32 t33'
+  wait_until "$PATIENCE" grep -qx message "$T/ear-t33.out"
+  same "$(told t33)" 1
+  for next in 33 66 99 132 165 198 231; do
     same "$(holders)" $((next - 1))
     HOW=queue CAPACITY=0 LEVEL=l$next TICKET=$next acquire t$next
     outcome granted
