@@ -37,7 +37,7 @@ struct Ending {
   std::string in_words() const;
   /// brief(), and who did it: "evicted by root@db1 pid 8784".
   std::string describe() const;
-  /// Whether it is the end of a run, and not of a hold.
+  /// Whether it is the end of a run, and not of a hold, whose kinds stand together.
   bool is_of_run() const { return kind < Kind::hold || kind > Kind::hold_over; }
   /// Whether the run did not end as it was meant to.
   bool is_failure() const;
