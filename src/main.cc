@@ -55,7 +55,7 @@ ExitCode execute(int argc, char** argv, const Log& log) {
   }
   if (!invocation.text)
     return invocation.subcommand->call(invocation.settings);
-  cli::print(*invocation.text);
+  cli::show(*invocation.text);
   return ExitCode::ok;
 }
 

@@ -160,7 +160,7 @@ ExitCode check(const Settings& settings) {
   all.reserve(servers.size());
   for (redis::Server& server : servers) all.push_back(examine_one(server, how));
   const ExitCode code = judge(all);
-  print(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));
+  show(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));
   for (const Examined& one : all) {
     if (one.failure)
       log.error(one.failure->what());

@@ -137,6 +137,17 @@ std::vector<std::string_view> option_names() {
   return names;
 }
 
+/// In the words of a file, which has no dashes.
+std::string advise_instead_of(std::string_view name) {
+  if (name == "timeout")
+    return "; write `wait = D` (for the lock) or `redis-timeout = D` (for an answer of Redis)";
+  if (name == "password")
+    return "; write `password-file = FILE`, or put it into the URL of `redis`";
+  if (name == "host" || name == "port" || name == "url")
+    return "; write `redis = redis://HOST`, which may end with :PORT";
+  return did_you_mean(name, option_names());
+}
+
 std::string_view trim(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
   const auto first = text.find_first_not_of(blanks);
@@ -181,10 +192,8 @@ class Parser {
       refuse(place(), fmt::format("'{}' is neither `option = value` nor `[subcommand]`", text));
     const std::string_view name = trim(text.substr(0, equals));
     const Option* option = find_option(name);
-    if (name == "timeout")
-      refuse(place(), fmt::format("unknown option 'timeout'; {}", instead_of_timeout));
     if (option == nullptr || option->set == nullptr)
-      refuse(place(), fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names())));
+      refuse(place(), fmt::format("unknown option '{}'{}", name, advise_instead_of(name)));
     if (section_ != nullptr && !option->belongs_to(section_->id))
       refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,

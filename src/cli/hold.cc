@@ -10,6 +10,7 @@
 #include "cli/servers.h"
 #include "cli/subcommand.h"
 #include "lock/retry.h"
+#include "lock/wording.h"
 #include "observe/listing.h"
 
 namespace rlock::cli {

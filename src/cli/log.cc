@@ -133,14 +133,14 @@ class Follower {
   void show(std::vector<Run> runs) {
     std::erase_if(runs, [this](const Run& run) { return !seen_.emplace(run.lock, run.fence.value).second; });
     if (settings_.json) {
-      print(format_json(runs));
+      cli::show(format_json(runs));
       return;
     }
     const std::size_t before = shown_.size();
     std::move(runs.begin(), runs.end(), std::back_inserter(shown_));
     std::string_view text = table_ = format_table(shown_, Screen::now());  // all of them, so that the columns stay
     for (std::size_t i = begun_ ? before + 1 : 0; i > 0; --i) take_word(text, '\n');
-    print(text);
+    cli::show(text);
     begun_ = true;
     if (shown_.size() > most_remembered)
       shown_.erase(shown_.begin(), shown_.end() - static_cast<std::ptrdiff_t>(most_remembered));
@@ -183,7 +183,7 @@ ExitCode read_and_print(const Settings& settings) {
   auto histories = observe::survey_histories(servers, scope, choose_count(settings), settings.timeout);
   warn_of_replica(servers, settings, log);
   if (settings.timeline) {
-    print(format_timeline(histories, observe::survey(servers, scope, settings.timeout), settings));
+    show(format_timeline(histories, observe::survey(servers, scope, settings.timeout), settings));
     return ExitCode::ok;
   }
   WallTime now{};
@@ -195,7 +195,7 @@ ExitCode read_and_print(const Settings& settings) {
     follower.show(std::move(runs));
     follower.follow();
   }
-  print(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
+  show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
   if (runs.empty() && !settings.keys.empty() && !settings.since && !settings.json)
     log.notice(fmt::format("no run of {} is known to have ended; is that its name?", fmt::join(settings.keys, ", ")));
   return ExitCode::ok;

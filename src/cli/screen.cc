@@ -1,8 +1,11 @@
 #include "cli/screen.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "cli/config.h"
 
@@ -16,6 +19,16 @@ bool wants_utf8() {
       return locale->find("UTF-8") != std::string::npos || locale->find("utf8") != std::string::npos;
   }
   return false;
+}
+
+/// As a program does that leaves SIGPIPE alone. We may have blocked it, or have been started with it ignored.
+void die_of_broken_pipe() {
+  ::signal(SIGPIPE, SIG_DFL);
+  sigset_t broken_pipe;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::raise(SIGPIPE);
+  ::sigprocmask(SIG_UNBLOCK, &broken_pipe, nullptr);
 }
 
 }  // namespace
@@ -52,5 +65,16 @@ FullScreen::~FullScreen() {
 }
 
 void print(std::string_view text) { write_all(STDOUT_FILENO, text, "cannot write to stdout"); }
+
+void show(std::string_view text) {
+  try {
+    print(text);
+  } catch (const Error&) {
+    pollfd out{STDOUT_FILENO, POLLOUT, 0};
+    if (::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0)
+      die_of_broken_pipe();
+    throw;
+  }
+}
 
 }  // namespace rlock::cli

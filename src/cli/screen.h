@@ -38,6 +38,8 @@ class FullScreen {
 
 /// Writes the whole text to stdout. Throws Error{os}.
 void print(std::string_view text);
+/// The same for what is only looked at: where nobody reads on, as in `rlock log | head`, we end without a word.
+void show(std::string_view text);
 
 }  // namespace rlock::cli
 

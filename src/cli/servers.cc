@@ -51,10 +51,14 @@ void check_tls_files(const redis::TlsOptions& tls) {
 /// Our credentials where the URL has none. A password file is read again for each connection, since passwords change; a
 /// pipe can be read only once.
 redis::Credentials choose_credentials(const Settings& settings) {
-  redis::Credentials who{.user = settings.username, .password = password_from_environment(), .password_file = {}};
+  redis::Credentials who{.user = settings.username,
+                         .password = password_from_environment(),
+                         .password_file = {},
+                         .origin = from_environment("RLOCK_PASSWORD") ? "RLOCK_PASSWORD" : "REDISCLI_AUTH"};
   if (settings.password_file.empty())
     return who;
   who.password_file = settings.password_file;
+  who.origin = "password file " + who.password_file;
   const auto password = who.current_password();  // fails now if it cannot be read, and not at a later renewal
   if (!std::filesystem::is_regular_file(who.password_file)) {
     who.password = password;
@@ -65,8 +69,11 @@ redis::Credentials choose_credentials(const Settings& settings) {
 
 /// Adds our credentials to an address, where a password in its URL takes precedence. With Sentinel, credentials in the
 /// URL are for the sentinels only if we have others for the master.
-void complete_credentials(redis::Address& address, const redis::Credentials& ours) {
+void complete_credentials(redis::Address& address, const redis::Credentials& ours, const std::string& of_url) {
   redis::Credentials& who = address.credentials;
+  who.origin = of_url;
+  if (address.sentinel)
+    address.sentinel->origin = of_url;
   const bool for_sentinels_only =
       address.kind == redis::Address::Kind::sentinel && (!ours.password_file.empty() || ours.password);
   if (for_sentinels_only)
@@ -77,6 +84,7 @@ void complete_credentials(redis::Address& address, const redis::Credentials& our
     return;
   who.password_file = ours.password_file;
   who.password = ours.password;
+  who.origin = ours.origin;
 }
 
 /// A quorum needs independent servers. When Sentinel or a Cluster promotes a replica, grants may be forgotten without a
@@ -107,7 +115,7 @@ std::vector<redis::Server> choose_servers(Loop& loop,
   check_tls_files(settings.tls);
   std::vector<redis::Server> servers;
   for (redis::Address& address : addresses) {
-    complete_credentials(address, ours);
+    complete_credentials(address, ours, "the URL in " + settings.redis_origin);
     if (address.tls)
       address.tls = settings.tls;
     log.step(fmt::format("using {}", address.bare_url));

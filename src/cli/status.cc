@@ -142,7 +142,7 @@ class Watch {
     const Screen screen = Screen::now();
     if (!settings_.json)
       text.insert(0, watch_header(servers_));
-    print(screen.is_terminal && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
+    cli::show(screen.is_terminal && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
   }
 
   void on_signal() {
@@ -181,7 +181,7 @@ ExitCode look_and_print(const Settings& settings) {
   warn_of_replica(servers, settings, log);
   if (settings.watch)
     return Watch{servers, settings}.run(locks);
-  print(format(locks, settings, Screen::now()));
+  show(format(locks, settings, Screen::now()));
   return !settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "lock/ancestry.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -81,8 +82,10 @@ Taken confirm(Lock& lock, const Claim& claim, const LeaseTerms& terms, Milliseco
 
 }  // namespace
 
-void WaitNotice::waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold) {
+void WaitNotice::waiting(
+    const std::string& lock, const std::string& obstacle, const Owner& holder, long long place, bool on_hold) {
   const auto now = BootClock::now();
+  const bool first = !told_at_;
   const bool moved = told_at_ && place != told_place_ && now >= *told_at_ + between_lines;
   if (told_at_ && on_hold == told_hold_ && !(moved && ::isatty(STDERR_FILENO) == 1))
     return;
@@ -91,6 +94,9 @@ void WaitNotice::waiting(const std::string& lock, const std::string& obstacle, l
   told_place_ = place;
   log_->notice(fmt::format(
       "waiting for {}, {}{}", lock, obstacle, place > 1 ? fmt::format("; place {} in the queue", place) : ""));
+  const std::string warning = first ? warn_of_own_holder(holder) : "";
+  if (!warning.empty())
+    log_->notice(fmt::format("{}: {}", lock, warning));
 }
 
 void WaitNotice::acquired(const std::string& lock, Milliseconds waited) const {
@@ -158,7 +164,7 @@ Taken Taker::compete() {
       return Conflict{.message = obstacle_};
     }
     if (!obstacle_.empty())
-      notice_.waiting(lock_->name().text(), obstacle_, place_, on_hold_);
+      notice_.waiting(lock_->name().text(), obstacle_, holder_, place_, on_hold_);
     sleep(std::min(give_up_, std::max(BootClock::now() + told_sleep_, throttle_.next())));
   }
 }
@@ -275,6 +281,7 @@ std::optional<Granted> Taker::examine_grant(const Granted& granted) {
 void Taker::note_obstacle(const Busy& busy) {
   note_place(busy);
   on_hold_ = false;
+  holder_ = busy.cooling.count() > 0 ? Owner{} : busy.holder;
   obstacle_ = describe(busy, claim_.capacity);
 }
 

@@ -43,7 +43,8 @@ class WaitNotice {
   explicit WaitNotice(const Log& log) : log_(&log) {}
 
   /// `place`: 1 is the first in the queue, 0 is not in it. That a hold has begun or ended is told too.
-  void waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold);
+  void waiting(
+      const std::string& lock, const std::string& obstacle, const Owner& holder, long long place, bool on_hold);
   void acquired(const std::string& lock, Milliseconds waited) const;
 
  private:
@@ -123,6 +124,7 @@ class Taker {
   Throttle throttle_;
   bool on_hold_ = false;  // whether the lock was on hold at the last answer
   std::string obstacle_;  // who held the lock at the last answer
+  Owner holder_;          // of the last answer that named one
 };
 
 }  // namespace rlock::lock

@@ -14,6 +14,7 @@ struct Credentials {
   std::string user;  // empty: the default user
   std::optional<std::string> password;
   std::string password_file;  // read for each new connection, because passwords are changed while we run
+  std::string origin;         // of the password: "RLOCK_PASSWORD", "the URL in /etc/rlock.conf:1"; for messages
 
   /// The first line of the file if one is named, else the password, else nothing. Throws Error{config} that names the
   /// file, also where somebody else could have written it.

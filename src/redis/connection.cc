@@ -189,6 +189,15 @@ void Connection::introduce() {
   }
 }
 
+/// Where a password that was refused is to be mended.
+std::string Connection::password_origin() const {
+  const Credentials& who = address_.credentials;
+  if (!who.password && who.password_file.empty())
+    return fmt::format("; no password was given for user {}: use --password-file, or RLOCK_PASSWORD", who.user);
+  const std::string of_user = who.user.empty() ? "" : fmt::format(" of user {}", who.user);
+  return fmt::format("; the password{} is from {}", of_user, who.origin);
+}
+
 void Connection::check_introduction(const Reply& reply) const {
   const std::string& command = introductions_.front().front();
   const bool is_auth = command == "AUTH";
@@ -198,7 +207,7 @@ void Connection::check_introduction(const Reply& reply) const {
     const Error why = refusal(reply);
     const std::string words = is_auth ? without(introductions_.front().back(), shown_words(reply)) : shown_words(reply);
     throw Error{is_auth && !why.may_pass() ? ExitCode::no_permission : why.code(),
-                fmt::format("{} refused: {}", command, words),
+                fmt::format("{} refused: {}{}", command, words, is_auth ? password_origin() : ""),
                 !why.may_pass()};
   }
   if (command != "ROLE") {

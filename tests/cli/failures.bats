@@ -265,3 +265,20 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   exits 69
   contains "$ERR" ' acquire: redis://127.0.0.1:1: connection failed: '
 }
+
+@test "who reads no further, as head does, is shown no message, even where SIGPIPE is ignored" {
+  local command
+  mkfifo "$T/pipe"
+  exec 8<>"$T/pipe" 7>"$T/pipe" 8>&- # 7 is a pipe that nobody reads
+  for command in log 'log --timeline' 'log -f' 'log -f --json' status 'status --json' check help; do
+    STATUS=0
+    # shellcheck disable=SC2086 # words
+    (trap '' PIPE && exec timeout -k 2 "$PATIENCE" rlock $command) >&7 2>"$T/err" || STATUS=$?
+    exits 141
+    same "$(<"$T/err")" ''
+  done
+  STATUS=0
+  (trap '' PIPE && exec rlock acquire job) >&7 2>"$T/err" || STATUS=$?
+  exits 71 # a token that is lost is a failure
+  contains "$(<"$T/err")" 'cannot write to stdout: Broken pipe'
+}

@@ -38,6 +38,20 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   same "$(cli DBSIZE)" 0
 }
 
+@test "a password that is refused is told with its place: the URL, a variable or a file" {
+  with_url ':wrong'
+  refused "; the password is from the URL in RLOCK_REDIS; the command was not started"
+  with_url ''
+  RLOCK_PASSWORD=wrong refused "; the password is from RLOCK_PASSWORD;"
+  REDISCLI_AUTH=wrong RLOCK_USERNAME=deploy refused "; the password of user deploy is from REDISCLI_AUTH;"
+  echo wrong >"$T/password"
+  refused "; the password is from password file $T/password;" --password-file "$T/password"
+  (umask 77 && echo "redis = redis://:wrong@127.0.0.1:$REDIS_PORT" >"$T/conf")
+  refused "; no password was given for user deploy: use --password-file, or RLOCK_PASSWORD;" --username deploy
+  unset RLOCK_REDIS
+  refused "; the password is from the URL in $T/conf:1: redis;" --config "$T/conf"
+}
+
 @test "whoever gives no password is told how to give one, since Redis refuses a long request in other words" {
   refused "a password is needed (NOAUTH): use --password-file, or RLOCK_PASSWORD"
 }
@@ -61,7 +75,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   with_url ':some-password'
   try run --key job -- true
   exits 77
-  contains "$ERR" "without any password configured for the default user; the command was not started"
+  contains "$ERR" "without any password configured for the default user; the password is from the URL in RLOCK_REDIS; "
 }
 
 @test "the password in a URL works, percent-encoded or not" {

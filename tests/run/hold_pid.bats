@@ -338,3 +338,27 @@ time.sleep(600)'
   same "$(<"$T/space.out")" alive
   absent rlock:job
 }
+
+@test "a script that waits for its own lock is told so, one that waits for another's is not" {
+  local place='has started this command: if each waits for the other, neither ends; '
+  cat >"$T/script.sh" <<'END'
+rlock acquire job --hold-pid $$ >/dev/null || exit
+echo $$
+rlock run job -w 300ms -- true
+sh -c 'rlock acquire job -w 300ms; true'
+END
+  STATUS=0
+  sh "$T/script.sh" >"$T/out" 2>"$T/err" || STATUS=$?
+  exits 0
+  same "$(grep -cF "rlock: job: process $(<"$T/out"), which has it by --hold-pid, $place"'write eval' "$T/err")" 2
+  beside job
+  try run job -w 300ms -- true
+  exits 75
+  [[ $ERR != *'has started'* ]] || fail "$ERR"
+}
+
+@test "a run that waits for the run around it, which it does not know, is told so" {
+  try run job -- sh -c 'unset RLOCK_HELD; rlock run job -w 300ms -- true; rlock run job -n -- true'
+  exits 75
+  same "$(grep -cE 'rlock: job: process [0-9]+, which holds it, has started this command: .* keeps RLOCK_HELD, ' "$T/err")" 1
+}
