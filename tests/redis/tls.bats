@@ -162,6 +162,23 @@ END
   exits 0
 }
 
+# The server is favoured on one processor, so that it is always ahead of its reader.
+@test "a server that sends KeyUpdate messages without an end is given up in time" {
+  local cpu begin
+  cpu=$(taskset -cp "$BASHPID" | grep -oE '[0-9]+$')
+  start flood taskset -c "$cpu" bash -c 'exec openssl s_server -accept 127.0.0.1:0 -cert "$0.crt" -key "$0.key" < <(yes k)' \
+    "$T/localhost"
+  wait_for_text ACCEPT "$T/flood.out"
+  begin=$(now_ms)
+  start status taskset -c "$cpu" nice rlock status --redis-timeout 1s \
+    --redis "rediss://127.0.0.1:$(sed -n 's/^ACCEPT.*://p' "$T/flood.out")"
+  finish "$PID"
+  exits 69
+  (($(now_ms) - begin < 5000)) || fail "it took $(($(now_ms) - begin)) ms"
+  contains "$(<"$T/status.err")" 'no answer in time'
+  (($(grep -ac 'SSL_do_handshake -> 1' "$T/flood.out") > 1000)) || fail 'there was no flood'
+}
+
 @test "SSL_CERT_FILE names the authorities, and nothing but the alternative names counts" {
   openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$T/bare.key" -out "$T/bare.csr" 2>/dev/null
   openssl x509 -req -in "$T/bare.csr" -CA "$T/ca.crt" -CAkey "$T/ca.key" -CAcreateserial -days 1 -out "$T/bare.crt" \
