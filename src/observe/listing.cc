@@ -52,8 +52,8 @@ std::optional<lock::LockName> lock_of_key(const Scope& scope, std::string_view k
   return scope.remembered && key.ends_with(meta) ? lock_of_companion(scope.prefix, key, meta) : std::nullopt;
 }
 
-/// One SCAN over all keys of a server. It asks for more at a time the longer it lasts: a million other keys must not
-/// cost a thousand round trips.
+/// One SCAN over all keys of a server. If there are more than a few, it asks for as many at a time as other users of
+/// the server will not notice: each batch is a round trip, and no batch can be asked for before the last one has come.
 class Scan {
  public:
   Scan(redis::Server& server, const Scope& scope)
@@ -67,7 +67,7 @@ class Scan {
   /// Returns the next batch of keys.
   std::vector<redis::Reply> next(Deadline deadline) {
     redis::Command scan{"SCAN", cursor_, "MATCH", pattern_, "COUNT", std::to_string(count_)};
-    count_ = std::min(2 * count_, largest_batch);
+    count_ = largest_batch;
     if (only_hashes_)
       scan.insert(scan.end(), {"TYPE", "hash"});
     auto replies = server_.call({scan}, deadline);

@@ -418,7 +418,7 @@ type q"
   exits 0
   local calls
   calls=$(cli INFO commandstats | sed -nE 's/^cmdstat_scan:calls=([0-9]+),.*/\1/p')
-  ((calls <= 25)) || fail "$calls calls of SCAN"
+  ((calls <= 16)) || fail "$calls calls of SCAN"
 }
 
 @test "--watch draws it again until interrupted" {
