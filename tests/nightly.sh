@@ -7,7 +7,7 @@
 #   FUZZ_RUNS=n         tries n new inputs of each target instead, the same ones each time
 #   SIM_SECONDS=n       of simulation on each processor (3600)
 #   TORTURE_SECONDS=n   for each topology (1800)
-#   ALPINE=file         an alpine-minirootfs-VERSION-x86_64.tar.gz, in which release tries the program (a root of busybox)
+#   ALPINE=file         an alpine-minirootfs-VERSION-x86_64.tar.gz, in which release tries the program (busybox stands in)
 #   NIGHTLY_DIR=dir     builds, corpora, and inputs that made a target fail, kept from night to night (build-nightly)
 #
 # The sanitizers are those for addresses and undefined behaviour. rlock has no threads, so there is no thread sanitizer.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Whether the files of a release are what they say, and do rlock's main job where there is next to nothing: in roots
-# with busybox alone, or with Alpine where /root/alpine.tar.gz is one.
+# with busybox alone, which have no glibc as Alpine has none, or with Alpine itself where /root/alpine.tar.gz is one.
 #   tests/release.sh DIRECTORY [CHECK]      as root on an empty Debian, with what `cmake --build build --target dist` made
 set -euo pipefail
 shopt -s nullglob
@@ -50,6 +50,23 @@ binary() {
   new_root binary
   install rlock-"$version"-linux-amd64 "$root/usr/bin/rlock"
   main_job chroot "$root" /usr/bin/rlock
+}
+
+# By name and over TLS, where Alpine keeps the authorities, and without glibc's name services and /etc/nsswitch.conf.
+as_on_alpine() {
+  local url=rediss://locks.internal:7778
+  new_root as_on_alpine
+  install rlock-"$version"-linux-amd64 "$root/usr/bin/rlock"
+  mkdir -p "$root/etc/ssl"
+  openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=locks.internal -addext subjectAltName=DNS:locks.internal \
+    -keyout "$roots/key" -out "$root/etc/ssl/cert.pem" 2>/dev/null
+  echo '127.0.0.1 locks.internal' >>"$root/etc/hosts"
+  redis-server --port 0 --tls-port 7778 --tls-auth-clients no --tls-cert-file "$root/etc/ssl/cert.pem" \
+    --tls-key-file "$roots/key" --save '' >/dev/null &
+  trap 'kill %1' EXIT
+  until redis-cli -p 7778 --tls --insecure PING >/dev/null 2>&1; do sleep 0.1; done
+  chroot "$root" /usr/bin/rlock acquire job --redis "$url" >/dev/null
+  chroot "$root" /usr/bin/rlock status --redis "$url" | grep '^job '
 }
 
 archive() {
@@ -117,8 +134,9 @@ if (($# > 1)); then # alone, since a function under || would not end where it fa
   exit
 fi
 bash "$here/install-deps.sh" server test dist release
-[[ -e /root/alpine.tar.gz ]] || echo 'release.sh: Alpine is skipped, since ALPINE names no root of it; busybox stands in'
-for each in checksums readme binary archive rpm_package image 'same_program amd64 x86_64' 'same_program arm64 aarch64' on_arm64; do
+[[ -e /root/alpine.tar.gz ]] || echo 'release.sh: Alpine is skipped, since ALPINE names no root of it; a root of busybox without glibc stands in'
+for each in checksums readme binary as_on_alpine archive rpm_package image \
+  'same_program amd64 x86_64' 'same_program arm64 aarch64' on_arm64; do
   # shellcheck disable=SC2086 # a function and its arguments
   step "$each" bash "$here/release.sh" "$PWD" $each
 done
