@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/columns.h"
 #include "base/duration.h"
 #include "base/escape.h"
@@ -32,6 +34,22 @@ std::string describe_skips(const observe::Counters& counters, WallTime now) {
   return text;
 }
 
+/// "taken 12 times, 3 of them after a wait; 1 evicted, 2 failed".
+std::string describe_runs(const observe::Counters& counters) {
+  if (counters.acquired == 0)
+    return "never taken";
+  std::string text = counters.acquired == 1 ? "taken once" : fmt::format("taken {} times", counters.acquired);
+  if (counters.waited > 0)
+    text += counters.acquired == 1 ? ", after a wait" : fmt::format(", {} of them after a wait", counters.waited);
+  std::string_view separator = "; ";
+  for (const auto& [count, what] :
+       {std::pair{counters.evicted, "evicted"}, {counters.lost, "lost"}, {counters.failed, "failed"}}) {
+    if (count > 0)
+      text += fmt::format("{}{} {}", std::exchange(separator, ", "), count, what);
+  }
+  return text;
+}
+
 /// The lines of one lock.
 class Block {
  public:
@@ -48,16 +66,9 @@ class Block {
     if (lock_.success)
       add_end("success", "ok", lock_.success->ended_at, lock_.success->owner);
     if (lock_.hold)
-      add("hold", fmt::format("since {}: {}", format_local(lock_.hold->since), lock::describe(lock_.hold->hold)));
-    const observe::Counters& c = lock_.counters;
-    add("counters",
-        fmt::format("taken {} times, {} of them after a wait; {} evicted, {} lost, {} failed",
-                    c.acquired,
-                    c.waited,
-                    c.evicted,
-                    c.lost,
-                    c.failed));
-    add("skipped", describe_skips(c, lock_.now));
+      add("hold", fmt::format("{}, since {}", lock::describe_end(lock_.hold->hold), format_local(lock_.hold->since)));
+    add("counters", describe_runs(lock_.counters));
+    add("skipped", describe_skips(lock_.counters, lock_.now));
     for (const observe::ServerFacts& server : lock_.servers)
       add("server", fmt::format("{} {}", server.url, server.state ? state_name(*server.state) : "no answer"));
     add_way_to_break();
@@ -111,10 +122,10 @@ class Block {
     if (lock_.capacity && lock_.capacity->value > 1)
       add("slot", std::to_string(h.slot));
     add("held",
-        fmt::format("{} since {}, after a wait of {}",
+        fmt::format("{} since {}, {}",
                     format_duration(h.held),
                     format_local(h.acquired_at),
-                    format_duration(h.waited)));
+                    h.waited.count() == 0 ? "granted at once" : "after a wait of " + format_duration(h.waited)));
     if (h.cools())
       add("cooling",
           fmt::format("for {} more{}",

@@ -31,7 +31,7 @@ Examined examine_one(redis::Server& server, const observe::ExamineOptions& how) 
   } catch (const Error& error) {
     const Finding finding{Finding::Grade::fail, "reachable", error.what()};
     return {.url = server.address().url,
-            .fitness = {.findings = {finding}, .acl_line = {}, .acl_lasts = {}},
+            .fitness = {.findings = {finding}, .acl_line = {}, .acl_save = {}},
             .failure = error};
   }
 }
@@ -70,13 +70,24 @@ std::string_view colour_of(Finding::Grade grade) {
   return colour::none;
 }
 
-std::string format_line(const Finding& f, bool coloured) {
-  return fmt::format("{}{:<5}{} {:<12} {}\n",
-                     coloured ? colour_of(f.grade) : colour::none,
-                     grade_name(f.grade),
-                     coloured ? colour::plain : colour::none,
-                     f.topic,
-                     printable(f.text));
+std::string format_line(std::string_view grade,
+                        std::string_view in_colour,
+                        std::string_view topic,
+                        std::string_view text) {
+  const std::string_view plain = in_colour.empty() ? colour::none : colour::plain;
+  return fmt::format("{}{:<5}{} {:<12} {}\n", in_colour, grade, plain, topic, printable(text));
+}
+
+/// The lines to paste stand alone, so that a mouse can pick them up whole.
+std::string format_remedy(const observe::Remedy& remedy) {
+  std::string out = remedy.words.empty() ? "" : format_line("", colour::none, "what to do", remedy.words);
+  for (const std::string& line : remedy.lines) out += printable(line) + "\n";
+  return out;
+}
+
+std::string format_finding(const Finding& f, bool coloured) {
+  const std::string_view in_colour = coloured ? colour_of(f.grade) : colour::none;
+  return format_line(grade_name(f.grade), in_colour, f.topic, f.text) + format_remedy(f.remedy);
 }
 
 std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade grade) {
@@ -88,45 +99,75 @@ std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade g
   return count;
 }
 
-/// The last line, which says whether to trust the servers.
+/// The first line, which says whether to trust the servers.
 Finding sum_up(const std::vector<Examined>& all) {
   const auto warnings = count_findings(all, Finding::Grade::warn);
-  const auto failures = count_findings(all, Finding::Grade::fail);
-  const std::string counts = fmt::format("{} FAIL, {} warn", failures, warnings);
-  if (failures > 0)
-    return {Finding::Grade::fail, "verdict", "do not trust it with locks: " + counts};
-  if (warnings > 0)
-    return {Finding::Grade::warn, "verdict", "can be trusted with locks, except where it warns: " + counts};
-  return {Finding::Grade::ok, "verdict", "can be trusted with locks"};
+  const std::string_view which = all.size() == 1 ? "this Redis" : "these servers";
+  const auto conclude = [which](Finding::Grade grade, std::string_view before, std::string_view after) {
+    return Finding{grade, "verdict", fmt::format("{}{}{}", before, which, after)};
+  };
+  if (std::all_of(all.begin(), all.end(), [](const Examined& one) { return one.failure.has_value(); }))
+    return conclude(Finding::Grade::fail, "not known: ", " could not be examined");
+  if (count_findings(all, Finding::Grade::fail) > 0)
+    return conclude(Finding::Grade::fail, "do not trust ", " with locks yet: mend what is marked FAIL below");
+  if (warnings == 0)
+    return conclude(Finding::Grade::ok, "", " can be trusted with locks");
+  const std::string exception =
+      warnings == 1 ? "the warning below says" : fmt::format("the {} warnings below say", warnings);
+  return conclude(Finding::Grade::warn, "", " can be trusted with locks, except for what " + exception);
+}
+
+/// What gives a user the rights that rlock needs.
+Finding explain_rights(const std::vector<Examined>& all, const std::set<std::string>& lines) {
+  const bool suffices = std::none_of(all.begin(), all.end(), [](const Examined& one) {
+    const auto& findings = one.fitness.findings;
+    return std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+      return f.topic == "permissions" && f.grade == Finding::Grade::fail;
+    });
+  });
+  const std::string& save = all.front().fitness.acl_save;
+  const std::string_view forgets =
+      save.empty() ? " (a restart forgets it, since the server has neither an aclfile nor a configuration file)" : "";
+  Finding rights{.grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
+                 .topic = "rights",
+                 .text = fmt::format("{}, paste into redis-cli{}:",
+                                     suffices ? "rlock needs no more than these; to give them to a user of its own"
+                                              : "this user lacks some; as one who may give them",
+                                     forgets),
+                 .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
+  if (!save.empty())
+    rights.remedy.lines.push_back(save);
+  return rights;
 }
 
 std::string format_lines(const std::vector<Examined>& all, bool coloured) {
-  std::string out;
+  std::string out = format_finding(sum_up(all), coloured);
   for (const Examined& one : all) {
     for (Finding f : one.fitness.findings) {
       if (all.size() > 1 && f.topic != "reachable")
         f.text = fmt::format("{}: {}", one.url, f.text);
-      out += format_line(f, coloured);
+      out += format_finding(f, coloured);
     }
   }
   const auto lines = acl_lines(all);
-  if (!lines.empty()) {
-    const std::string_view which =
-        lines.size() == 1 ? "this line suffices; paste it" : "these lines suffice; paste them";
-    const std::string& lasts = all.front().fitness.acl_lasts;
-    out += format_line({Finding::Grade::ok, "rights", fmt::format("{} into redis-cli; {}:", which, lasts)}, coloured);
-  }
-  for (const std::string& line : lines) out += printable(line) + "\n";
-  return out + format_line(sum_up(all), coloured);
+  return lines.empty() ? out : out + format_finding(explain_rights(all, lines), coloured);
 }
 
-Json format_finding(const Finding& f) {
-  return JsonObject{}.add("result", grade_name(f.grade)).add("topic", f.topic).add("text", f.text).json();
+/// "...; paste into redis-cli: `CONFIG SET appendonly yes`, `CONFIG REWRITE`".
+std::string text_with_remedy(const Finding& f) {
+  std::string text = f.remedy.words.empty() ? f.text : fmt::format("{}; {}", f.text, f.remedy.words);
+  for (const std::string& line : f.remedy.lines)
+    text += fmt::format("{} `{}`", &line == &f.remedy.lines.front() ? "" : ",", line);
+  return text;
+}
+
+Json json_of(const Finding& f) {
+  return JsonObject{}.add("result", grade_name(f.grade)).add("topic", f.topic).add("text", text_with_remedy(f)).json();
 }
 
 std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
   const auto server = [](const Examined& one) {
-    return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, format_finding)).json();
+    return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, json_of)).json();
   };
   const auto text = [](const std::string& line) { return Json{json_string(line)}; };
   return JsonObject{}

@@ -28,9 +28,8 @@ std::string describe(const Failures& failures, std::string_view one, std::string
   return fmt::format("{} {}, last {} on {}", failures.count, failures.count == 1 ? one : several, how, host);
 }
 
-std::string describe(std::string_view until, const Owner& by) {
-  return fmt::format(
-      "on hold until {} by {}{}", until, by.holder, by.note.empty() ? "" : fmt::format(" ({})", by.note));
+std::string describe_end(std::string_view until, const Owner& by) {
+  return fmt::format("until {} by {}{}", until, by.holder, by.note.empty() ? "" : fmt::format(" ({})", by.note));
 }
 
 }  // namespace
@@ -98,9 +97,13 @@ std::string describe(const Exhausted& exhausted) {
                      format_duration(exhausted.ended_ago));
 }
 
-std::string describe(const Hold& hold) { return describe(format_minute(hold.until), hold.by); }
+std::string describe_end(const Hold& hold) { return describe_end(format_minute(hold.until), hold.by); }
 
-std::string describe(const Hold& hold, WallTime now) { return describe(format_soon(hold.until, now), hold.by); }
+std::string describe(const Hold& hold) { return "on hold " + describe_end(hold); }
+
+std::string describe(const Hold& hold, WallTime now) {
+  return "on hold " + describe_end(format_soon(hold.until, now), hold.by);
+}
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{

@@ -32,6 +32,8 @@ std::string describe(const Exhausted& exhausted);
 
 /// `on hold until 2026-11-25 08:00 by ann@ops1 (disk swap)`.
 std::string describe(const Hold& hold);
+/// The same without its first two words.
+std::string describe_end(const Hold& hold);
 /// The same for one who waits, with a weekday if that is less than a week away: `on hold until Mon 08:00 by ...`.
 std::string describe(const Hold& hold, WallTime now);
 

@@ -71,7 +71,9 @@ class Rehearsal {
       step();
     } catch (const Error& error) {
       stopped_ = error.code() != ExitCode::no_permission;  // any other failure would hit the later steps too
-      const std::string_view words{error.what()};
+      std::string_view words{error.what()};
+      if (const std::string subject = server_.address().url + ": "; words.starts_with(subject))
+        words.remove_prefix(subject.size());  // it stands in the line above
       const std::string_view refusal = words.substr(0, words.find("; rlock needs"));
       if (std::none_of(refusals_.begin(), refusals_.end(), [&](const auto& known) { return known.ends_with(refusal); }))
         refusals_.push_back(fmt::format("{}: {}", what, refusal));
@@ -270,34 +272,34 @@ class Examiner {
 
   Version version() const { return version_; }
 
-  /// What makes an ACL line survive a restart.
-  std::string keep_acl() {
-    const std::string file = configured("aclfile").value_or("");
-    if (!file.empty())
-      return "then `ACL SAVE`, or the next restart forgets it";
-    if (!config_file_.empty())
-      return "then `CONFIG REWRITE`, or the next restart forgets it";
-    return "a restart forgets it, since the server has neither an aclfile nor a configuration file";
+  /// The command that makes an ACL line survive a restart; empty where none can.
+  std::string acl_save() {
+    if (!configured("aclfile").value_or("").empty())
+      return "ACL SAVE";
+    return config_file_.empty() ? "" : "CONFIG REWRITE";
   }
 
  private:
-  /// The commands that change a parameter for good. CONFIG REWRITE needs the file that the server was started with.
-  std::string advise(std::string_view parameter, std::string_view value) const {
+  /// What changes a parameter for good. CONFIG REWRITE needs the file that the server was started with.
+  Remedy advise(std::string_view parameter, std::string_view value) const {
+    std::string set = fmt::format("CONFIG SET {} {}", parameter, value);
     if (!config_file_.empty())
-      return fmt::format("run `CONFIG SET {} {}` and `CONFIG REWRITE`", parameter, value);
-    return fmt::format("start it with --{0} {1}, since it has no configuration file (until then: `CONFIG SET {0} {1}`)",
-                       parameter,
-                       value);
+      return {.words = "paste into redis-cli:", .lines = {std::move(set), "CONFIG REWRITE"}};
+    return {.words = fmt::format("start it with --{} {}, since it has no configuration file that could keep that; "
+                                 "until then, paste into redis-cli:",
+                                 parameter,
+                                 value),
+            .lines = {std::move(set)}};
   }
 
   Finding judge_eviction(const Info& info) const {
     const std::string policy{info.value("maxmemory_policy")};
     if (policy == "noeviction")
       return {Grade::ok, "eviction", policy};
-    const std::string advice = advise("maxmemory-policy", "noeviction");
+    const Remedy remedy = advise("maxmemory-policy", "noeviction");
     if (info.number("maxmemory") > 0)
-      return {Grade::fail, "eviction", policy + " can evict a lock; " + advice};
-    return {Grade::warn, "eviction", policy + " would evict locks if a maxmemory were set; " + advice};
+      return {Grade::fail, "eviction", policy + " can evict a lock: when memory runs out it is given away", remedy};
+    return {Grade::warn, "eviction", policy + " would evict locks if a maxmemory were set", remedy};
   }
 
   void add(Finding finding) { findings_.push_back(std::move(finding)); }
@@ -366,7 +368,9 @@ class Examiner {
       return {Grade::warn, "clock", "TIME is refused: the clock is not known"};
     const auto size = duration_cast<Milliseconds>(std::chrono::abs(*skew_));
     const std::string text =
-        fmt::format("{} {} this machine's", format_duration(size), skew_->count() < 0 ? "behind" : "ahead of");
+        size.count() == 0
+            ? "as this machine's"
+            : fmt::format("{} {} this machine's", format_duration(size), skew_->count() < 0 ? "behind" : "ahead of");
     if (const auto step = find_clock_step(server_, how_.prefix, how_.timeout))
       return {Grade::warn,
               "clock",
@@ -421,16 +425,19 @@ class Examiner {
         return {Grade::ok, "persistence", "append-only file, appendfsync " + sync};
       return {Grade::warn,
               "persistence",
-              "append-only file, appendfsync no: if its machine crashes, every lock may be freed; " +
-                  advise("appendfsync", "everysec")};
+              "append-only file, appendfsync no: if its machine crashes, every lock may be freed",
+              advise("appendfsync", "everysec")};
     }
     if (how_.quorum)
       return {Grade::ok, "persistence", "off; after a restart it does not vote until --max-lease has passed"};
-    const std::string enable = "; " + advise("appendonly", "yes");
+    const Remedy remedy = advise("appendonly", "yes");
     const auto save = configured("save");
     if (save && !save->empty())
-      return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one" + enable};
-    return {Grade::warn, "persistence", (save ? "off: a restart frees every lock" : "no append-only file") + enable};
+      return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one", remedy};
+    return {Grade::warn,
+            "persistence",
+            save ? "off: a restart frees every lock" : "no append-only file: a crash may free locks",
+            remedy};
   }
 
   redis::Server& server_;
@@ -505,19 +512,20 @@ std::string make_acl_line(const redis::Address& address, const ExamineOptions& h
 Fitness examine(redis::Server& server, const ExamineOptions& how) {
   Summary summary;
   Version oldest_met = newest;
-  std::string acl_lasts;
+  std::string acl_save;
   const auto examine_node = [&](redis::Server& node) {
     Examiner examiner{node, how};
     summary.add(redis::to_string(node.address().endpoints[0]), examiner.examine());
     oldest_met = std::min(oldest_met, examiner.version());
-    acl_lasts = examiner.keep_acl();
+    acl_save = examiner.acl_save();
   };
   server.visit_nodes(BootClock::now() + how.timeout, {}, examine_node);
-  Fitness fitness{.findings = summary.findings(), .acl_line = {}, .acl_lasts = std::move(acl_lasts)};
+  Fitness fitness{.findings = summary.findings(), .acl_line = {}, .acl_save = std::move(acl_save)};
   const auto refusals = Rehearsal{server, how.prefix, how.timeout}.play();
   for (const std::string& refusal : refusals) fitness.findings.push_back({Grade::fail, "permissions", refusal});
   if (refusals.empty())
-    fitness.findings.push_back({Grade::ok, "permissions", "every script works on a scratch key"});
+    fitness.findings.push_back(
+        {Grade::ok, "permissions", "rlock may do all that it needs to, as tried on a key of its own"});
   if (oldest_met >= first_with_users)
     fitness.acl_line = make_acl_line(server.address(), how, oldest_met);
   return fitness;

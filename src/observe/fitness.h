@@ -9,12 +9,21 @@
 
 namespace rlock::observe {
 
+/// What mends something: in words, and lines for redis-cli.
+struct Remedy {
+  std::string words;
+  std::vector<std::string> lines;
+
+  friend bool operator==(const Remedy&, const Remedy&) = default;
+};
+
 /// One fact about a server, and whether it is good enough for locks.
 struct Finding {
   enum class Grade { ok, warn, fail };
   Grade grade = Grade::ok;
   std::string_view topic;
   std::string text;
+  Remedy remedy{};  // empty where there is nothing to do
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
@@ -22,8 +31,8 @@ struct Finding {
 /// The result of an examination.
 struct Fitness {
   std::vector<Finding> findings;
-  std::string acl_line;   // gives a user the least permissions needed; empty before Redis 6, which has no users
-  std::string acl_lasts;  // what makes the line survive a restart, as part of a sentence
+  std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
+  std::string acl_save;  // the command that makes the line survive a restart; empty where none can
 };
 
 struct ExamineOptions {

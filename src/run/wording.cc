@@ -29,9 +29,10 @@ std::string describe_start(const Plan& plan, const lock::Lease& lease) {
 
 std::string describe_stop(Cause cause, const Plan& plan) {
   const bool has_ended = cause == Cause::signalled || cause == Cause::at_end;
-  return fmt::format("{}; KILL follows within {}",
+  const Milliseconds after = plan.lease.kill_after;
+  return fmt::format("{}; KILL follows {}",
                      has_ended ? "the command has ended; stopping what it left running" : "telling the command to stop",
-                     format_duration(plan.lease.kill_after));
+                     after.count() == 0 ? "at once" : "within " + format_duration(after));
 }
 
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan) {
@@ -58,6 +59,8 @@ std::string describe_failure(const News& news, const Plan& plan) {
 
 std::string describe_failed_release(const lock::LockName& name, const lock::Lease& lease, const Error& why) {
   const auto left = std::max(time_until(lease.free_at()), Milliseconds{0});
+  if (left.count() == 0)
+    return fmt::format("could not release {}: {}; but its lease has ended, so it is free", name.text(), why.what());
   return fmt::format("could not release {}: {}; it stays taken until its lease ends, in {} at {}",
                      name.text(),
                      why.what(),

@@ -261,6 +261,8 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   try run -k job -v --at-end kill -- sh -c 'sleep 600 &'
   contains "$ERR" ' the command has ended; stopping what it left running; KILL follows within 5s'
   [[ $ERR != *'telling the command'* ]] || fail "$ERR"
+  try run -k job -v --at-end kill --kill-after 0 -- sh -c 'sleep 600 &'
+  contains "$ERR" ' stopping what it left running; KILL follows at once'
   try run -k job -v --redis redis://127.0.0.1:1 -- true
   exits 69
   contains "$ERR" ' acquire: redis://127.0.0.1:1: connection failed: '

@@ -216,7 +216,7 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(date -d "$until" '+%F
   metrics=$(rlock status --prometheus)
   contains "$metrics" 'rlock_on_hold{key="backup"} 1'
   contains "$metrics" 'rlock_held{key="backup"} 0'
-  contains "$(script -qec 'rlock status backup' /dev/null)" "on hold until $(date -d "$until" '+%F %R') by ann@ops1 (disk swap)"
+  contains "$(script -qec 'rlock status backup' /dev/null)" "hold  until $(date -d "$until" '+%F %R') by ann@ops1 (disk swap), since "
   rlock hold backup --end
   contains "$(rlock status --prometheus)" 'rlock_on_hold{key="backup"} 0'
   same "$(rlock status backup --json | jq -c '.[0].hold')" null

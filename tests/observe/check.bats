@@ -73,8 +73,9 @@ live() {
   says ok replicas none
   says ok clock
   says ok permissions
-  says ok rights 'this line suffices; paste it'
-  same "$(tail -n 1 "$T/out")" 'ok    verdict      can be trusted with locks'
+  says ok rights 'rlock needs no more than these; .* paste into redis-cli'
+  same "$(head -n 1 "$T/out")" 'ok    verdict      this Redis can be trusted with locks'
+  same "$(tail -n 1 "$T/out" | cut -c 1-12)" 'ACL SETUSER '
   same "$(grep -vcE '^(ok|warn|FAIL) |^ACL SETUSER ' "$T/out")" 0
   same "$(cli DBSIZE)" 0
 }
@@ -87,6 +88,15 @@ live() {
   for number in {1..501}; do echo "EVAL 'return $number' 0"; done | cli >/dev/null
   try check
   says warn scripts '[0-9]+ evicted, since some program sends ever new ones'
+}
+
+@test "a clock that is as ours is said to be so" {
+  for _ in {1..50}; do # until both read the same millisecond
+    try check
+    [[ $OUT != *"as this machine's"* ]] || break
+  done
+  says ok clock "as this machine's"
+  [[ $OUT != *0ms* ]] || fail "$OUT"
 }
 
 @test "without persistence: a warning, and still 0" {
@@ -194,8 +204,9 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   start_with_file
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check
-  grep -o '`[A-Z][^`]*`' "$T/out" | tr -d '`' >"$T/advice"
+  grep '^CONFIG ' "$T/out" >"$T/advice"
   same "$(grep -c 'CONFIG REWRITE' "$T/advice")" 3 # eviction, persistence, rights
+  same "$(tail -n 1 "$T/out")" 'CONFIG REWRITE'
   while read -r line; do cli <<<"$line"; done <"$T/advice"
   paste "$(grep '^ACL SETUSER' "$T/out")"
   cli CONFIG REWRITE
@@ -308,6 +319,7 @@ try_all() {
   exits 1
   same "$(grep -c '^FAIL  *permissions' "$T/out")" 2
   says FAIL permissions 'acquire: .*NOPERM.*key'
+  says FAIL rights 'this user lacks some; as one who may give them, paste into redis-cli'
   says FAIL permissions ".*NOPERM.*'?hscan"
 }
 
@@ -381,23 +393,33 @@ try_all() {
   says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
 }
 
-@test "the last line is the verdict, and each problem comes with the command that fixes it" {
+@test "the first line is the verdict, and each problem comes with the line to paste that mends it" {
   cli CONFIG SET maxmemory 100mb
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check
   exits 1
-  says FAIL eviction '; start it with --maxmemory-policy noeviction, since it has no configuration file .until then: `CONFIG SET maxmemory-policy noeviction`'
-  says warn persistence '; start it with --appendonly yes, since it has no configuration file .until then: `CONFIG SET appendonly yes`'
-  same "$(tail -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust it with locks: 1 FAIL, 1 warn'
+  same "$(head -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust this Redis with locks yet: mend what is marked FAIL below'
+  matches "$OUT" $'\nFAIL  eviction [^\n]*
+ +what to do +start it with --maxmemory-policy noeviction, since it has no [^\n]*; until then, paste into redis-cli:
+CONFIG SET maxmemory-policy noeviction
+warn  persistence [^\n]*
+ +what to do +start it with --appendonly yes, since it has no [^\n]*; until then, paste into redis-cli:
+CONFIG SET appendonly yes
+'
+  try check --json
+  query '.servers[0].findings | map(select(.topic == "eviction")) | .[0].text |
+    test("; start it with .* paste into redis-cli: `CONFIG SET maxmemory-policy noeviction`$")'
   cli CONFIG SET maxmemory-policy noeviction
   try check
   exits 0
-  matches "$(tail -n 1 "$T/out")" '^warn +verdict +can be trusted with locks, except where it warns'
+  matches "$(head -n 1 "$T/out")" '^warn +verdict +this Redis can be trusted with locks, except for what the warning below says$'
+  try check --redis redis://127.0.0.1:1
+  matches "$(head -n 1 "$T/out")" '^FAIL +verdict +not known: this Redis could not be examined$'
 }
 
 @test "colours on a terminal, and none elsewhere" {
   try check
   [[ $OUT != *$'\e'* ]]
   matches "$(TERM=xterm script -qec 'rlock check' /dev/null)" $'\e\\[3[23]m'
-  matches "$(TERM=xterm NO_COLOR=1 script -qec 'rlock check' /dev/null)" '^ok '
+  matches "$(TERM=xterm NO_COLOR=1 script -qec 'rlock check' /dev/null)" '^warn '
 }

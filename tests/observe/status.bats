@@ -331,6 +331,8 @@ on_terminal() {
 
 @test "status of one KEY on a terminal is a block with everything about it" {
   try run job -- true
+  NO_COLOR=1 on_terminal 'rlock status job'
+  matches "$OUT" 'counters  taken once$'
   try run job -- sh -c 'exit 3'
   hold job --note 'disk swap'
   start one rlock run job -w 60 -- true
@@ -346,15 +348,17 @@ on_terminal() {
   matches "$OUT" 'note  disk swap'
   matches "$OUT" "fence  $fence"
   matches "$OUT" 'lease  [0-9.]+s left'
+  matches "$OUT" 'held  [0-9.]+m?s since [-0-9]+ [:0-9]+, (granted at once|after a wait of [1-9])'
   matches "$OUT" 'waiting  2'
   matches "$OUT" ' 1\.  .* pid [0-9]+ on .* for [0-9.]+m?s "true"'
   matches "$OUT" ' 2\.  '
   matches "$OUT" 'last  exit 3 [0-9.]+m?s ago, '
   matches "$OUT" 'success  ok [0-9.]+m?s ago, '
-  matches "$OUT" 'counters  taken 3 times, 0 of them after a wait; '
+  matches "$OUT" $'counters  taken 3 times; 1 failed\r?\n'
   contains "$OUT" "break  rlock release job --force --fence $fence"
   NO_COLOR=1 on_terminal 'rlock status jbo'
   matches "$OUT" '^jbo  free; no run of it is known: is that its name\?'
+  matches "$OUT" 'counters  never taken'
   cli RPUSH rlock:list theirs
   NO_COLOR=1 on_terminal 'rlock status list'
   contains "$OUT" ' type  list'
