@@ -15,7 +15,7 @@ namespace rlock::cli {
 ExitCode renew(const Settings& settings) {
   const Log log{settings.verbosity};
   const lock::LockName name = choose_held_lock(settings);
-  const lock::Token token = choose_token(settings);
+  const lock::Token token = choose_token(settings, "; `rlock acquire` prints one");
   const Milliseconds ttl = settings.ttl;
   Loop loop;
   auto servers = choose_servers(loop, settings, log);

@@ -116,6 +116,7 @@ not_renewed() {
 @test "without a token: 64" {
   unset RLOCK_TOKEN
   not_renewed 64 --key job
+  contains "$ERR" 'no --token, and no RLOCK_TOKEN; `rlock acquire` prints one'
   contains "$ERR" --token
 }
 
