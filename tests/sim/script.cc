@@ -290,6 +290,22 @@ void set_global(lua_State* lua, const char* name, const Words& words) {
   lua_rawset(lua, LUA_GLOBALSINDEX);
 }
 
+/// Puts what follows a part's first line into a function of its own, for as many parts as Lua's limit of sixty
+/// variables from outside allows. Calling it at the very end closes the variables before it, among which Lua otherwise
+/// looks, one after the other, for those that each function uses: that took a quarter of all time. Nothing else is
+/// different.
+void nest_parts(std::string& source) {
+  static constexpr std::string_view begin = "return (function() ", end = "\nend)()", part = "\n-- Part of ";
+  const auto state = std::unique_ptr<lua_State, decltype(&lua_close)>{luaL_newstate(), lua_close};
+  for (std::size_t at = source.find(part); at != std::string::npos; at = source.find(part, at + begin.size() + 1)) {
+    std::string nested = source;
+    nested.insert(at + 1, begin).append(end);
+    if (luaL_loadbuffer(state.get(), nested.data(), nested.size(), "") == 0)
+      source = std::move(nested);
+    lua_settop(state.get(), 0);
+  }
+}
+
 /// Takes the error at the top of the stack.
 Value pop_error(lua_State* lua, const std::string& digest) {
   std::string text;
@@ -345,6 +361,7 @@ std::string compile_script(const std::string& digest, const std::string& source,
   std::string text = source;
   if (is_hasty)
     make_hasty(text);
+  nest_parts(text);
   Interpreter& fresh = interpreters()[{digest, is_hasty}];
   if (luaL_loadbuffer(fresh.state, text.data(), text.size(), "@user_script") != 0) {
     const std::string why = lua_tostring(fresh.state, -1);
