@@ -23,6 +23,6 @@ local function end_run(token, r, status, cause, excused)
   end
   strike(token)
   record_end(run_of(token, r, capacity), now, status, cause, excused)
-  if r.cools > now then r.expires = now else remove(token) end
+  if r.cools > now then r.expires, touched[token] = now, true else remove(token) end
   find_bar()
 end

@@ -130,6 +130,17 @@ nightly() {
 # Whether its request lies in the frozen server's socket.
 has_asked() { ss -Htn "sport = :$REDIS_PORT" | awk '$2 > 0 {found = 1} END {exit !found}'; }
 
+@test "a lock that rlock release gives up is cooling, and free when its minimum hold is over" {
+  local token
+  token=$(rlock acquire job --ttl 60 --min-hold 1)
+  RLOCK_TOKEN=$token try release job
+  exits 0
+  try status job
+  matches "$OUT" ' cooling '
+  try run --key job -w 10 -- true
+  exits 0
+}
+
 @test "a cooling lock can be forced" {
   try run --key job --min-hold 60 -- true
   try release job --force
