@@ -140,6 +140,10 @@ class Client {
       judge_.is_done(number);
     else if (conflict.kind == Kind::superseded)
       judge_.is_superseded(number);
+    else if (conflict.kind == Kind::failed)
+      judge_.is_exhausted(number);
+    else if (conflict.kind == Kind::full)
+      judge_.is_crowded_out(number);
     else
       judge_.is_turned_away(number, conflict.message);
   }
@@ -230,12 +234,14 @@ class Client {
       lock::persist(lock_, timeout, [&](Deadline deadline) {
         return lock_.hold(milliseconds(plan_.ttl), operator_self(), request, deadline);
       });
-      judge_.is_blocked(plan_.ttl - (now() - asked));
+      judge_.is_blocked(plan_.ttl - (now() - asked), plan_.ttl);
       wait(plan_.work);
       judge_.is_unblocked();
       if (plan_.status == 0)
         lock::persist(
             lock_, timeout, [&](Deadline deadline) { return lock_.end_hold(operator_self(), end, deadline); });
+      if (plan_.status == 0)
+        judge_.is_open_again();
     } catch (const Error&) {
       // The hold ends by itself.
     }

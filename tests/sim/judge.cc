@@ -26,12 +26,14 @@ Judge::Number Judge::asks(const std::string& who, const ClientPlan& client) {
 
 void Judge::is_refused(Number n, const std::string& why) {
   all_[n].state = Acquisition::State::refused;
+  all_[n].stopped = world_.now();
   world_.tell(all_[n].who, "is refused: " + why);
 }
 
 void Judge::is_turned_away(Number n, const std::string& why) {
   is_refused(n, why);
   ++turned_away_;
+  noted_ += first_grant_ >= 0 && all_[n].asked > first_grant_;
 }
 
 /// Somebody must have done it, or be about to say so.
@@ -59,6 +61,74 @@ void Judge::is_superseded(Number n) {
   };
   if (forgotten_ < 0 && std::none_of(all_.begin(), all_.end(), is_newer))
     world_.accuse(old.who + " was superseded by nobody");
+}
+
+/// Whether it ended by itself, but not well.
+bool Judge::has_failed(const Acquisition& a) { return a.released && a.how.size() == 1 && a.how != "0" && !a.is_inner; }
+
+/// In the order in which the server granted them.
+std::vector<const Judge::Acquisition*> Judge::granted_before(long long fence) const {
+  std::vector<const Acquisition*> before;
+  for (const Acquisition& a : all_) {
+    if (a.fence != 0 && a.fence < fence && !a.is_inner)
+      before.push_back(&a);
+  }
+  std::sort(before.begin(), before.end(), [](const auto* a, const auto* b) { return a->fence < b->fence; });
+  return before;
+}
+
+long Judge::failures_before(const Acquisition& asked, bool at_most) const {
+  const Nanos per = asked.client.per, allowance = per / 50;
+  long count = 0;
+  for (const Acquisition* a : granted_before(asked.fence != 0 ? asked.fence : forever)) {
+    const bool is_sure = has_failed(*a) && a->client.skips() && a->stopped + doubt() < asked.asked &&
+                         (per == 0 || a->asked + per - allowance > world_.now());
+    const bool is_possible = per == 0 || a->granted + per + allowance > asked.asked;
+    if (a->client.once != asked.client.once)
+      continue;
+    if (a->how == "0" && (!at_most || a->released))
+      count = 0;
+    else if (at_most ? is_possible : is_sure)
+      ++count;
+  }
+  return count;
+}
+
+void Judge::is_exhausted(Number n) {
+  is_turned_away(n, "it was tried often enough");
+  const Acquisition& a = all_[n];
+  if (!is_lenient() && failures_before(a, true) < a.client.attempts.value_or(0))
+    world_.accuse(fmt::format("{} was told that {} attempts have failed, which is not so", a.who, *a.client.attempts));
+}
+
+void Judge::check_attempts(const Acquisition& granted) {
+  if (granted.client.attempts && granted.client.skips() && !is_lenient() &&
+      failures_before(granted, false) >= *granted.client.attempts)
+    world_.accuse(granted.who + " tries once more than its --attempts allow");
+}
+
+void Judge::is_crowded_out(Number n) {
+  is_turned_away(n, "too many wait");
+  const Acquisition& late = all_[n];
+  const auto others = std::count_if(all_.begin(), all_.end(), [&](const Acquisition& a) {
+    const bool waits_no_more = a.fence != 0 ? a.granted < late.asked : a.stopped != 0 && a.stopped < late.asked;
+    return &a != &late && !waits_no_more;
+  });
+  if (plan_.is_fair() && others < *late.client.max_waiting)
+    world_.accuse(fmt::format("{} was told that too many wait, but only {} did", late.who, others));
+}
+
+/// Whoever has waited although as many did already as it allows.
+void Judge::check_crowd(const Acquisition& granted) {
+  const ClientPlan& client = granted.client;
+  if (!client.max_waiting || client.latest || client.replace || client.first || client.skips() || is_lenient())
+    return;
+  const auto others = std::count_if(all_.begin(), all_.end(), [&](const Acquisition& a) {
+    return &a != &granted && a.client.is_plain() && a.asked + doubt() < granted.asked && a.fence != 0 &&
+           a.granted > granted.asked + doubt() && a.client.capacity == client.capacity;
+  });
+  if (others > 0 && others >= *client.max_waiting)
+    world_.accuse(fmt::format("{} waited behind {} others, more than it allows", granted.who, others));
 }
 
 void Judge::fails(Number n, const std::string& why) {
@@ -109,7 +179,8 @@ void Judge::is_granted(
   a.sent = sent;
   a.until = believes_until;
   a.excused = (a.client.kind == ClientPlan::Kind::acquire && forced_ >= a.asked) || forgotten_ >= a.asked;
-  ++grants_;
+  if (++grants_ == 1)
+    first_grant_ = world_.now();
   world_.tell(
       a.who,
       fmt::format("HOLDS, fence {}, slot {}, until {:.6f}", fence, slot, static_cast<double>(believes_until) / 1e9));
@@ -123,6 +194,9 @@ void Judge::is_granted(
   check_min_hold(a);
   check_backoff(a);
   check_block(a);
+  check_attempts(a);
+  check_crowd(a);
+  check_idle(a);
   if (!is_lenient()) {
     check_order(a);
     check_delay(a);
@@ -184,11 +258,12 @@ void Judge::check_delay(const Acquisition& granted) {
   for (const Acquisition& a : all_) {
     if (&a == &granted || a.fence == 0)
       continue;
-    if (!a.released || a.client.min_hold > 0 || a.client.backoff > 0 || forced_ >= 0)
+    if (!a.released || forced_ >= 0)
       return;
-    free = std::max(free, a.stopped);
+    free = std::max({free, a.stopped + cooling(a, true) * 101 / 100, a.granted + a.client.min_hold * 101 / 100});
   }
-  if (is_held_back_ || !plan_.may_listen || plan_.confirms || granted.client.capacity != 1)
+  free = std::max(free, held_until_);
+  if (!plan_.may_listen || plan_.confirms || granted.client.capacity != 1)
     return;
   const bool others_wait = std::any_of(all_.begin(), all_.end(), [&](const Acquisition& a) {
     return &a != &granted && a.state != Acquisition::State::over && a.asked <= granted.granted && !a.client.is_plain();
@@ -196,6 +271,23 @@ void Judge::check_delay(const Acquisition& granted) {
   if (!others_wait && granted.granted > free + promptness())
     world_.accuse(fmt::format(
         "{} got the lock {:.3f}s after it was free", granted.who, static_cast<double>(granted.granted - free) / 1e9));
+}
+
+/// Whatever has gone wrong, a free lock is granted soon when all is well again.
+void Judge::check_idle(const Acquisition& granted) {
+  constexpr Nanos soon = 5 * second;
+  Nanos free = std::max({granted.asked, plan_.calm_at(), blocked_until_, held_until_});
+  for (const Acquisition& a : all_) {
+    if (&a == &granted || (a.fence == 0 && a.released))
+      continue;
+    const bool is_known = a.released || a.state == Acquisition::State::believes;
+    const Nanos end = is_known ? std::max(a.until, a.stopped) : a.stopped + a.client.ttl;
+    if (a.state != Acquisition::State::asking)
+      free = std::max(free, end + a.client.min_hold + 3 * a.client.backoff);
+  }
+  if (granted.granted > free + soon)
+    world_.accuse(fmt::format(
+        "{} got the lock {:.1f}s after it was free", granted.who, static_cast<double>(granted.granted - free) / 1e9));
 }
 
 void Judge::check_once(const Acquisition& granted) {
@@ -250,11 +342,22 @@ void Judge::check_backoff(const Acquisition& granted) {
   if (forced_ >= 0 || granted.excused || granted.client.capacity != 1 || !forgetful_.empty())
     return;
   for (const Acquisition& a : all_) {
-    const bool has_failed = a.released && a.how.size() == 1 && a.how != "0" && !a.is_inner;
-    if (has_failed && a.client.capacity == 1 && a.fence < granted.fence && std::max(forgotten_, rewound_) < a.asked &&
-        granted.granted < a.stopped + a.client.backoff - a.client.backoff / 100)
+    if (has_failed(a) && a.client.capacity == 1 && a.fence < granted.fence &&
+        std::max(forgotten_, rewound_) < a.asked && granted.granted < a.stopped + cooling(a, false) * 99 / 100)
       world_.accuse(fmt::format("{} got the lock within the back-off after {}", granted.who, a.who));
   }
+}
+
+Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
+  Nanos time = failed.client.backoff;
+  for (const Acquisition* a : granted_before(failed.fence)) {
+    const bool counts = has_failed(*a) && (a->client.backoff > 0 || a->client.skips());
+    if (at_most ? a->how == "0" : !counts || is_lenient())
+      time = failed.client.backoff;
+    else
+      time = std::min(2 * time, 3 * failed.client.backoff);
+  }
+  return time;
 }
 
 /// Of an operator's hold, or by another program's key.
@@ -264,17 +367,19 @@ void Judge::check_block(const Acquisition& granted) {
     world_.accuse(granted.who + " got the lock, which was on hold or another program's");
 }
 
-void Judge::is_blocked(Nanos duration) {
+void Judge::is_blocked(Nanos at_least, Nanos at_most) {
   blocked_since_ = world_.now();
-  blocked_until_ = world_.now() + duration - duration / 100;
-  is_held_back_ = true;
+  blocked_until_ = world_.now() + at_least - at_least / 100;
+  held_until_ = world_.now() + at_most + at_most / 100;
 }
 
 /// Whoever is about to say so, or to say otherwise.
 void Judge::is_unblocked() {
   blocked_until_ = 0;
-  is_held_back_ = true;
+  held_until_ = world_.now() + 120 * second;
 }
+
+void Judge::is_open_again() { held_until_ = world_.now(); }
 
 void Judge::is_extended(Number n, Nanos sent, Nanos believes_until) {
   all_[n].until = believes_until;
@@ -420,8 +525,13 @@ void Judge::check_memory(const Remains& remains) {
                               counter("lost"),
                               lines,
                               lost));
-  if (plan_.is_fair() && remains.skipped > turned_away_)
-    world_.accuse(fmt::format("the counters say {} left without the lock, but {} did", remains.skipped, turned_away_));
+  if (plan_.is_fair() && grants_ == 0 && held_until_ == 0 && !remains.keys.empty())
+    world_.accuse("there is a key, although nobody had the lock");
+  if (remains.skipped > 0 && remains.last_skipped.find(",client") == std::string::npos)
+    world_.accuse("it is not told who left last without the lock");
+  if (plan_.is_fair() && (remains.skipped > turned_away_ || (remains.skipped < noted_ && forced_ < 0)))
+    world_.accuse(fmt::format(
+        "the counters say {} left without the lock, but {} of {} did", remains.skipped, noted_, turned_away_));
   const bool for_once = std::any_of(
       all_.begin(), all_.end(), [](const Acquisition& a) { return a.fence != 0 && !a.client.once.empty(); });
   for (const auto& [key, life] : remains.keys) {

@@ -26,6 +26,8 @@ class Judge {
   void is_turned_away(Number n, const std::string& why);
   void is_done(Number n);
   void is_superseded(Number n);
+  void is_exhausted(Number n);    // by its --attempts
+  void is_crowded_out(Number n);  // by its --max-waiting
   void fails(Number n, const std::string& why);
   /// `sent`: when the request was sent from which its lease counts.
   void is_granted(Number n, const std::string& token, long long fence, int slot, Nanos sent, Nanos believes_until);
@@ -49,8 +51,10 @@ class Judge {
   /// A replica has taken its master's place: what was written last is lost, but for what waited for it.
   void fails_over();
   /// Nobody who asks from now on is granted the lock for that long.
-  void is_blocked(Nanos duration);
+  void is_blocked(Nanos at_least, Nanos at_most);
   void is_unblocked();
+  /// The hold was ended, as far as its operator knows.
+  void is_open_again();
   /// A server's clock has jumped: what was promised before does not count.
   void forgets();
 
@@ -61,6 +65,7 @@ class Judge {
     std::map<long long, std::vector<std::string>> history;  // fence -> how it ended
     std::map<std::string, long long> counters;
     long long skipped = 0;
+    std::string last_skipped;           // who
     std::map<std::string, Nanos> keys;  // and how long each of them lives on
   };
   void ends(const Remains& remains);
@@ -81,15 +86,24 @@ class Judge {
     bool is_inner = false;
   };
   bool believes(const Acquisition& a) const;
+  static bool has_failed(const Acquisition& a);
   bool exclude_each_other(const Acquisition& a, const Acquisition& b) const;
   void check_exclusion(const Acquisition& granted);
   void check_fence(const Acquisition& granted);
   void check_order(const Acquisition& granted);
   void check_delay(const Acquisition& granted);
+  void check_idle(const Acquisition& granted);
   void check_once(const Acquisition& granted);
   bool is_last_success(const Acquisition& success, const Acquisition& granted) const;
   void check_min_hold(const Acquisition& granted);
   void check_backoff(const Acquisition& granted);
+  std::vector<const Acquisition*> granted_before(long long fence) const;
+  /// How long nobody gets the lock after a run that has failed: longer after each further failure.
+  Nanos cooling(const Acquisition& failed, bool at_most) const;
+  /// How many attempts had failed since the last success when it asked, of those that count for it.
+  long failures_before(const Acquisition& asked, bool at_most) const;
+  void check_attempts(const Acquisition& granted);
+  void check_crowd(const Acquisition& granted);
   void check_inside(const Acquisition& granted);
   /// A waiter for work that somebody does is told at once when it is done.
   void check_news(const Acquisition& idle);
@@ -108,10 +122,11 @@ class Judge {
   Nanos forced_ = -1;  // when somebody last did
   Nanos forgotten_ = -1, weakened_ = -1, rewound_ = -1;
   Nanos blocked_since_ = 0, blocked_until_ = 0;
-  bool is_held_back_ = false;  // or was
+  Nanos held_until_ = 0;  // by an operator's hold, at the latest
   std::set<std::size_t> forgetful_;
   long grants_ = 0;
-  long long turned_away_ = 0;
+  long long turned_away_ = 0, noted_ = 0;  // since it was first used, which is when Redis begins to remember
+  Nanos first_grant_ = -1;
 };
 
 }  // namespace sim

@@ -68,6 +68,9 @@ int wait_for(pollfd* fds, nfds_t count, const timespec* timeout) {
           : machine.clock.when(machine.clock.read(now) + timeout->tv_sec * sim::second + timeout->tv_nsec) +
                 50 * sim::micro;
   for (;;) {
+    machine.world().step();
+    if (!machine.world().accusation().empty())
+      machine.sleep(sim::forever);  // a process that never waits would not let the world end
     if (const int ready = look(fds, count))
       return ready;
     if (machine.world().now() >= deadline || (timeout != nullptr && timeout->tv_sec == 0 && timeout->tv_nsec == 0))

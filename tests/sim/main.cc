@@ -178,7 +178,7 @@ class Run {
       return;
     host.redis.data.insert_or_assign(key, Redis::Entry{std::string{"theirs"}, now + duration / milli});
     if (!plan_.is_quorum())
-      judge_.is_blocked(duration);
+      judge_.is_blocked(duration, duration);
   }
 
   /// When all have gone, and what they left has run out.
@@ -216,8 +216,12 @@ class Run {
       std::istringstream words{status.elements[i].text};
       std::string name;
       words >> name;
-      for (std::string reason; name == "skipped" && words >> reason;)
-        remains.skipped += reason.starts_with("last=") ? 0 : std::atoll(reason.c_str() + reason.find('=') + 1);
+      for (std::string reason; name == "skipped" && words >> reason;) {
+        if (reason.starts_with("last="))
+          remains.last_skipped = reason;
+        else
+          remains.skipped += std::atoll(reason.c_str() + reason.find('=') + 1);
+      }
       if (name != "skipped")
         words >> remains.counters[name];
     }
@@ -291,6 +295,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
   std::set<std::size_t> omitted;
   bool story = false;
+  bool whole = false;
   double seconds = 0;
   long worlds = 0;
   std::string seeds_file;
@@ -348,7 +353,7 @@ class Campaign {
     for (const FaultPlan& fault : plan.faults) ++faults_[name(fault.kind)];
     if (outcome.accusation.empty())
       return;
-    const Plan small = shrink(plan, outcome.accusation);
+    const Plan small = options_.whole ? plan : shrink(plan, outcome.accusation);
     std::string omitted;
     for (const std::size_t item : small.omitted) omitted += (omitted.empty() ? "" : ",") + std::to_string(item);
     const Outcome retold = play(small, true);
@@ -401,6 +406,7 @@ bool tell_story(const Options& options) {
 constexpr const char* usage =
     "rlock-sim [--seed N] (--seconds N | --worlds N) [--seeds FILE]   new worlds, after those of the file\n"
     "          [--lines FILE]                                          notes which lines of the scripts have run\n"
+    "          [--whole]                                               makes no failed world smaller\n"
     "rlock-sim --story --seed N [--omit I,J,...]                      tells one world\n"
     "rlock-sim --compare SOCKET [--seed N] [--commands N]               the model beside a redis-server\n";
 
@@ -411,6 +417,10 @@ Options parse(int argc, char** argv) {
     const bool has_value = i + 1 < argc;
     if (word == "--story") {
       options.story = true;
+      continue;
+    }
+    if (word == "--whole") {
+      options.whole = true;
       continue;
     }
     if (!has_value) {

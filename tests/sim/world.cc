@@ -9,6 +9,7 @@
 namespace sim {
 namespace {
 
+constexpr long most_steps = 300'000;  // ten times as many as any world needs
 constexpr std::size_t stack_size = 256UL * 1024;
 Machine* current = nullptr;
 
@@ -29,8 +30,14 @@ void World::run(Nanos end) {
     const auto happen = std::move(const_cast<Event&>(events_.top()).happen);
     now_ = events_.top().when;
     events_.pop();
+    step();
     happen();
   }
+}
+
+void World::step() {
+  if (++steps_ == most_steps)
+    accuse(fmt::format("the world does not come to rest: {} steps", steps_));
 }
 
 void World::tell(std::string_view who, std::string_view what) {

@@ -32,6 +32,9 @@ class World {
   /// Lets it all happen, until nothing is left or it is `end`.
   void run(Nanos end);
 
+  /// Something has moved. A world in which far too much does so is accused of never coming to rest.
+  void step();
+
   /// A line of the story. It is kept only where somebody reads it.
   void tell(std::string_view who, std::string_view what);
   bool tells() const { return tells_; }
@@ -54,6 +57,7 @@ class World {
   std::priority_queue<Event> events_;
   Nanos now_ = 0;
   std::uint64_t order_ = 0;
+  long steps_ = 0;
   std::uint64_t fingerprint_ = 0;
   bool tells_ = false;
   std::string story_;
