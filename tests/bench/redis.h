@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static _Noreturn void die(const char* what) {
@@ -14,13 +15,21 @@ static _Noreturn void die(const char* what) {
   exit(125);
 }
 
-/// Connects to 127.0.0.1.
-static int redis_connect(const char* port) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  if (fd < 0 || connect(fd, (struct sockaddr*)&address, sizeof address) != 0)
+/// Connects to PORT of this machine, ADDRESS:PORT, or the socket /PATH.
+static int redis_connect(const char* where) {
+  struct sockaddr_in tcp = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct sockaddr_un local = {.sun_family = AF_UNIX};
+  const char* colon = strchr(where, ':');
+  char address[INET_ADDRSTRLEN] = "";
+  tcp.sin_port = htons((uint16_t)atoi(colon ? colon + 1 : where));
+  if (colon)
+    inet_aton(strncat(address, where, (size_t)(colon - where)), &tcp.sin_addr);
+  strncpy(local.sun_path, where, sizeof local.sun_path - 1);
+  int fd = socket(*where == '/' ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+  if (*where != '/')
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if ((*where == '/' ? connect(fd, (struct sockaddr*)&local, sizeof local)
+                     : connect(fd, (struct sockaddr*)&tcp, sizeof tcp)) != 0)
     die("connect");
   return fd;
 }

@@ -116,7 +116,7 @@ is_evicted_at_once() {
   cli -r 40 -i 0.05 CLIENT KILL TYPE pubsub >/dev/null
   calls=$(($(script_calls) - calls))
   ((calls < 15)) || fail "$calls questions"
-  gone "$HOLDER" && fail "the holder has gone: $(<"$T/holder.err")"
+  if gone "$HOLDER"; then fail "the holder has gone: $(<"$T/holder.err")"; fi
   same "$(<"$T/holder.err")" ''
 }
 
@@ -302,8 +302,8 @@ only_one_left() { # PID...
     for c in $channel; do for _ in {1..20}; do echo "PUBLISH $c \"$text\""; done; done
   done | cli >/dev/null
   sleep 0.5
-  gone "$PID" && fail "the waiter has gone: $(<"$T/waiter.err")"
-  gone "$HOLDER" && fail "the holder has gone: $(<"$T/holder.err")"
+  if gone "$PID"; then fail "the waiter has gone: $(<"$T/waiter.err")"; fi
+  if gone "$HOLDER"; then fail "the holder has gone: $(<"$T/holder.err")"; fi
   wait_until "$PATIENCE" waiting 1
   [[ ! -s $T/log ]]
   calls=$(($(script_calls) - calls))
@@ -326,7 +326,7 @@ only_one_left() { # PID...
     done | mallory >/dev/null
     sleep 0.1
   done
-  gone "$PID" && fail "the waiter has gone: $(<"$T/waiter.err")"
+  if gone "$PID"; then fail "the waiter has gone: $(<"$T/waiter.err")"; fi
   [[ ! -s $T/log ]]
   waiter_has_its_turn
 }

@@ -22,15 +22,18 @@ hermetic() {
   # One that fails is tried once more, and said to be so: six tests at a time make any machine a busy one.
   BATS_TEST_RETRIES=1
   ((${BATS_TEST_TRY_NUMBER:-1} == 1)) || echo "# tried again: $BATS_TEST_DESCRIPTION" >&3
-  rlock=$(realpath "${RLOCK:-$(dirname "${BASH_SOURCE[0]}")/../../build/rlock}")
+  rlock=$(realpath "${RLOCK:-${BASH_SOURCE[0]%/*}/../../build/rlock}")
   [[ -x $rlock ]] || fail "there is no $rlock: run tests/run.sh, which builds it"
   T=${BATS_TEST_TMPDIR:-$(mktemp -d)}
   mkdir "$T/bin"
+  mkfifo "$T/nothing" # to wait without a process: nobody ever writes to it
   ln -s "$rlock" "$T/bin/rlock"
   unset "${!RLOCK_@}" REDIS_URL REDISCLI_AUTH XDG_CONFIG_HOME NO_COLOR
   export PATH=$T/bin:$PATH HOME=$T LC_ALL=C
   export TEST_MARK=$T # in the environment of all that the test starts, see `leftovers`
   exec </dev/null
+  # bats notes the line of every command, which takes most of a test's time. We need only the lines of the test itself.
+  [[ -z ${BATS_TEST_NAME-} ]] || { set +o functrace && declare -ft "$BATS_TEST_NAME"; }
 }
 
 # A missing command fails the test, even where `! command` or `command || true` would hide it.
@@ -76,7 +79,11 @@ no_rlock_left() {
   for pid in $(leftovers); do [[ $(readlink "/proc/$pid/exe") != "$(realpath "$T/bin/rlock")" ]] || return 1; done
 }
 
-gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
+gone() { # PID: there is none, or only a zombie
+  local stat
+  content "/proc/$1/stat" stat
+  [[ -z $stat || ${stat##*) } == [ZX]* ]]
+}
 
 # stop PID...: terminates them, frozen ones too, and waits for their end
 stop() {
@@ -106,10 +113,12 @@ finish() {
 # try ARG...: rlock in the foreground; sets STATUS, OUT, ERR and how many ms it TOOK
 try() {
   local begin
-  begin=$(now_ms)
+  look_at_clock
+  begin=$NOW
   STATUS=0
   timeout --foreground -k 2 "$PATIENCE" rlock "$@" >"$T/out" 2>"$T/err" 3>&- 4>&- || STATUS=$?
-  TOOK=$(($(now_ms) - begin))
+  look_at_clock
+  TOOK=$((NOW - begin))
   OUT=$(<"$T/out")
   ERR=$(<"$T/err")
 }
@@ -126,13 +135,24 @@ quick() {
   fail "it never took less than $most ms, in the end $TOOK ms: rlock ${*@Q}"
 }
 
-# ---- waiting
+# ---- waiting: most of what a test does, so it is done without starting processes
 
-# Milliseconds of CLOCK_BOOTTIME, to 10 ms.
-now_ms() {
+# look_at_clock: sets NOW to the milliseconds of CLOCK_BOOTTIME, to 10 ms
+look_at_clock() {
   local up rest
   read -r up rest </proc/uptime
-  echo $((10#${up/./} * 10))
+  NOW=$((10#${up/./} * 10))
+}
+
+now_ms() {
+  look_at_clock
+  echo "$NOW"
+}
+
+# content FILE VARIABLE: sets it to what the file holds; nothing if there is none
+content() {
+  printf -v "$2" ''
+  { IFS= read -rd '' "$2" <"$1"; } 2>/dev/null || true # there is no NUL to end at
 }
 
 # wait_until SECONDS COMMAND...: until it succeeds
@@ -144,15 +164,27 @@ wait_until() {
       fail "waited in vain for: $*"
       return 1
     fi
-    sleep 0.02
+    read -rt 0.02 <>"$T/nothing" || true
   done
 }
 
 exists() { [[ $(cli EXISTS "$1") == 1 ]]; }
 absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
 wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
-has_lines() { (($(wc -l 2>/dev/null <"$1") >= $2)); } # FILE COUNT: it has at least COUNT whole lines
-wait_for_text() { wait_until "$PATIENCE" grep -qsF -- "$1" "$2"; } # TEXT FILE
+wait_for_text() { wait_until "$PATIENCE" has_text "$2" "$1"; } # TEXT FILE
+
+has_text() { # FILE TEXT
+  local content
+  content "$1" content
+  [[ $content == *"$2"* ]]
+}
+
+has_lines() { # FILE COUNT: it has at least COUNT whole lines
+  local content
+  content "$1" content
+  content=${content//[!$'\n']/}
+  ((${#content} >= $2))
+}
 
 # hold KEY [OPTION...]: starts a run that holds KEY until the test ends it; HOLDER is its pid
 hold() {
@@ -219,7 +251,7 @@ listening_at() { # PORT: sets LISTENING to the server's options for it, which de
   ((${#TLS_ONLY[@]} == 0)) || LISTENING=(--port 0 --tls-port "$1" "${TLS_ONLY[@]}")
 }
 
-is_up_or_gone() { grep -q 'eady to accept connections' "$1" || gone "$REDIS_PID"; }
+is_up_or_gone() { has_text "$1" 'eady to accept connections' || gone "$REDIS_PID"; }
 
 stop_redis() { stop "$REDIS_PID"; }
 
