@@ -32,8 +32,11 @@ hermetic() {
   export PATH=$T/bin:$PATH HOME=$T LC_ALL=C
   export TEST_MARK=$T # in the environment of all that the test starts, see `leftovers`
   exec </dev/null
-  # bats notes the line of every command, which takes most of a test's time. We need only the lines of the test itself.
-  [[ -z ${BATS_TEST_NAME-} ]] || { set +o functrace && declare -ft "$BATS_TEST_NAME"; }
+  # bats notes the line of every command, which takes most of a test's time. The lines of the test itself are enough.
+  if declare -F "${BATS_TEST_NAME-}" >/dev/null; then
+    set +o functrace
+    declare -ft "$BATS_TEST_NAME"
+  fi
 }
 
 # A missing command fails the test, even where `! command` or `command || true` would hide it.
