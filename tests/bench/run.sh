@@ -41,7 +41,7 @@ measure() { # NAME...
   show_targets
 }
 
-all=(overhead handoff crowd throughput memory calls slowest renewals fleet status tls market)
+all=(overhead network handoff crowd throughput memory calls slowest renewals fleet status tls market)
 if (($#)); then
   measure "$@"
 else

@@ -3,6 +3,7 @@
 // A network between this namespace, where its end is the interface `near`, and that of the process PID, where it is
 // `far`. A packet arrives DELAY microseconds after it was sent. netem does the same, where a kernel has it.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -21,7 +22,7 @@ enum { most = 512, largest = 2048 };
 /// What is on its way from one end to the other, oldest first, in a ring.
 struct way {
   struct packet {
-    long long due; // ns
+    long long due;  // ns
     size_t size;
     char bytes[largest];
   } packets[most];
@@ -74,8 +75,8 @@ static long long let_out(struct way* way, int to) {
     const struct packet* packet = &way->packets[way->arrived % most];
     if (packet->due > now())
       return packet->due;
-    if (write(to, packet->bytes, packet->size) < 0)
-      perror("write"); // a lost packet is sent again
+    if (write(to, packet->bytes, packet->size) < 0 && errno != EIO)  // an interface that is not up yet loses packets
+      die("write");
   }
   return __LONG_LONG_MAX__;
 }
