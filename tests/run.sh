@@ -6,7 +6,7 @@
 #   RLOCK_BUILD_DIR=dir         build there instead of in build
 #   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
 #   REDIS_SERVER=valkey-server  test against that server
-#   JOBS=n                      run this many tests at a time (6, since they mostly wait)
+#   JOBS=n                      run this many files at a time (6, since tests mostly wait)
 #
 # Whatever starts it, such as nohup, cron or a CI, the tests find the same: signals at their defaults, a session of its
 # own, no standard input, umask 022, and no environment but the variables above and those of the build tools.
@@ -69,11 +69,19 @@ run() { # FILE...: repeats the failures at the end, since they have long scrolle
   return $((status || failed))
 }
 
+# Those of one file follow each other: to start every one by GNU parallel would cost more. The longest files come first.
+run_together() { # FILE...
+  local files jobs=${JOBS:-6} parallel=()
+  ((jobs < 2)) || parallel=(--jobs "$jobs" --no-parallelize-within-files)
+  mapfile -t files < <(stat --format '%s %n' "$@" | sort -rn | cut -d ' ' -f 2-)
+  bats --tap --timing "${parallel[@]}" "${files[@]}"
+}
+
 run_bats() { # FILE...: at the same time, but for those that need the machine to themselves
   local alone=$root/tests/run/crowd.bats together=() file status=0
   for file; do [[ $file == "$alone" ]] || together+=("$file"); done
   ((${#together[@]} == $#)) || bats --tap --timing "$alone" || status=$?
-  ((${#together[@]} == 0)) || bats --tap --timing --jobs "${JOBS:-6}" "${together[@]}" || status=$?
+  ((${#together[@]} == 0)) || run_together "${together[@]}" || status=$?
   return "$status"
 }
 
