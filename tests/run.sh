@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs all tests, or those that are named.
 #   tests/run.sh [NAME...]      NAME is a room (lock), a file of tests (queue) or both (lock/queue)
+#   tests/run.sh --quick        the tests that the work since main has touched, and those of the rooms that it has
 #
 #   RLOCK=path                  test this binary instead of building one
 #   RLOCK_BUILD_DIR=dir         build there instead of in build
@@ -41,6 +42,14 @@ build() {
   cmake --build "$build" --parallel "$(nproc)" --target rlock rlock-unit
   # The simulator needs a Lua that users need not install; its tests are skipped without it.
   [[ ! -e /usr/include/lua5.1/lua.h ]] || cmake --build "$build" --parallel "$(nproc)" --target rlock-sim
+}
+
+# touched: prints the names of what has been changed since main, committed or not
+touched() {
+  local base
+  base=$(git -C "$root" merge-base main HEAD)
+  { git -C "$root" diff --name-only "$base" && git -C "$root" ls-files --others --exclude-standard; } |
+    sed -nE 's,^src/base/.*,unit,p; s,^src/([a-z]+)/.*,\1,p; s,^tests/([a-z]+/[a-z_]+)\.bats$,\1,p' | sort -u
 }
 
 select_files() { # NAME...: sets files
@@ -85,6 +94,12 @@ run_bats() { # FILE...: at the same time, but for those that need the machine to
   return "$status"
 }
 
+if [[ ${1-} == --quick ]]; then
+  names=$(touched)
+  [[ -n $names ]] || { echo 'run.sh: no room has been touched since main'; exit 0; }
+  # shellcheck disable=SC2086 # one word each
+  set -- $names
+fi
 select_files "$@"
 if [[ -n ${RLOCK:-} ]]; then
   bash "$root/tests/install-deps.sh" server test

@@ -8,3 +8,28 @@ load ../support/helpers
     PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin env --ignore-signal=HUP,INT,QUIT nohup bash "$BATS_TEST_DIRNAME/../run.sh" run/start) >"$T/out" 2>&1 || fail "$(<"$T/out")"
   matches "$(tail -n 1 "$T/out")" '^[0-9]+ passed, 0 failed'
 }
+
+@test "--quick runs the tests of the rooms and the files that were changed since main, committed or not" {
+  optional git git
+  local repository=$T/repository file
+  export RLOCK=$T/bin/rlock PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin # without what bats puts there
+  in_it() { git -C "$repository" -c user.name=x -c user.email=x "$@"; }
+  mkdir -p "$repository"/{src,tests}/{lock,observe,redis,run}
+  cp "$BATS_TEST_DIRNAME/../run.sh" "$repository/tests"
+  echo : >"$repository/tests/install-deps.sh"
+  for file in lock/{queue,quorum} observe/{log,status} redis/tls run/start; do
+    echo "@test \"$file\" { :; }" >"$repository/tests/$file.bats"
+  done
+  in_it init -q -b main
+  in_it add -A
+  in_it commit -q -m before
+  same "$(bash "$repository/tests/run.sh" --quick)" 'run.sh: no room has been touched since main'
+  in_it checkout -q -b work
+  echo >"$repository/src/observe/x.cc"
+  in_it add -A
+  in_it commit -q -m after
+  echo >"$repository/src/run/new.cc"
+  echo >>"$repository/tests/lock/queue.bats"
+  bash "$repository/tests/run.sh" --quick >"$T/out" || fail "$(<"$T/out")"
+  same "$(sed -nE 's/^ok [0-9]+ (.*) in .*/\1/p' "$T/out" | sort | xargs)" 'lock/queue observe/log observe/status run/start'
+}
