@@ -2,6 +2,8 @@
 """Plants bugs, one at a time, and reports which of them the tests catch.
 
     plant.py BUILD_DIR [WORD...]     all of bugs.txt, or those whose name, file or tests contain one of the words
+    plant.py --sim SECONDS BUILD_DIR [WORD...]
+                                     the same, but by the simulator alone: new worlds, for so long each
     plant.py --fit                   only reports bugs that do not fit the sources or the tests any more
 
 Each bug of bugs.txt is a few lines; a line that begins with # between them is a comment:
@@ -58,7 +60,8 @@ def run(*command, **options):
 class Copy:
     """A copy of the sources in which bugs are planted, built incrementally."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, seconds):
+        self.seconds = seconds  # for the simulator, if it judges alone
         self.source = folder.resolve() / "source"
         self.build_dir = self.source / "build"
         self.source.mkdir(parents=True, exist_ok=True)
@@ -78,10 +81,15 @@ class Copy:
 
     def build(self):
         jobs = str(os.cpu_count())
-        targets = ["rlock", "rlock-unit"] + ["rlock-sim"] * pathlib.Path("/usr/include/lua5.1/lua.h").exists()
+        targets = [] if self.seconds else ["rlock", "rlock-unit"]
+        targets += ["rlock-sim"] * pathlib.Path("/usr/include/lua5.1/lua.h").exists()
         return run("cmake", "--build", self.build_dir, "--parallel", jobs, "--target", *targets).returncode == 0
 
     def passes(self, tests, which):
+        if self.seconds:
+            result = run(self.build_dir / "rlock-sim", "--whole", "--seconds", self.seconds)
+            print("".join(re.findall(r"^FAILED: .*\n", result.stdout, re.MULTILINE)), end="")
+            return result.returncode == 0
         files = [str(path) for name in tests for path in sorted((self.source / "tests").glob(f"{name}.bats"))]
         environment = {**os.environ, "RLOCK": str(self.build_dir / "rlock")}
         jobs = os.environ.get("JOBS", "6")
@@ -97,13 +105,14 @@ class Copy:
         sound = path.read_text() if path.exists() else ""
         if sound.count(bug.old) != 1:
             return f"STALE, its old text stands there {sound.count(bug.old)} times"
-        if not self.is_sound(bug.tests, bug.which):
+        if not self.seconds and not self.is_sound(bug.tests, bug.which):
             return "STALE, its tests fail without it, or there are none"
         path.write_text(sound.replace(bug.old, bug.new))
         try:
             if not self.build():
                 return "STALE, it does not compile"
-            return "SURVIVED" if any(self.passes(bug.tests, bug.which) for _ in range(2)) else "caught"
+            tries = 1 if self.seconds else 2
+            return "SURVIVED" if any(self.passes(bug.tests, bug.which) for _ in range(tries)) else "caught"
         finally:
             path.write_text(sound)
             self.build()
@@ -123,12 +132,16 @@ def fit():
 
 
 def main():
-    if len(sys.argv) < 2 or (sys.argv[1].startswith("-") and sys.argv[1] != "--fit"):
+    arguments = sys.argv[1:]
+    seconds = arguments[1] if arguments[:1] == ["--sim"] and len(arguments) > 2 else None
+    if seconds:
+        del arguments[:2]
+    if not arguments or (arguments[0].startswith("-") and arguments[0] != "--fit"):
         sys.exit(__doc__)
-    if sys.argv[1] == "--fit":
+    if arguments[0] == "--fit":
         fit()
-    bugs = [bug for bug in read_bugs((HERE / "bugs.txt").read_text()) if bug.matches(sys.argv[2:])]
-    copy = Copy(pathlib.Path(sys.argv[1]))
+    bugs = [bug for bug in read_bugs((HERE / "bugs.txt").read_text()) if bug.matches(arguments[1:])]
+    copy = Copy(pathlib.Path(arguments[0]), seconds)
     if not copy.build():
         sys.exit("the sources do not build")
     verdicts = []
