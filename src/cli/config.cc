@@ -298,6 +298,23 @@ Layer read_environment(Subcommand subcommand) {
   return layer;
 }
 
+/// Whether these are the addresses that a file gives, but for the passwords in them. So a run hands them on; the runs
+/// inside it find the passwords where it has found them.
+bool only_lacks_passwords(const Given& variable, std::span<const Layer> files) {
+  const auto gives_redis = [](const Given& given) { return given.option->name == "redis"; };
+  for (auto layer = files.rbegin(); gives_redis(variable) && layer != files.rend(); ++layer) {
+    const auto of_file = std::find_if(layer->begin(), layer->end(), gives_redis);
+    if (of_file == layer->end())
+      continue;
+    const auto is_bare = [](const Value& mine, const Value& its) {
+      return mine.text == redis::strip_password(its.text);
+    };
+    return std::equal(
+        variable.values.begin(), variable.values.end(), of_file->values.begin(), of_file->values.end(), is_bare);
+  }
+  return false;
+}
+
 /// The configuration file that is asked for, if there is one.
 std::optional<Value> chosen_file(const Layer& line) {
   for (const Given& given : line) {
@@ -385,7 +402,10 @@ std::vector<Layer> parse_config(std::string_view text, const std::string& file, 
 
 Settings read_settings(Subcommand subcommand, const Layer& line) {
   FileLayers files = read_files(chosen_file(line), subcommand);
-  files.layers.push_back(read_environment(subcommand));
+  Layer environment = read_environment(subcommand);
+  if (!password_from_environment())
+    std::erase_if(environment, [&](const Given& given) { return only_lacks_passwords(given, files.layers); });
+  files.layers.push_back(std::move(environment));
   files.layers.push_back(line);
   Settings settings = merge(files.layers);
   settings.exposed_files = std::move(files.exposed);

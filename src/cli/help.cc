@@ -30,11 +30,20 @@ constexpr std::array<Meaning, 7> own_meanings{{
     {Subcommand::check, "json", "Print JSON on one line"},
 }};
 
-constexpr std::array<std::pair<Section, std::string_view>, 5> headings{{{Section::lock, "Lock"},
-                                                                        {Section::command, "Command"},
-                                                                        {Section::redis, "Redis"},
-                                                                        {Section::output, "Output"},
-                                                                        {Section::advanced, "Advanced"}}};
+using Heading = std::pair<Section, std::string_view>;
+
+/// Those of `status`, `log` and `check` begin with what one comes for.
+std::array<Heading, 5> headings_of(const SubcommandEntry& subcommand) {
+  std::array<Heading, 5> headings{{{Section::lock, "Lock"},
+                                   {Section::command, "Command"},
+                                   {Section::redis, "Redis"},
+                                   {Section::output, "Output"},
+                                   {Section::advanced, "Advanced"}}};
+  constexpr std::array only_look{Subcommand::status, Subcommand::log, Subcommand::check};
+  if (std::find(only_look.begin(), only_look.end(), subcommand.id) != only_look.end())
+    std::swap(headings[2], headings[3]);
+  return headings;
+}
 
 /// Wraps `text` at the width of the help. The first line begins at column `at`, the others at `column`.
 std::string wrap(std::string_view text, std::size_t at, std::size_t column) {
@@ -105,7 +114,7 @@ std::string short_usage() {
 
 std::string help(const SubcommandEntry& subcommand) {
   std::string text = fmt::format("Usage: rlock {}\n{}.\n", subcommand.synopsis, subcommand.purpose);
-  for (const auto& [section, heading] : headings) {
+  for (const auto& [section, heading] : headings_of(subcommand)) {
     std::string options;
     for (const Option& option : all_options()) {
       if (option.section == section && option.belongs_to(subcommand.id))

@@ -241,6 +241,21 @@ END
   exits 77
 }
 
+@test "a run inside a run finds the password in the URL of the configuration file again, and no other run does" {
+  start_redis --requirepass s3cret
+  mkdir "$T/.config"
+  echo "redis = redis://:s3cret@127.0.0.1:$REDIS_PORT" >"$T/.config/rlock.conf"
+  chmod 600 "$T/.config/rlock.conf"
+  unset RLOCK_REDIS
+  try run outer -- rlock run inner -- sh -c 'echo "$RLOCK_REDIS"; rlock status inner'
+  exits 0
+  contains "$OUT" "redis://127.0.0.1:$REDIS_PORT"$'\n'
+  RLOCK_REDIS=redis://localhost:$REDIS_PORT try status outer
+  exits 77
+  RLOCK_REDIS=redis://127.0.0.1:$REDIS_PORT RLOCK_PASSWORD=wrong try status outer
+  exits 77
+}
+
 @test "a password in a file that others can read causes a warning, which does not show it" {
   printf 'redis = redis://:s3cret@%s\n' "${HERE#redis://}" | configure
   cli CONFIG SET requirepass s3cret

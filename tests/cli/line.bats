@@ -329,6 +329,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
     contains "$OUT" $'\nEnvironment:\n'
     contains "$OUT" RLOCK_REDIS
   done
+  for sub in status log check; do # where one comes for the output
+    [[ $(rlock "$sub" --help) == *$'\nOutput:\n'*$'\nRedis:\n'* ]] || fail "$sub"
+  done
   try --help
   [[ ! $OUT =~ [^$'\n']{81} ]]
 }
