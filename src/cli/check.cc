@@ -7,6 +7,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/loop.h"
+#include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
@@ -25,14 +26,22 @@ struct Examined {
   std::optional<Error> failure;
 };
 
-Examined examine_one(redis::Server& server, const observe::ExamineOptions& how) {
+/// For a server that does not answer. Where it refuses us, its words tell what to do.
+observe::Remedy advise(const Error& failure) {
+  if (failure.code() != ExitCode::unavailable)
+    return {};
+  return {.words = "see that the server runs and that this machine may reach it, or correct the address"};
+}
+
+Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, const Settings& settings) {
   try {
     return {.url = server.address().url, .fitness = observe::examine(server, how), .failure = {}};
   } catch (const Error& error) {
-    const Finding finding{Finding::Grade::fail, "reachable", error.what()};
+    const Error failure = with_context(error, settings, "");
+    const Finding finding{Finding::Grade::fail, "reachable", failure.what(), advise(failure)};
     return {.url = server.address().url,
             .fitness = {.findings = {finding}, .acl_line = {}, .acl_save = {}},
-            .failure = error};
+            .failure = failure};
   }
 }
 
@@ -80,9 +89,12 @@ std::string format_line(std::string_view grade,
 
 /// The lines to paste stand alone, so that a mouse can pick them up whole.
 std::string format_remedy(const observe::Remedy& remedy) {
-  std::string out = remedy.words.empty() ? "" : format_line("", colour::none, "what to do", remedy.words);
+  const auto advice = [](std::string_view topic, std::string_view words) {
+    return words.empty() ? "" : format_line("", colour::none, topic, words);
+  };
+  std::string out = advice("what to do", remedy.words);
   for (const std::string& line : remedy.lines) out += printable(line) + "\n";
-  return out;
+  return out + advice("", remedy.afterwards);
 }
 
 std::string format_finding(const Finding& f, bool coloured) {
@@ -131,7 +143,7 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   Finding rights{.grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
                  .topic = "rights",
                  .text = fmt::format("{}, paste into redis-cli{}:",
-                                     suffices ? "rlock needs no more than these; to give them to a user of its own"
+                                     suffices ? "optional: to give rlock a user of its own with no more than it needs"
                                               : "this user lacks some; as one who may give them",
                                      forgets),
                  .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
@@ -140,25 +152,37 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   return rights;
 }
 
-std::string format_lines(const std::vector<Examined>& all, bool coloured) {
-  std::string out = format_finding(sum_up(all), coloured);
+/// All that is printed, in its order.
+std::vector<Finding> collect(const std::vector<Examined>& all) {
+  std::vector<Finding> findings{sum_up(all)};
   for (const Examined& one : all) {
     for (Finding f : one.fitness.findings) {
       if (all.size() > 1 && f.topic != "reachable")
         f.text = fmt::format("{}: {}", one.url, f.text);
-      out += format_finding(f, coloured);
+      findings.push_back(std::move(f));
     }
   }
-  const auto lines = acl_lines(all);
-  return lines.empty() ? out : out + format_finding(explain_rights(all, lines), coloured);
+  if (const auto lines = acl_lines(all); !lines.empty())
+    findings.push_back(explain_rights(all, lines));
+  return findings;
 }
 
-/// "...; paste into redis-cli: `CONFIG SET appendonly yes`, `CONFIG REWRITE`".
+/// With --quiet nothing of what is good, so that cron mails only what is not.
+std::string format_lines(const std::vector<Examined>& all, bool quiet, bool coloured) {
+  std::string out;
+  for (const Finding& f : collect(all)) {
+    if (!quiet || f.grade != Finding::Grade::ok)
+      out += format_finding(f, coloured);
+  }
+  return out;
+}
+
+/// "...; paste into redis-cli: `CONFIG SET appendonly yes`, `CONFIG REWRITE`", and what they do not mend.
 std::string text_with_remedy(const Finding& f) {
   std::string text = f.remedy.words.empty() ? f.text : fmt::format("{}; {}", f.text, f.remedy.words);
   for (const std::string& line : f.remedy.lines)
     text += fmt::format("{} `{}`", &line == &f.remedy.lines.front() ? "" : ",", line);
-  return text;
+  return f.remedy.afterwards.empty() ? text : fmt::format("{}; {}", text, f.remedy.afterwards);
 }
 
 Json json_of(const Finding& f) {
@@ -199,9 +223,10 @@ ExitCode check(const Settings& settings) {
                                     .quorum = servers.size() > 1};
   std::vector<Examined> all;
   all.reserve(servers.size());
-  for (redis::Server& server : servers) all.push_back(examine_one(server, how));
+  for (redis::Server& server : servers) all.push_back(examine_one(server, how, settings));
   const ExitCode code = judge(all);
-  show(settings.json ? format_all_json(all, code) : format_lines(all, Screen::now().colour));
+  show(settings.json ? format_all_json(all, code)
+                     : format_lines(all, settings.verbosity == Verbosity::quiet, Screen::now().colour));
   for (const Examined& one : all) {
     if (one.failure)
       log.error(one.failure->what());

@@ -285,11 +285,10 @@ class Examiner {
     std::string set = fmt::format("CONFIG SET {} {}", parameter, value);
     if (!config_file_.empty())
       return {.words = "paste into redis-cli:", .lines = {std::move(set), "CONFIG REWRITE"}};
-    return {.words = fmt::format("start it with --{} {}, since it has no configuration file that could keep that; "
-                                 "until then, paste into redis-cli:",
-                                 parameter,
-                                 value),
-            .lines = {std::move(set)}};
+    return {.words = "for now, paste into redis-cli:",
+            .lines = {std::move(set)},
+            .afterwards = fmt::format(
+                "for good, start redis-server with --{} {}: it has no configuration file", parameter, value)};
   }
 
   Finding judge_eviction(const Info& info) const {

@@ -9,10 +9,11 @@
 
 namespace rlock::observe {
 
-/// What mends something: in words, and lines for redis-cli.
+/// What mends something: in words, lines for redis-cli, and in words what they do not mend.
 struct Remedy {
   std::string words;
-  std::vector<std::string> lines;
+  std::vector<std::string> lines{};
+  std::string afterwards{};
 
   friend bool operator==(const Remedy&, const Remedy&) = default;
 };

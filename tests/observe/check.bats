@@ -73,7 +73,7 @@ live() {
   says ok replicas none
   says ok clock
   says ok permissions
-  says ok rights 'rlock needs no more than these; .* paste into redis-cli'
+  says ok rights 'optional: to give rlock a user of its own .* paste into redis-cli'
   same "$(head -n 1 "$T/out")" 'ok    verdict      this Redis can be trusted with locks'
   same "$(tail -n 1 "$T/out" | cut -c 1-12)" 'ACL SETUSER '
   same "$(grep -vcE '^(ok|warn|FAIL) |^ACL SETUSER ' "$T/out")" 0
@@ -157,6 +157,33 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   exits 69
   says FAIL reachable 127.0.0.1:1
   matches "$ERR" '^rlock: redis://127.0.0.1:1: '
+}
+
+@test "a server that does not answer is told once on each stream, with the origin of its address and what to do" {
+  echo 'redis = redis://127.0.0.1:1' >"$T/rlock.conf"
+  unset RLOCK_REDIS
+  try check --config "$T/rlock.conf"
+  exits 69
+  says FAIL reachable "redis://127.0.0.1:1: .* [(]from $T/rlock.conf:1: redis[)]"
+  same "$(grep -c Connection "$T/out")" 1
+  matches "$OUT" $'\n +what to do +see that the server runs .* or correct the address'
+  matches "$ERR" "^rlock: redis://127.0.0.1:1: [^"$'\n'"]* [(]from $T/rlock.conf:1: redis[)]$"
+}
+
+@test "-q prints only what is not good, so that cron mails nothing else" {
+  stop_redis
+  start_redis --appendonly yes
+  try check -q
+  exits 0
+  same "$OUT$ERR" ''
+  cli CONFIG SET maxmemory-policy allkeys-lru
+  try check -q
+  exits 0
+  same "$(cut -c 1-18 "$T/out")" 'warn  verdict     
+warn  eviction    
+      what to do  
+CONFIG SET maxmemo
+                  '
 }
 
 @test "a wrong password: 77, and it is not shown" {
@@ -400,15 +427,17 @@ try_all() {
   exits 1
   same "$(head -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust this Redis with locks yet: mend what is marked FAIL below'
   matches "$OUT" $'\nFAIL  eviction [^\n]*
- +what to do +start it with --maxmemory-policy noeviction, since it has no [^\n]*; until then, paste into redis-cli:
+ +what to do +for now, paste into redis-cli:
 CONFIG SET maxmemory-policy noeviction
+ +for good, start redis-server with --maxmemory-policy noeviction: it has no configuration file
 warn  persistence [^\n]*
- +what to do +start it with --appendonly yes, since it has no [^\n]*; until then, paste into redis-cli:
+ +what to do +for now, paste into redis-cli:
 CONFIG SET appendonly yes
+ +for good, start redis-server with --appendonly yes: it has no configuration file
 '
   try check --json
   query '.servers[0].findings | map(select(.topic == "eviction")) | .[0].text |
-    test("; start it with .* paste into redis-cli: `CONFIG SET maxmemory-policy noeviction`$")'
+    test("; for now, paste into redis-cli: `CONFIG SET maxmemory-policy noeviction`; for good, start redis-server with ")'
   cli CONFIG SET maxmemory-policy noeviction
   try check
   exits 0
