@@ -281,7 +281,8 @@ void Judge::check_idle(const Acquisition& granted) {
     if (&a == &granted || (a.fence == 0 && a.released))
       continue;
     const bool is_known = a.released || a.state == Acquisition::State::believes;
-    const Nanos end = is_known ? std::max(a.until, a.stopped) : a.stopped + a.client.ttl;
+    const Nanos known = is_known ? std::max(a.until, a.stopped) : a.stopped + a.client.ttl;
+    const Nanos end = std::max(known, forgotten_ + a.client.ttl);  // after a server's clock was set back
     if (a.state != Acquisition::State::asking)
       free = std::max(free, end + a.client.min_hold + 3 * a.client.backoff);
   }

@@ -51,6 +51,8 @@ class Run {
         host.replicate(plan.is_fair() ? 2 * milli : 3 * second);
       if (!plan.may_listen)
         host.redis.denied.insert("SUBSCRIBE");
+      if (!plan.may_count)
+        host.redis.denied.insert("PUBSUB");
     }
     for (std::size_t i = 0; i < plan.clients.size(); ++i) {
       machines_.push_back(std::make_unique<Machine>(world_,

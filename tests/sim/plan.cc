@@ -156,7 +156,8 @@ bool Plan::is_fair() const {
 
 Nanos Plan::calm_at() const {
   Nanos calm = weather.storms > 0 ? 10 * second : 0;
-  for (const FaultPlan& fault : faults) calm = std::max(calm, fault.at + std::abs(fault.duration));
+  for (const FaultPlan& fault : faults)
+    calm = std::max(calm, fault.at + (fault.kind == FaultPlan::Kind::step_clock ? 0 : std::abs(fault.duration)));
   return calm;
 }
 
@@ -205,6 +206,7 @@ Plan make_plan(std::uint64_t seed) {
   for (std::int64_t i = 0; i < faults; ++i) plan.faults.push_back(choose_fault(random, plan, steps_clocks));
   const auto late_faults = !is_fair && (plan.has_replica || late.chance(8)) ? late.between(1, 3) : 0;
   for (std::int64_t i = 0; i < late_faults; ++i) plan.faults.push_back(choose_late_fault(late, plan.has_replica));
+  plan.may_count = late.chance(90);
   return plan;
 }
 
@@ -226,12 +228,13 @@ const char* name(FaultPlan::Kind kind) {
 
 std::string describe(const Plan& plan) {
   const auto seconds = [](Nanos t) { return static_cast<double>(t) / 1e9; };
-  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}{}\n",
+  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}{}{}\n",
                                 plan.seed,
                                 plan.hosts.size(),
                                 seconds(plan.weather.latency) * 1000,
                                 plan.weather.storms > 0 ? ", storms" : "",
                                 plan.may_listen ? "" : ", nobody may subscribe",
+                                plan.may_count ? "" : ", nobody may count subscribers",
                                 plan.confirms      ? ", --replicas 1"
                                 : plan.has_replica ? ", a replica"
                                                    : "",

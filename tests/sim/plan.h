@@ -80,9 +80,9 @@ struct Plan {
   std::vector<Clock> hosts;
   Weather weather;
   bool has_replica = false;
-  bool confirms = false;  // everybody asks with --replicas 1
-  bool may_listen = true;
-  bool is_hasty = false;  // scripts stop early in long lists, as they do with a crowd: see script.cc
+  bool confirms = false;                     // everybody asks with --replicas 1
+  bool may_listen = true, may_count = true;  // SUBSCRIBE, PUBSUB
+  bool is_hasty = false;                     // scripts stop early in long lists, as they do with a crowd: see script.cc
   std::vector<ClientPlan> clients;
   std::vector<FaultPlan> faults;
   std::set<std::size_t> omitted;  // numbers of clients, then of faults, that are left out
