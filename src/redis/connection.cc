@@ -205,9 +205,10 @@ void Connection::check_introduction(const Reply& reply) const {
     return;
   if (reply.is_error()) {
     const Error why = refusal(reply);
+    const bool is_refused = is_auth && !why.may_pass();  // rather than that the server takes nobody for the moment
     const std::string words = is_auth ? without(introductions_.front().back(), shown_words(reply)) : shown_words(reply);
-    throw Error{is_auth && !why.may_pass() ? ExitCode::no_permission : why.code(),
-                fmt::format("{} refused: {}{}", command, words, is_auth ? password_origin() : ""),
+    throw Error{is_refused ? ExitCode::no_permission : why.code(),
+                fmt::format("{} refused: {}{}", command, words, is_refused ? password_origin() : ""),
                 !why.may_pass()};
   }
   if (command != "ROLE") {

@@ -128,6 +128,8 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   contains "$ERR" "has not given up busy yet; its lease is no longer renewed and ends in "
   same "$OUT" ''
   same "$(cli EXISTS rlock:busy)" 1
+  try status busy --json
+  query '.[0].holders[0].evicted_by | test("@.* pid [0-9]+")'
   try release --force --now busy
   exits 0
   matches "$OUT" "^busy: evicted deploy@web3 pid $PID \"sleep 600\", which may run for up to [0-9.]+m?s more\$"

@@ -221,6 +221,8 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(date -d "$until" '+%F
   contains "$(rlock status --prometheus)" 'rlock_on_hold{key="backup"} 0'
   same "$(rlock status backup --json | jq -c '.[0].hold')" null
   absent '{rlock:backup}:hold'
+  on_hold "a'b" --for 1h
+  contains "$(script -qec "rlock status \"a'b\"" /dev/null)" "end hold  rlock hold 'a'\\''b' --end"
 }
 
 @test "status shows a holder and a hold in rows of their own" {

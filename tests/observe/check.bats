@@ -99,6 +99,18 @@ live() {
   [[ $OUT != *0ms* ]] || fail "$OUT"
 }
 
+@test "a clock that is far from ours is warned of, on whichever side it is" {
+  local time='*2\r\n$10\r\n'
+  start_proxy
+  network forge "${time}1" "${time}2" # 31 years later
+  try check
+  exits 0
+  says warn clock "1157[34]d[0-9]+h ahead of this machine's"
+  network forge "${time}1" "${time}0"
+  try check
+  says warn clock "1157[34]d[0-9]+h behind this machine's"
+}
+
 @test "without persistence: a warning, and still 0" {
   try check
   exits 0
@@ -148,6 +160,11 @@ live() {
   cli_at_master CONFIG SET min-replicas-to-write 1
   try check
   says ok replicas '1; .*with min-replicas-to-write 1 a master that is cut off from them goes on granting for min-replicas-max-lag 10s'
+  REDIS_PORT=${url##*:}
+  start_proxy
+  network forge connected_slaves:1 connected_slaves:2
+  try check
+  says warn replicas '2, one of which is not in sync'
 }
 cli_at_master() { "$REDIS_CLI" -u "$RLOCK_REDIS" "$@"; }
 in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
@@ -203,6 +220,7 @@ CONFIG SET maxmemo
   try check -r "$one" -r "$two" -r "$one"
   exits 0
   says ok version "$two: "
+  says ok persistence "$two: off; after a restart it does not vote until --max-lease has passed"
   try check -r "$one" -r "$two" -r redis://127.0.0.1:1
   exits 1
   try check -r "$one" -r redis://127.0.0.1:2 -r redis://127.0.0.1:1

@@ -168,6 +168,7 @@ load ../support/supervision
 }
 
 @test "--since leaves out what ended before" {
+  local now
   try run --key job --note old -- true
   sleep 1.2
   try run --key job --note new -- true
@@ -175,6 +176,10 @@ load ../support/supervision
   query '[.[].note] == ["new"]'
   try log job --since 1h --json
   query '[.[].note] == ["old", "new"]'
+  now=$(date +%s%3N)
+  cli RPUSH '{rlock:job}:history' "7 $((now - 7200000)) $((now - 60000)) 0 1 0 a@h h u 1 c long"
+  try log job --since 1h --json # of that one the end counts
+  query '[.[].note] == ["long", "old", "new"]'
 }
 
 @test "a hundred runs are kept, and take less than 20 KB" {
@@ -324,11 +329,14 @@ a_day() {
   try run --key bad -- sh -c 'exit 3'
   # shellcheck disable=SC1003 # the name ends with a backslash
   hold 'few"\' --slots 3
+  try run --key cold --min-hold 1m -- true
   try status --prometheus
   exits 0
   contains "$OUT" $'\nrlock_held{key="good"} 0\n'
   contains "$OUT" $'\nrlock_held{key="few\\"\\\\"} 1\n'
   contains "$OUT" $'\nrlock_last_exit_status{key="bad"} 3\n'
+  contains "$OUT" $'\nrlock_held{key="cold"} 0\n'
+  matches "$OUT" $'\nrlock_lease_seconds[{]key="cold"[}] [1-6][0-9](\\.[0-9]+)?\n'
   matches "$OUT" $'\nrlock_last_success_timestamp_seconds[{]key="good"[}] [0-9]{10}(\\.[0-9]+)?\n'
   contains "$OUT" $'\nrlock_acquired_total{key="bad"} 1\n'
   [[ $OUT != *'rlock_last_success_timestamp_seconds{key="bad"}'* ]]

@@ -82,6 +82,9 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   query '[.[].key] == ["one"]'
   try status --prefix other: --json
   query '[.[].key] == ["two"]'
+  try acquire three --prefix 'team[1]:'
+  try status --prefix 'team[1]:' --json
+  query '[.[].key] == ["three"]'
 }
 
 @test "another program's key is foreign, shown with value and lease, and counts as held" {
@@ -277,6 +280,30 @@ on_terminal() {
   matches "$OUT" $'\nkept +(dead|free) +[^ ]+ +- '
 }
 
+@test "while a lock cools no process is shown, not even of a run on another machine" {
+  unshare --uts true 2>/dev/null || skip "this machine has no namespaces"
+  unshare --uts sh -c 'hostname elsewhere && exec rlock run job --min-hold 1m -- true'
+  try status job
+  matches "$OUT" $'\njob +cooling +[^ ]+@elsewhere +- '
+}
+
+@test "a holder of another user is not taken for dead" {
+  ordinary_user
+  hold job
+  try status job
+  matches "$OUT" $'\njob +x +[^ ]+ +'"$HOLDER"' '
+  OUT=$("${AS_USER[@]}" "RLOCK_REDIS=$RLOCK_REDIS" rlock status job)
+  matches "$OUT" $'\njob +x +[^ ]+ +'"$HOLDER"' '
+}
+
+@test "a hold lasts by the clock of Redis" {
+  start_proxy
+  try hold job --for 1h
+  network forge '$13\r\n1' '$13\r\n0' # the clock is 31 years behind
+  try status job
+  matches "$OUT" $'\njob +hold +[^ ]+ +- +- +- +1157[34]d'
+}
+
 @test "readers, slots and free locks are told apart" {
   hold both --shared
   hold few --slots 3
@@ -365,6 +392,10 @@ on_terminal() {
   try status job
   matches "$OUT" '^KEY +MODE .*' # a pipe gets the table
   matches "$OUT" ' 2 \([^ )]+\) '
+  try acquire many --shared
+  try acquire many --shared
+  NO_COLOR=1 on_terminal 'rlock status many'
+  matches "$OUT" $'break  rlock release many --force\r?$'
   NO_COLOR=1 on_terminal 'rlock status never'
   matches "$OUT" '^never  free'
   try run cold --backoff 1h -- sh -c 'exit 3'

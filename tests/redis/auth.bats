@@ -56,6 +56,13 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   refused "a password is needed (NOAUTH): use --password-file, or RLOCK_PASSWORD"
 }
 
+@test "a server in protected mode is refused with 77" {
+  start_fake protected
+  try run --key job --wait 60s -- true
+  exits 77
+  contains "$ERR" "DENIED Redis is running in protected mode"
+}
+
 @test "a password file may have been written on Windows" {
   printf 'sé:cret@/#\r\n' >"$T/password"
   runs --password-file "$T/password"

@@ -14,6 +14,9 @@ fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
   try run --key job -- echo ran
   exits 0
   same "$(cli_at "$PRIMARY" HGET '{rlock:job}:meta' state | cut -d ' ' -f 2)" 1
+  RLOCK_REDIS=$sentinels/1 try run --key job -- true # the database is the master's: a sentinel has none
+  exits 0
+  same "$(cli_at "$PRIMARY" -n 1 HGET '{rlock:job}:meta' state | cut -d ' ' -f 2)" 1
 
   export RLOCK_REDIS=redis-sentinel://127.0.0.1:1,127.0.0.1:${SENTINELS[1]}/main
   try run --key job -- true

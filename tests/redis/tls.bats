@@ -136,7 +136,7 @@ print(server.getsockname()[1], flush=True)
 while True:
     connection, _ = server.accept()
     try:
-        context.wrap_socket(connection, server_side=True).close()
+        context.wrap_socket(connection, server_side=True).unwrap()
     except OSError:
         connection.close()
 END
@@ -144,6 +144,8 @@ END
   wait_until "$PATIENCE" test -s "$T/sni"
   RLOCK_REDIS=rediss://localhost:$(head -1 "$T/sni") try run --key job -- true
   RLOCK_REDIS=rediss://127.0.0.1:$(head -1 "$T/sni") try run --key job -- true
+  contains "$ERR" 'the server closed the connection'
+  [[ $ERR != *'is it rediss://?'* ]] || fail "$ERR"
   kill "$python"
   same "$(sed 1d "$T/sni" | sort -u)" "$(printf 'called None\ncalled localhost')"
 }

@@ -77,6 +77,7 @@ run_reported() {
   exits 143
   OUT=$(<"$T/report.json")
   query '.outcome == "interrupted" and .exit_status == 143 and .command_status == null and .fence == null'
+  query '.waited_ms > 0 and .held_ms == null'
 }
 
 @test "a run that could not start is reported too: Redis away, no such command, options that do not fit" {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Listens, prints its port, answers every connection as MODE says, and prints what it was sent.
 
-    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|stuck|odd|flood|forgetful|lualess|master HOST:PORT|auth|moved
+    fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|protected|stuck|odd|flood|forgetful|lualess|master HOST:PORT|auth|moved
 
 `master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
 `forgetful` is a member of a quorum that has lost every lock, and does not answer when it is given one back;
@@ -23,6 +23,7 @@ FIXED = {
     "wide": b"*2147483647\r\n",
     "silent": b"",
     "ok": b"+OK\r\n",
+    "protected": b"-DENIED Redis is running in protected mode because protected mode is enabled\r\n",
     "stuck": b"*2\r\n$1\r\n7\r\n*0\r\n",
     "odd": b"*2\r\n-ERR 7\r\n*0\r\n",
 }
@@ -76,6 +77,8 @@ def serve(connection):
                 break
             if mode in FIXED:
                 connection.sendall(FIXED[mode])
+                if mode == "protected":  # as Redis does: one answer, and the end
+                    break
             elif mode in ("moved", "forgetful", "lualess"):
                 globals()[mode](connection, data)
             else:

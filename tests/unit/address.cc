@@ -55,6 +55,12 @@ void test_nodes() {
       false);
   expect(nodes.size() == 2 && nodes[0].has_failed && nodes[0].is_master, "a master that has failed is told as such");
   expect(nodes.size() == 2 && !nodes[1].has_failed && nodes[1].endpoint.host == "10.0.0.1", "so is one that has not");
+  const std::string_view named = "a 10.0.0.2:7002@17002,db2.example master - 0 0 1 connected 0-100";
+  expect_same(redis::parse_cluster_nodes(named, asked, true).at(0).endpoint.host,
+              "db2.example",
+              "with TLS a node is called by its name, which its certificate has");
+  expect_same(
+      redis::parse_cluster_nodes(named, asked, false).at(0).endpoint.host, "10.0.0.2", "else by its address alone");
 }
 
 }  // namespace

@@ -92,6 +92,16 @@ void test_facts() {
   expect_same(facts.counters.waited, 2, "and are counted on their own");
   expect_same(facts.last->ending.describe(), "died", "a run that died is the last run");
   expect_same(facts.counters.lost, 4, "a counter is read");
+  const auto cooling = observe::read_facts(name,
+                                           answer({"cooling",
+                                                   "5000",
+                                                   "0",
+                                                   "capacity 2",
+                                                   "holder 4000 9000 8 0 1000 1 a@h h u 12 c n",
+                                                   "holder 4500 7000 9 1 2000 1 a@h h u 13 c n"}));
+  expect_same(cooling.cooling.count(), 4000, "a lock cools as long as the slot that cools longest");
+  const WallTime now{std::chrono::hours{50}};
+  expect_same(observe::format_ago(WallTime{std::chrono::hours{1}}, now), "2d ago", "days ago are told without hours");
 }
 
 }  // namespace

@@ -62,6 +62,11 @@ void test_counters() {
   const auto counters = merge({view(one), view(other), silent}).counters;
   expect(counters.acquired == 9 && counters.waited == 3 && counters.evicted == 1 && counters.lost == 4,
          "each total is that of the server that has counted most");
+  one.counters.last_skip = observe::Skip{.at = WallTime{Milliseconds{1000}}, .reason = "held", .holder = "ann"};
+  other.counters.last_skip = observe::Skip{.at = WallTime{Milliseconds{2000}}, .reason = "held", .holder = "bob"};
+  for (const auto& views : {std::vector{view(one), view(other)}, std::vector{view(other), view(one)}})
+    expect_same(
+        merge(views).counters.last_skip->holder, "bob", "the last skip is that of the server that knows a later");
 }
 
 void test_servers() {
@@ -70,6 +75,13 @@ void test_servers() {
   expect(facts.servers.at(0).state == State::free, "a server that answered is listed with its state");
   expect(facts.servers.at(1).url == "redis://silent" && !facts.servers.at(1).state,
          "a silent server is listed without a state");
+}
+
+void test_hold() {
+  LockFacts held_back = nobody;
+  held_back.hold.emplace();
+  expect(!merge({view(held_back), view(nobody), view(nobody)}).hold, "a hold that only one server knows is none");
+  expect(merge({view(held_back), silent, view(nobody)}).hold.has_value(), "a silent server might know the hold too");
 }
 
 void test_foreign() {
@@ -87,6 +99,7 @@ void test_merges() {
   test_held();
   test_counters();
   test_servers();
+  test_hold();
   test_foreign();
 }
 
