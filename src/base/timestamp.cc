@@ -63,9 +63,24 @@ std::optional<int> days_ahead(std::string_view word, const tm& today, bool has_p
   return std::nullopt;
 }
 
+WallTime midnight(int days_ago) {
+  tm parts = local_parts(wall_now());
+  parts.tm_mday -= days_ago;
+  parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
+  parts.tm_isdst = -1;
+  return from_seconds(::mktime(&parts));
+}
+
+/// Whether the minute alone would tell too little.
+bool needs_seconds(WallTime time, WallTime now) {
+  return time - now < std::chrono::minutes{10} && local_parts(time).tm_sec != 0;
+}
+
 }  // namespace
 
 std::optional<WallTime> parse_time(std::string_view text) {
+  if (text == "today" || text == "yesterday")
+    return midnight(text == "today" ? 0 : 1);
   std::string whole{text};
   cut_fraction(whole);
   for (const char* format :
@@ -142,12 +157,17 @@ std::string format_minute(WallTime time) {
                      parts.tm_min);
 }
 
+std::string format_to_come(WallTime time, WallTime now) {
+  return needs_seconds(time, now) ? format_local(time) : format_minute(time);
+}
+
 std::string format_soon(WallTime time, WallTime now) {
   if (time - now >= std::chrono::hours{6 * 24})
     return format_minute(time);
   const tm parts = local_parts(time);
   const auto day = weekdays.at(static_cast<std::size_t>(parts.tm_wday)).substr(0, 3);
-  return fmt::format("{} {:02}:{:02}", day, parts.tm_hour, parts.tm_min);
+  const std::string second = needs_seconds(time, now) ? fmt::format(":{:02}", parts.tm_sec) : "";
+  return fmt::format("{} {:02}:{:02}{}", day, parts.tm_hour, parts.tm_min, second);
 }
 
 }  // namespace rlock

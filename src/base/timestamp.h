@@ -12,8 +12,9 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono:
 /// By this machine's clock.
 WallTime wall_now();
 
-/// Reads "08:00" (today), "2026-11-22", "2026-11-22 08:00", in the local time zone and with seconds if wanted, and RFC
-/// 3339: "2026-11-22T08:00:00Z", "2026-11-22T08:00:00+01:00". Returns nothing for any other text.
+/// Reads "08:00" (today), "today", "yesterday", "2026-11-22", "2026-11-22 08:00", in the local time zone and with
+/// seconds if wanted, and RFC 3339: "2026-11-22T08:00:00Z", "2026-11-22T08:00:00+01:00". Returns nothing for any other
+/// text.
 std::optional<WallTime> parse_time(std::string_view text);
 
 /// Reads a time to come: "08:00" (the next), "tomorrow 08:00", "mon 08:00" or "monday 08:00" (the next), and the forms
@@ -28,6 +29,8 @@ std::string format_utc(WallTime time);
 std::string format_local(WallTime time);
 /// The same without seconds: "2026-11-20 22:02".
 std::string format_minute(WallTime time);
+/// A time to come, without seconds unless it is less than ten minutes away and has some: "2026-11-20 22:02".
+std::string format_to_come(WallTime time, WallTime now);
 /// The same, or "Mon 08:00" if that is less than six days away.
 std::string format_soon(WallTime time, WallTime now);
 

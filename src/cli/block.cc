@@ -66,7 +66,9 @@ class Block {
     if (lock_.success)
       add_end("success", "ok", lock_.success->ended_at, lock_.success->owner);
     if (lock_.hold)
-      add("hold", fmt::format("{}, since {}", lock::describe_end(lock_.hold->hold), format_local(lock_.hold->since)));
+      add("hold",
+          fmt::format(
+              "{}, since {}", lock::describe_end(lock_.hold->hold, lock_.now), format_local(lock_.hold->since)));
     add("counters", describe_runs(lock_.counters));
     add("skipped", describe_skips(lock_.counters, lock_.now));
     for (const observe::ServerFacts& server : lock_.servers)
@@ -108,14 +110,8 @@ class Block {
   }
 
   void add_holder(const HolderFacts& h) {
-    const bool has_process = h.owner.pid > 0 && h.kept;
     add("holder", h.owner.holder);
-    add("process",
-        fmt::format("{} as {} on {}{}",
-                    has_process ? fmt::format("pid {}", h.owner.pid) : "none",
-                    h.owner.user,
-                    h.owner.host,
-                    h.dead ? ", dead: its lease runs out" : ""));
+    add("process", describe_process(h));
     add("command", h.owner.command);
     add("note", h.owner.note);
     add("fence", std::to_string(h.fence.value));
@@ -130,11 +126,21 @@ class Block {
       add("cooling",
           fmt::format("for {} more{}",
                       format_duration(h.cooling),
-                      h.failures ? " after " + lock::describe(*h.failures, h.owner.host) : ""));
+                      h.failures ? fmt::format(" after {} (--backoff)", lock::describe(*h.failures, h.owner.host))
+                                 : " (--min-hold)"));
     else
       add("lease", fmt::format("{} left", format_duration(h.lease)));
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
+  }
+
+  static std::string describe_process(const HolderFacts& h) {
+    const std::string where = fmt::format("as {} on {}", h.owner.user, h.owner.host);
+    if (h.cools())
+      return fmt::format("none any more: it ran {}, and has ended", where);
+    if (h.dead)
+      return fmt::format("none {}, dead: its lease runs out", where);
+    return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where) : "none " + where;
   }
 
   void add_waiters() {
@@ -145,13 +151,14 @@ class Block {
     for (const observe::WaiterFacts& w : lock_.waiters) {
       const std::string command = w.owner.command.empty() ? "" : fmt::format(" \"{}\"", w.owner.command);
       add(fmt::format("{}.", ++position),
-          fmt::format("{} pid {} on {} for {}{}{}",
+          fmt::format("{} pid {} on {} for {}{}{}{}",
                       w.owner.holder,
                       w.owner.pid,
                       w.owner.host,
                       format_duration(w.waiting),
                       w.first ? ", first" : "",
-                      command));
+                      command,
+                      w.owner.note.empty() ? "" : fmt::format(" ({})", w.owner.note)));
     }
   }
 
@@ -171,6 +178,8 @@ class Block {
       return;
     const bool several = lock_.holders.size() > 1;
     add("break", several ? release : fmt::format("{} --fence {}", release, lock_.holders[0].fence.value));
+    if (!lock_.waiters.empty() && !lock_.hold)
+      add("then", fmt::format("{} starts next, unless you add --hold 1h", lock_.waiters[0].owner.holder));
   }
 
   const LockFacts& lock_;

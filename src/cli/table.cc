@@ -35,6 +35,7 @@ struct Cell {
 /// One cell for each column.
 using Row = std::vector<Cell>;
 
+constexpr std::string_view nothing = "-";   // what an empty text is printed as
 constexpr std::size_t widest_in_pipe = 32;  // a longer text does not widen its column
 
 using Widths = std::vector<std::size_t>;
@@ -65,7 +66,7 @@ class Grid {
  private:
   void measure(Row& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i].text = row[i].text.empty() ? "-" : printable(row[i].text);
+      row[i].text = row[i].text.empty() ? std::string{nothing} : printable(row[i].text);
       widths_[i] = std::max(widths_[i], count_columns(row[i].text));
     }
   }
@@ -84,7 +85,7 @@ class Grid {
     if (total() <= screen_.columns)
       return;
     gap_ = 1;
-    while (least_total() > screen_.columns && leave_one_out()) {
+    while (least_total() > screen_.columns && (leave_empty_one_out() || leave_one_out())) {
     }
     const auto least = [this](std::size_t i) { return columns_[i].least; };
     for (const auto cut : {Column::Cut::early, Column::Cut::late})
@@ -99,6 +100,18 @@ class Grid {
     for (const std::size_t i : shown_)
       least += columns_[i].cut == Column::Cut::never ? widths_[i] : std::min(widths_[i], columns_[i].least);
     return least;
+  }
+
+  /// Leaves out a column that has nothing in any row.
+  bool leave_empty_one_out() {
+    const auto is_empty = [this](std::size_t i) {
+      return std::all_of(rows_.begin(), rows_.end(), [i](const Row& row) { return row[i].text == nothing; });
+    };
+    const auto found = rows_.empty() ? shown_.rend() : std::find_if(shown_.rbegin(), shown_.rend(), is_empty);
+    if (found == shown_.rend())
+      return false;
+    shown_.erase(std::next(found).base());
+    return true;
   }
 
   bool leave_one_out() {
@@ -162,9 +175,10 @@ class Grid {
   std::size_t gap_ = 2;
 };
 
-/// Formats a heading and one line for each row. On a screen that is too narrow, columns are left out, in the order of
-/// `leaves`, until the others fit when they are cut, and those are cut no more than necessary. Where there is no screen
-/// nothing is left out or cut, and a single long text does not widen the column for all rows.
+/// Formats a heading and one line for each row. On a screen that is too narrow, columns are left out, first those that
+/// are empty, the last one first, and then in the order of `leaves`, until the others fit when they are cut, and those
+/// are cut no more than necessary. Where there is no screen nothing is left out or cut, and a single long text does not
+/// widen the column for all rows.
 std::string format_grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen) {
   return Grid{columns, std::move(rows), screen}.text();
 }
@@ -191,9 +205,9 @@ constexpr std::array log_columns{Column{"KEY", Cut::late},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
                                  Column{"HELD", Cut::never, 0, 5},
-                                 Column{"END", Cut::late},
-                                 Column{"HOLDER", Cut::late, 12, 4},
-                                 Column{"COMMAND", Cut::early, 12, 3},
+                                 Column{"END", Cut::late, 32},  // what one looks for
+                                 Column{"HOLDER", Cut::late, 8, 4},
+                                 Column{"COMMAND", Cut::early, 7, 3},
                                  Column{"NOTE", Cut::early, 12, 1}};
 
 Cell state_of(State state) {
@@ -227,6 +241,13 @@ Cell waiting_of(const LockFacts& lock) {
   return {fmt::format("{}{}", lock.waiting, first)};
 }
 
+/// An eviction that is under way is what one must know first.
+std::string note_of(const HolderFacts& h) {
+  if (!h.evicted)
+    return h.owner.note;
+  return fmt::format("evicted by {}{}", h.evicted->by, h.owner.note.empty() ? "" : fmt::format(" ({})", h.owner.note));
+}
+
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
   const bool lives = h.kept && h.owner.pid > 0 && !h.cools();
   return {{lock.name},
@@ -238,7 +259,7 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
           {format_duration(h.cools() ? h.cooling : h.lease)},
           waiting_of(lock),
           last_of(lock),
-          {h.owner.note},
+          {note_of(h)},
           {std::to_string(h.fence.value)}};
 }
 
@@ -266,7 +287,7 @@ Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
           {format_duration(std::max(Milliseconds{0}, hold.until - lock.now))},
           waiting_of(lock),
           last_of(lock),
-          {fmt::format("until {}{}", format_minute(hold.until), note)},
+          {fmt::format("until {}{}", format_to_come(hold.until, lock.now), note)},
           {}};
 }
 

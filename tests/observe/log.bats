@@ -136,7 +136,28 @@ load ../support/supervision
   cli FLUSHALL
   refuses 64 "--since: '25:00' is neither a time such as 08:00, 2026-11-22 or 2026-11-22 08:00, nor a duration" log --since 25:00
   refuses 64 "--since: '2026-13-01' is neither a time such as " log --since 2026-13-01
-  refuses 64 "--since: 'yesterday' is neither a time such as 08:00, " log --since yesterday
+  refuses 64 "--since: 'last week' is neither a time such as 08:00, " log --since 'last week'
+}
+
+@test "--since takes today and yesterday, whose days begin at midnight of the local zone" {
+  local day
+  export TZ=UTC-9
+  for day in today yesterday; do
+    cli EVAL "for i, at in ipairs({ARGV[1] - 1, ARGV[1]}) do
+      redis.call('RPUSH', KEYS[1], string.format('%d 0 %d000 0 1 0 a@h h u 1 c n', i, at)) end" \
+      1 "{rlock:$day}:history" "$(date -d "$day 00:00" +%s)"
+    try log "$day" --since "$day" --json
+    query '[.[].fence] == [2]'
+  done
+}
+
+@test "on a narrow terminal END is shown whole, and what is less worth is cut or leaves" {
+  local row
+  cli RPUSH '{rlock:nightly}:history' \
+    '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 deploy@web3 web3 root 1 backup.sh%20--full n'
+  row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
+  matches "$row" '^nightly 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm pid 19523 deploy@'
+  ((${#row} <= 80)) || fail "$row"
 }
 
 @test "-f shows each run as it ends, under one heading" {

@@ -230,7 +230,7 @@ on_terminal() {
   hold job --holder deploy@web3 --note "$long"
   NO_COLOR=1 on_terminal 'rlock status'
   heading=$(head -n 1 <<<"$OUT" | tr -d '\r')
-  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +FENCE *$'
+  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +FENCE *$'
   contains "$OUT" ' deploy@web3 '
   [[ $(tr -d '\r' <<<"$OUT") =~ ' '[0-9]{16}($|$'\n') ]] || fail "$OUT"
   LC_ALL=C.UTF-8 NO_COLOR=1 on_terminal 'stty cols 110; rlock status'
@@ -362,7 +362,7 @@ on_terminal() {
   matches "$OUT" 'counters  taken once$'
   try run job -- sh -c 'exit 3'
   hold job --note 'disk swap'
-  start one rlock run job -w 60 -- true
+  start one rlock run job -w 60 --note 'rel 6' -- true
   wait_for_text 'waiting for job' "$T/one.err"
   start two rlock run job -w 60 -- true
   wait_for_text 'waiting for job' "$T/two.err"
@@ -377,7 +377,8 @@ on_terminal() {
   matches "$OUT" 'lease  [0-9.]+s left'
   matches "$OUT" 'held  [0-9.]+m?s since [-0-9]+ [:0-9]+, (granted at once|after a wait of [1-9])'
   matches "$OUT" 'waiting  2'
-  matches "$OUT" ' 1\.  .* pid [0-9]+ on .* for [0-9.]+m?s "true"'
+  contains "$OUT" "then  $(id -un)@$(uname -n) starts next, unless you add --hold 1h"
+  matches "$OUT" ' 1\.  .* pid [0-9]+ on .* for [0-9.]+m?s "true" \(rel 6\)'
   matches "$OUT" ' 2\.  '
   matches "$OUT" 'last  exit 3 [0-9.]+m?s ago, '
   matches "$OUT" 'success  ok [0-9.]+m?s ago, '
@@ -400,7 +401,53 @@ on_terminal() {
   matches "$OUT" '^never  free'
   try run cold --backoff 1h -- sh -c 'exit 3'
   NO_COLOR=1 on_terminal 'rlock status cold'
-  matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on '
+  matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on .* \(--backoff\)'
+}
+
+@test "the block of a lock that cools says that its command has ended, and what keeps the lock" {
+  try run cold --min-hold 1h -- true
+  NO_COLOR=1 on_terminal 'rlock status cold'
+  matches "$OUT" 'process  none any more: it ran as [a-z]+ on [^ ]+, and has ended'
+  matches "$OUT" 'cooling  for [0-9hms]+ more \(--min-hold\)'
+  [[ $OUT != *'its lease runs out'* ]] || fail "$OUT"
+}
+
+@test "on a narrow terminal columns leave first that are empty in all rows, so that --all shows LAST" {
+  local key
+  key=$(printf '%30s' '' | tr ' ' k)
+  try run "$key" -- sh -c 'exit 3'
+  NO_COLOR=1 on_terminal 'rlock status --all'
+  matches "$OUT" "$key free .* exit 3 [0-9.]+m?s ago"
+  [[ $OUT != *FENCE* ]] || fail "$OUT"
+  NO_COLOR=1 on_terminal 'stty cols 200; rlock status --all'
+  matches "$OUT" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +NOTE +FENCE'
+  hold other
+  NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
+  contains "$OUT" ' FENCE'
+}
+
+@test "an eviction that is under way is shown in the table's NOTE" {
+  start holder rlock run job --note weekly --kill-after 3s -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done'
+  wait_for_text ready "$T/holder.out"
+  try release job --force -w 0
+  exits 75
+  try status job
+  matches "$OUT" ' evicted by [^ ]+ pid [0-9]+ \(weekly\) +[0-9]{16}'
+  finish "$PID"
+  exits 76
+}
+
+@test "the end of a hold is told with seconds when it is only minutes away" {
+  local until=
+  until [[ -n $until && $(date -d "$until" +%S) != 00 ]]; do # a whole minute is told without
+    try hold job --for 9m
+    until=$(rlock status job --json | jq -r '.[0].hold.until')
+  done
+  contains "$OUT" "on hold until $(date -d "$until" '+%F %T') by"
+  try status job
+  contains "$OUT" " until $(date -d "$until" '+%F %T') "
+  try run job -n -- true
+  contains "$ERR" "on hold until $(date -d "$until" '+%a %T') by"
 }
 
 @test "--all and patterns list free locks too, with their last end" {
