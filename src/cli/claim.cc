@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/value.h"
 #include "redis/address.h"
+#include "run/ancestry.h"
 
 namespace rlock::cli {
 namespace {
@@ -106,7 +107,7 @@ lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, boo
 }
 
 lock::Patience choose_patience(const Settings& settings) {
-  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait};
+  lock::Patience patience{.timeout = settings.timeout, .wait = settings.wait, .hint = run::describe_deadlock};
   if (settings.nonblock)
     patience.wait = Milliseconds{0};
   return patience;

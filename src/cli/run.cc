@@ -106,7 +106,7 @@ void die_of(int number) {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-run::Result hold_and_run(const Settings& settings, const Log& log) {
+run::Result run_under_lock(const Settings& settings, const Log& log) {
   Loop loop;
   auto servers = choose_servers(loop, settings, log);
   run::Plan plan = make_plan(settings, join_urls(servers));
@@ -115,14 +115,14 @@ run::Result hold_and_run(const Settings& settings, const Log& log) {
   return explaining(settings, "the command was not started", [&] { return keeper.run(); });
 }
 
-/// hold_and_run(), with a report of how it ended.
-run::Result hold_run_report(const Settings& settings, const Log& log) {
+/// run_under_lock(), with a report of how it ended.
+run::Result run_and_report(const Settings& settings, const Log& log) {
   const run::Report report{{.file = *settings.report,
                             .key = settings.keys.empty() ? "" : settings.keys.front(),
                             .slots = settings.slots.value_or(1) > 1},
                            log};
   try {
-    run::Result result = hold_and_run(settings, log);
+    run::Result result = run_under_lock(settings, log);
     report.write(result);
     return result;
   } catch (const Error& error) {
@@ -136,7 +136,7 @@ run::Result hold_run_report(const Settings& settings, const Log& log) {
 ExitCode run(const Settings& settings) {
   Signals::keep_failed_writes_quiet();
   const Log log{settings.verbosity};
-  const run::Result result = settings.report ? hold_run_report(settings, log) : hold_and_run(settings, log);
+  const run::Result result = settings.report ? run_and_report(settings, log) : run_under_lock(settings, log);
   if (result.verdict.die_of != 0)
     die_of(result.verdict.die_of);
   return ExitCode{result.verdict.exit_status};

@@ -2,7 +2,7 @@
 -- NEEDS clock
 --   state     "floor acquired waited evicted lost failed": the last fence given, and counters. A later version may add
 --             words
---   running   a line for each acquisition in progress, see history.lua
+--   running   a line for each acquisition in progress, see running.lua
 --   success   "granted ended owner id" of runs that ended with status 0, see success.lua
 --   died      a line for each of the last that have died unreported, see history.lua
 --   newest    "born level token owner" of the last taker that asked with --latest or --replace; born 0 once it has left

@@ -37,8 +37,8 @@ std::string_view text(Question::How how) {
   return {};
 }
 
-/// Appends the options of acquire.lua. An ID is percent-encoded, so none is that of a slot, which has a colon. Which
-/// slot it is, is up to an enclosing run: it may go on past midnight.
+/// Appends the options of acquire.lua. An ID and a slot of the calendar are both `once` there; an ID is
+/// percent-encoded, so only a slot has a colon. A run inside another names no slot: the other may go on past midnight.
 void add_options(const Claim& claim, Question::How how, std::vector<std::string>& words) {
   if (claim.min_hold > Milliseconds{0})
     words.push_back("hold=" + text(claim.min_hold));

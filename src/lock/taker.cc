@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "lock/ancestry.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -82,21 +81,18 @@ Taken confirm(Lock& lock, const Claim& claim, const LeaseTerms& terms, Milliseco
 
 }  // namespace
 
-void WaitNotice::waiting(
-    const std::string& lock, const std::string& obstacle, const Owner& holder, long long place, bool on_hold) {
+bool WaitNotice::waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold) {
   const auto now = BootClock::now();
   const bool first = !told_at_;
   const bool moved = told_at_ && place != told_place_ && now >= *told_at_ + between_lines;
   if (told_at_ && on_hold == told_hold_ && !(moved && ::isatty(STDERR_FILENO) == 1))
-    return;
+    return false;
   told_at_ = now;
   told_hold_ = on_hold;
   told_place_ = place;
   log_->notice(fmt::format(
       "waiting for {}, {}{}", lock, obstacle, place > 1 ? fmt::format("; place {} in the queue", place) : ""));
-  const std::string warning = first ? warn_of_own_holder(holder) : "";
-  if (!warning.empty())
-    log_->notice(fmt::format("{}: {}", lock, warning));
+  return first;
 }
 
 void WaitNotice::acquired(const std::string& lock, Milliseconds waited) const {
@@ -109,7 +105,7 @@ Taker::Taker(const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, P
       lock_(&lock),
       claim_(std::move(claim)),
       terms_(terms),
-      patience_(patience),
+      patience_(std::move(patience)),
       give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
       notice_(log) {
   if (!lock.can_queue())
@@ -164,7 +160,7 @@ Taken Taker::compete() {
       return Conflict{.message = obstacle_};
     }
     if (!obstacle_.empty())
-      notice_.waiting(lock_->name().text(), obstacle_, holder_, place_, on_hold_);
+      tell_obstacle();
     sleep(std::min(give_up_, std::max(BootClock::now() + told_sleep_, throttle_.next())));
   }
 }
@@ -278,6 +274,14 @@ std::optional<Granted> Taker::examine_grant(const Granted& granted) {
   return std::nullopt;
 }
 
+void Taker::tell_obstacle() {
+  const std::string& name = lock_->name().text();
+  if (!notice_.waiting(name, obstacle_, place_, on_hold_) || !patience_.hint)
+    return;
+  if (const std::string hint = patience_.hint(holder_); !hint.empty())
+    log_->notice(fmt::format("{}: {}", name, hint));
+}
+
 void Taker::note_obstacle(const Busy& busy) {
   note_place(busy);
   on_hold_ = false;
@@ -316,8 +320,11 @@ void Taker::note_obstacle(const Foreign& foreign) {
   obstacle_ = describe(foreign);
 }
 
-/// Whether we are to ask again for that.
-bool Taker::note_tie(bool tied) { return tied_ = tied && ties_ < most_ties; }
+/// Returns whether the tie is worth another question.
+bool Taker::note_tie(bool tied) {
+  tied_ = tied && ties_ < most_ties;
+  return tied_;
+}
 
 bool Taker::is_in_time(const Granted& granted) const {
   return BootClock::now() < Lease{terms_, granted.sent, granted.unconfirmed}.usable_until();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@ namespace rlock::lock {
 /// Why the lock could not be had, or is not needed, as the part of a message after the lock's name.
 struct Conflict {
   enum class Kind {
-    held,        // or the wait ran out
+    held,        // or the wait ran out, too few replicas have the lock, or it was lost before its first renewal
     full,        // the queue has as many waiters as --max-waiting allows
     superseded,  // by a newer waiter (--latest, --replace)
     failed,      // so often that no other attempt is to be made (--attempts)
@@ -31,9 +32,10 @@ struct Conflict {
 using Taken = std::variant<Granted, Conflict>;
 
 struct Patience {
-  Milliseconds timeout{2000};        // for one answer
-  std::optional<Milliseconds> wait;  // nothing: for ever; zero: not at all
-  bool caller_renews = false;        // the caller does, so the taker need not confirm a short grant
+  Milliseconds timeout{2000};                       // for one answer
+  std::optional<Milliseconds> wait;                 // nothing: for ever; zero: not at all
+  bool caller_renews = false;                       // the caller does, so the taker need not confirm a short grant
+  std::function<std::string(const Owner&)> hint{};  // what else to say of a holder when a wait for it begins, if not ""
 };
 
 /// What a user is told of a wait: who is in the way when it begins, on a terminal also how the queue moves on, and how
@@ -42,9 +44,9 @@ class WaitNotice {
  public:
   explicit WaitNotice(const Log& log) : log_(&log) {}
 
-  /// `place`: 1 is the first in the queue, 0 is not in it. That a hold has begun or ended is told too.
-  void waiting(
-      const std::string& lock, const std::string& obstacle, const Owner& holder, long long place, bool on_hold);
+  /// `place`: 1 is the first in the queue, 0 is not in it. That a hold has begun or ended is told too. Returns whether
+  /// this was the first time.
+  bool waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold);
   void acquired(const std::string& lock, Milliseconds waited) const;
 
  private:
@@ -86,6 +88,7 @@ class Taker {
   std::optional<Granted> examine_grant(const Granted& granted);
   template <typename Refusal>
   void note_place(const Refusal& refusal);
+  void tell_obstacle();
   void note_obstacle(const Busy& busy);
   void note_obstacle(const OnHold& held_back);
   void note_obstacle(const Foreign& foreign);

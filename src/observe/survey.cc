@@ -96,7 +96,7 @@ long long most_waiting(const std::vector<ServerView>& views, std::size_t index) 
 }
 
 /// A hold that a majority of the servers knows of, or may know of.
-std::optional<HoldFacts> most_held(const std::vector<ServerView>& views, std::size_t index, std::size_t majority) {
+std::optional<HoldFacts> agreed_hold(const std::vector<ServerView>& views, std::size_t index, std::size_t majority) {
   std::optional<HoldFacts> last;
   std::size_t count = 0;
   for (const ServerView& view : views) {
@@ -117,7 +117,7 @@ LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
   merged.state = state;
   merged.waiting = most_waiting(views, index);
   merged.counters = most_counted(views, index);
-  merged.hold = most_held(views, index, majority);
+  merged.hold = agreed_hold(views, index, majority);
   if (state != State::foreign)
     merged.foreign.reset();
   std::erase_if(merged.holders, [&](const HolderFacts& holder) {

@@ -38,7 +38,7 @@ Result Keeper::run() {
     return result_;
   }
   start_command();
-  hold();
+  supervise();
   conclude();
   give_way();
   command_.dismiss();
@@ -96,11 +96,11 @@ void Keeper::give_back() noexcept {
   }
 }
 
-void Keeper::hold() {
+void Keeper::supervise() {
   while (!command_.is_over()) {
     switch (command_.jobs().next()) {
       case JobControl::Task::none:
-        hold_on();
+        do_what_is_due();
         break;
       case JobControl::Task::suspend:
         suspend();
@@ -114,7 +114,7 @@ void Keeper::hold() {
 }
 
 /// Does what is due, or waits until something is.
-void Keeper::hold_on() {
+void Keeper::do_what_is_due() {
   const auto now = BootClock::now();
   const Deadline command_due = command_.next(overdue());
   if (now >= command_due) {

@@ -55,8 +55,8 @@ class Keeper {
   void start_command();
   void give_back() noexcept;
 
-  void hold();
-  void hold_on();
+  void supervise();
+  void do_what_is_due();
   Deadline renew_until() const;
   Deadline next_renewal() const;
   Deadline overdue() const;

@@ -43,16 +43,6 @@ void write_syslog(std::string_view message) {
 constexpr std::array<std::string_view, 10> interpreters{
     "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "python3", "perl", "ruby"};
 
-std::vector<std::string> command_line(pid_t process) {
-  const Fd file{::open(fmt::format("/proc/{}/cmdline", process).c_str(), O_RDONLY | O_CLOEXEC)};
-  std::array<char, 4096> buffer{};
-  const ssize_t size = file ? ::read(file.get(), buffer.data(), buffer.size()) : 0;
-  std::vector<std::string> words;
-  std::string_view rest{buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size))};
-  while (!rest.empty()) words.emplace_back(take_word(rest, '\0'));
-  return words;
-}
-
 std::string base_name(std::string_view path) {
   path.remove_prefix(path.rfind('/') + 1);  // npos + 1 is 0
   if (path.starts_with('-'))                // a login shell
@@ -125,6 +115,16 @@ void Process::tell(std::string_view message) const {
   else if (const Fd file = open_standard_error())
     (void)!::write(file.get(), line.data(), line.size());
   write_syslog(text);
+}
+
+std::vector<std::string> command_line(pid_t process) {
+  const Fd file{::open(fmt::format("/proc/{}/cmdline", process).c_str(), O_RDONLY | O_CLOEXEC)};
+  std::array<char, 4096> buffer{};
+  const ssize_t size = file ? ::read(file.get(), buffer.data(), buffer.size()) : 0;
+  std::vector<std::string> words;
+  std::string_view rest{buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size))};
+  while (!rest.empty()) words.emplace_back(take_word(rest, '\0'));
+  return words;
 }
 
 std::string script_name(pid_t process) {

@@ -48,6 +48,9 @@ class Process {
   Fd error_;  // our own standard error, where that is a regular file and the process's too
 };
 
+/// The words of its command line; none where there is no such process. A long line is cut.
+std::vector<std::string> command_line(pid_t process);
+
 /// The name of the program or script that a process runs, as people would look for it: "backup.sh" for `sh -e
 /// /opt/backup.sh --full`, "make" for make. Empty where there is no such process, or we may not examine it.
 std::string script_name(pid_t process);

@@ -147,6 +147,8 @@ bool ProcessTable::is_ours() const {
 }
 
 /// The kernel keeps a list of children for each thread that forked.
+pid_t ProcessTable::parent_of(pid_t pid) const { return read_stat(proc_, pid).parent; }
+
 std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
   std::vector<pid_t> children;
   if (!our_list_)

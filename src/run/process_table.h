@@ -23,6 +23,9 @@ class ProcessTable {
   /// is no /proc.
   bool is_ours() const;
 
+  /// 0 for a process that has none here, or cannot be examined.
+  pid_t parent_of(pid_t pid) const;
+
   /// Includes children that have ended and are not reaped yet.
   std::vector<pid_t> children_of(pid_t parent) const;
   /// The oldest first; where the kernel lists children, those that we adopted are the last.

@@ -78,7 +78,8 @@ std::vector<const Judge::Acquisition*> Judge::granted_before(long long fence) co
 }
 
 long Judge::failures_before(const Acquisition& asked, bool at_most) const {
-  const Nanos per = asked.client.per, allowance = per / 50;
+  const Nanos per = asked.client.once.empty() ? asked.client.per : 0;  // an ID's failures count for ever
+  const Nanos allowance = per / 50;
   long count = 0;
   for (const Acquisition* a : granted_before(asked.fence != 0 ? asked.fence : forever)) {
     const bool is_sure = has_failed(*a) && a->client.skips() && a->stopped + doubt() < asked.asked &&

@@ -39,7 +39,7 @@ def runs():
     for hour in range(7, 20):
         end = "died" if hour == 12 else "0"
         yield "staging-db", today(f"{hour:02}:10"), CHANCE.randint(10, 45) * MINUTE, end, "ci", "runner3", "make integration-test"
-    yield "schema", today("10:02"), 90, "0", "deploy", "web3", "migrate.sh"
+    yield "schema", NOW - 8 * 60 * MINUTE, 90, "0", "deploy", "web3", "migrate.sh"
 
 
 def owner(user, host, command):

@@ -1,0 +1,67 @@
+#include "run/ancestry.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "base/error.h"
+#include "base/word.h"
+#include "run/process.h"
+#include "run/process_table.h"
+
+namespace rlock::run {
+namespace {
+
+/// Whether the process has started us, or what has started us, and so on.
+bool is_ancestor(pid_t wanted) {
+  constexpr int most = 1000;  // processes that end and begin meanwhile could lead us round in circles
+  const ProcessTable processes;
+  pid_t pid = ::getppid();
+  for (int i = 0; i < most && pid > 0 && pid != wanted; ++i) pid = processes.parent_of(pid);
+  return pid > 0 && pid == wanted;
+}
+
+/// The process that an `acquire --hold-pid` works for, which only its command line tells; 0 where that is not known.
+pid_t process_behind(pid_t keeper) {
+  constexpr std::string_view option = "--hold-pid";
+  const auto words = command_line(keeper);
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == option && word + 1 != words.end())
+      return parse_number<pid_t>(word[1]).value_or(0);
+    if (word->starts_with(option) && word->substr(option.size()).starts_with('='))
+      return parse_number<pid_t>(word->substr(option.size() + 1)).value_or(0);
+  }
+  return 0;
+}
+
+std::string describe(pid_t process, std::string_view role, std::string_view remedy) {
+  return fmt::format(
+      "process {}, {}, has started this command: if each waits for the other, neither ends; {}", process, role, remedy);
+}
+
+}  // namespace
+
+std::string describe_deadlock(const lock::Owner& holder) try {
+  if (!holder.stays || holder.pid <= 0 || holder.host != lock::host_name())
+    return "";
+  if (holder.for_another) {
+    const pid_t process = process_behind(holder.pid);
+    return is_ancestor(process)
+               ? describe(process,
+                          "which has it by --hold-pid",
+                          "write eval \"$(rlock acquire ... --output shell)\" there, and what it starts "
+                          "shares its lock")
+               : "";
+  }
+  // Another container may have the same host name, and other processes under the same PIDs: it must be an rlock too.
+  if (!is_ancestor(holder.pid) || script_name(holder.pid) != script_name(::getpid()))
+    return "";
+  return describe(holder.pid,
+                  "which holds it",
+                  "what it starts shares its lock if it keeps RLOCK_HELD, RLOCK_REDIS and RLOCK_PREFIX");
+} catch (const Error&) {
+  return "";  // too few descriptors, for example: it is only a hint
+}
+
+}  // namespace rlock::run
