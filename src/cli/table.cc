@@ -23,8 +23,9 @@ struct Column {
 
   std::string_view heading;
   Cut cut = Cut::never;
-  std::size_t least = 12;  // it is cut to no less than this, unless the screen is tiny
-  int leaves = 0;          // 1 is the first to be left out, 0 is never left out
+  std::size_t least = 12;   // it is cut to no less than this, unless the screen is tiny
+  int leaves = 0;           // 1 is the first to be left out, 0 is never left out
+  std::string_view zero{};  // a text that says no more than an empty one
 };
 
 struct Cell {
@@ -105,7 +106,9 @@ class Grid {
   /// Leaves out a column that has nothing in any row.
   bool leave_empty_one_out() {
     const auto is_empty = [this](std::size_t i) {
-      return std::all_of(rows_.begin(), rows_.end(), [i](const Row& row) { return row[i].text == nothing; });
+      return std::all_of(rows_.begin(), rows_.end(), [zero = columns_[i].zero, i](const Row& row) {
+        return row[i].text == nothing || row[i].text == zero;
+      });
     };
     const auto found = rows_.empty() ? shown_.rend() : std::find_if(shown_.rbegin(), shown_.rend(), is_empty);
     if (found == shown_.rend())
@@ -196,7 +199,7 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 40},
                                     Column{"COMMAND", Cut::early, 12, 5},
                                     Column{"HELD", Cut::never, 0, 4},
                                     Column{"LEASE", Cut::never, 0, 6},
-                                    Column{"WAITING", Cut::late, 12, 3},
+                                    Column{"WAITING", Cut::late, 12, 3, "0"},
                                     Column{"LAST", Cut::never, 0, 2},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};

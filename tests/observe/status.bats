@@ -230,7 +230,7 @@ on_terminal() {
   hold job --holder deploy@web3 --note "$long"
   NO_COLOR=1 on_terminal 'rlock status'
   heading=$(head -n 1 <<<"$OUT" | tr -d '\r')
-  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +FENCE *$'
+  matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +NOTE +FENCE *$'
   contains "$OUT" ' deploy@web3 '
   [[ $(tr -d '\r' <<<"$OUT") =~ ' '[0-9]{16}($|$'\n') ]] || fail "$OUT"
   LC_ALL=C.UTF-8 NO_COLOR=1 on_terminal 'stty cols 110; rlock status'
@@ -421,7 +421,12 @@ on_terminal() {
   [[ $OUT != *FENCE* ]] || fail "$OUT"
   NO_COLOR=1 on_terminal 'stty cols 200; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +WAITING +LAST +NOTE +FENCE'
-  hold other
+  cli DEL "{rlock:$key}:meta" "{rlock:$key}:history" >/dev/null
+  try run ended -- sh -c 'exit 3'
+  hold other --holder a@b
+  NO_COLOR=1 on_terminal 'rlock status --all' # nobody waits
+  matches "$OUT" 'ended +free .* exit 3 [0-9.]+m?s ago'
+  contains "$OUT" ' FENCE'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
   contains "$OUT" ' FENCE'
 }
