@@ -162,6 +162,10 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --timeout; {}", instead_of_timeout);
   if (name == "password" || name == "pass")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
+  if (is_long(word) && name == "try")  // consul's
+    return "there is no --try; did you mean --wait?";
+  if (!is_long(word) && name == "=")  // of consul's -n=2, which was taken apart
+    return "write --slots N for N holders at a time; -n is --nonblock, which takes no value";
   if (name == "c" && subcommand != nullptr && subcommand->id == Subcommand::run)
     return "run has no -c; write `-- sh -c '...'` after the options";
   const std::string nearest = is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "";
@@ -281,6 +285,8 @@ void check_words(const Words& words) {
   if (words.incomplete != nullptr)
     refuse(describe_incomplete(*words.incomplete));
   check_consistency(words.options);
+  if (words.subcommand->id == Subcommand::release && words.find("note") != nullptr && words.find("hold") == nullptr)
+    refuse("--note is the reason of a hold; it needs --hold");
 }
 
 void take_positional_keys(const Words& words, Settings& settings) {

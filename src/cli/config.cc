@@ -183,7 +183,10 @@ class Parser {
     section_ = find_subcommand(name);
     if (section_ == nullptr)
       refuse(place(),
-             fmt::format("unknown section '{}'; write [run], or another subcommand{}", text, suggest_subcommand(name)));
+             fmt::format("unknown section '{}'; write [run], or another subcommand{}{}",
+                         text,
+                         suggest_subcommand(name),
+                         name.find(' ') == std::string_view::npos ? "" : "; a single lock has none"));
   }
 
   void take_option(std::string_view text) {

@@ -15,7 +15,7 @@ namespace {
 
 std::string whose_address(const Settings& settings) {
   if (settings.redis.empty())
-    return " (the default address; set RLOCK_REDIS or --redis)";
+    return " (the default address; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)";
   return fmt::format(" (from {})", settings.redis_origin);
 }
 

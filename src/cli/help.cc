@@ -20,11 +20,12 @@ struct Meaning {
   std::string_view help;
 };
 
-constexpr std::array<Meaning, 7> own_meanings{{
+constexpr std::array<Meaning, 8> own_meanings{{
     {Subcommand::acquire, "ttl", "Lease, which nobody renews unless --hold-pid is given [30s]"},
     {Subcommand::acquire, "signal", "With --hold-pid: signal to PID if the lease is lost [TERM]"},
     {Subcommand::renew, "ttl", "How long the lease lasts from now on; it is never shortened [30s]"},
     {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
+    {Subcommand::release, "note", "With --hold: the reason, which waiters are told"},
     {Subcommand::hold, "holder", "Name of whoever puts the lock on hold [user@host]"},
     {Subcommand::hold, "note", "The reason, which waiters are told and status and log show"},
     {Subcommand::check, "json", "Print JSON on one line"},

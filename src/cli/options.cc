@@ -138,7 +138,7 @@ void set_once_per(Settings& s, const Value& v) {
   const bool is_word = !v.text.empty() && v.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
   s.period = parse_period(v.text);
   if (!s.period && is_word)
-    v.refuse_word(period_names);
+    v.refuse_word(period_names, ", or a duration such as 20h");
   if (!s.period)
     s.once_per = v.duration(Milliseconds{1}, Milliseconds{30 * day});
 }
@@ -234,7 +234,7 @@ constexpr Option options[] = {
    "Fail unless N replicas have the lock within D [1s]", set_replicas},
   {0,   "holder",              "NAME",             takers | hold,            Section::advanced, "",
    "Holder's name for status to show [user@host]", text<&S::holder>},
-  {0,   "note",                "TEXT",             takers | hold,            Section::lock, "",
+  {0,   "note",                "TEXT",             takers | hold | release,  Section::lock, "",
    "A remark for status and log to show", text<&S::note>},
   {0,   "no-command",          "",                 takers,            Section::command, "RLOCK_NO_COMMAND",
    "Tell Redis the program's name, not its arguments", flag<&S::no_command>},
@@ -258,7 +258,8 @@ constexpr Option options[] = {
    "Run once per minute, hour, day, week or month of the local calendar; or for D: do nothing if a run that got the "
    "lock less than D ago ended with 0", set_once_per},
   {0,   "attempts",            "N",                run,               Section::lock, "",
-   "With --once or --once-per: give up, as if the lock were held, when N runs in a row have failed",
+   "With --once or --once-per: give up, as if the lock were held, when N runs in a row have failed; one that was told "
+   "to stop is not counted, and may be repeated",
    number<1, 50, &S::attempts>},
   {0,   "report",              "FILE",             run,               Section::output, "",
    "Write how the run ended to FILE, as a JSON object", text<&S::report>},
@@ -276,7 +277,7 @@ constexpr Option options[] = {
   {0,   "fence",               "N",                release,           Section::lock, "",
    "With --force: only if the acquisition with fence N holds the lock", set_fence},
   {0,   "hold",                "D",                release,           Section::lock, "",
-   "With --force: first put the lock on hold for D, so that nobody gets it next",
+   "With --force: first put the lock on hold for D, so that nobody gets it next; `rlock hold KEY --end` ends that",
    duration<1, longest_hold, &S::hold_for>},
   {0,   "for",                 "D",                hold,              Section::lock, "",
    "Grant the lock to nobody for D, at most 90d", duration<1, longest_hold, &S::hold_for>},

@@ -84,6 +84,7 @@ constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_v
     {"unlock", "release"},
     {"break", "release --force"},
     {"kill", "release --force"},
+    {"force", "release --force"},
     {"pause", "hold"},
     {"lock", "run"},
     {"exec", "run"},

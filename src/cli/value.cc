@@ -88,8 +88,8 @@ void Value::check_file() const {
     throw Error{ExitCode::config, fmt::format("{} is empty", origin)};
 }
 
-void Value::refuse_word(std::span<const std::string_view> words) const {
-  refuse(fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "), did_you_mean(text, words)));
+void Value::refuse_word(std::span<const std::string_view> words, std::string_view others) const {
+  refuse(fmt::format("'{}' is not one of {}{}{}", text, fmt::join(words, ", "), others, did_you_mean(text, words)));
 }
 
 Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_view hint) const {

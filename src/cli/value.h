@@ -38,8 +38,8 @@ struct Value {
   [[noreturn]] void refuse(std::string_view why) const;
   /// Throws Error{config} if the value is empty and so no name of a file.
   void check_file() const;
-  /// Refuses a value that is not one of these words.
-  [[noreturn]] void refuse_word(std::span<const std::string_view> words) const;
+  /// Refuses a value that is not one of these words; `others` says what it might be instead of a word.
+  [[noreturn]] void refuse_word(std::span<const std::string_view> words, std::string_view others = {}) const;
   /// Accepts a duration in [low, high]; `hint` is added to the refusal of one that is too long.
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
   /// Accepts a whole number in [low, high].

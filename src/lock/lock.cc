@@ -132,7 +132,7 @@ Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
 /// True if a majority is in favour, false if none can be any more; throws if too many servers failed to answer.
 bool Lock::decide(const Ballot& ballot) const {
   if (!ballot.passed() && !ballot.rejected())
-    throw with_rights(ballot.failure(), name_.prefix());
+    throw with_rights(ballot.failure());
   return ballot.passed();
 }
 
@@ -174,7 +174,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   }
   if (refusal)
     return *refusal;
-  throw with_rights(ballot.failure(), name_.prefix());
+  throw with_rights(ballot.failure());
 }
 
 /// Readers may be granted the same fence: each then chooses larger ones until they differ. A writer is always alone.

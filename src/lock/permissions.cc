@@ -47,11 +47,12 @@ std::string needed_permissions(std::string_view prefix, Use use) {
   return rules;
 }
 
-Error with_rights(const Error& error, std::string_view prefix) {
+Error with_rights(const Error& error) {
   const std::string_view message{error.what()};
   if (error.code() != ExitCode::no_permission || !redis::lacks_permission(message))
     return error;
-  return {error.code(), fmt::format("{}; rlock needs: {}", message, needed_permissions(prefix))};
+  return {error.code(),
+          fmt::format("{}; rlock needs more rights: `rlock check` prints the ACL SETUSER line that suffices", message)};
 }
 
 }  // namespace rlock::lock

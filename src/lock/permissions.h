@@ -7,7 +7,7 @@
 
 namespace rlock::lock {
 
-/// What the rules must allow for; by default everything.
+/// What the rules must allow for.
 struct Use {
   bool channels = true;  // the server has rules for channels (since 6.2)
   bool database = true;  // another database than 0
@@ -17,9 +17,9 @@ struct Use {
 
 /// The rules of ACL SETUSER (keys, channels, commands) that a Redis user needs for the locks under a prefix. They are
 /// one line without a character that is special to redis-cli or within a shell's double quotes.
-std::string needed_permissions(std::string_view prefix, Use use = {});
+std::string needed_permissions(std::string_view prefix, Use use);
 
-/// The same failure; if a permission is missing, its message also says what is needed.
-Error with_rights(const Error& error, std::string_view prefix);
+/// The same failure; if a permission is missing, its message also says where to find what is needed.
+Error with_rights(const Error& error);
 
 }  // namespace rlock::lock

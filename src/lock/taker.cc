@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -287,6 +288,8 @@ void Taker::note_obstacle(const Busy& busy) {
   on_hold_ = false;
   holder_ = busy.cooling.count() > 0 ? Owner{} : busy.holder;
   obstacle_ = describe(busy, claim_.capacity);
+  if (busy.failures && busy.cooling.count() > 0)
+    obstacle_ += fmt::format("; `rlock release {} --force` ends that", shell_word(lock_->name().text()));
 }
 
 void Taker::note_obstacle(const OnHold& held_back) {

@@ -36,8 +36,8 @@ std::string describe_end(std::string_view until, const Owner& by) {
 
 std::string describe(const Owner& owner) {
   const std::string command = owner.command.empty() ? "" : fmt::format(" \"{}\"", owner.command);
-  const std::string pid = owner.stays && owner.pid > 0 ? std::to_string(owner.pid) : "-";
-  return fmt::format("{} pid {}{}", owner.holder, pid, command);
+  const std::string process = owner.stays && owner.pid > 0 ? fmt::format("pid {}", owner.pid) : "(no process)";
+  return fmt::format("{} {}{}", owner.holder, process, command);
 }
 
 std::string describe(const Eviction& eviction) {
@@ -92,7 +92,7 @@ std::string describe(const Failures& failures, std::string_view host) {
 }
 
 std::string describe(const Exhausted& exhausted) {
-  return fmt::format("{} {} ago",
+  return fmt::format("{} {} ago; run without --attempts it is tried again",
                      describe(exhausted.failures, "attempt failed", "attempts failed", exhausted.host),
                      format_duration(exhausted.ended_ago));
 }

@@ -250,7 +250,7 @@ void visit_patiently(redis::Server& server, const Scope& scope, const Inquiry& i
   try {
     lock::persist(server, timeout, [&](Deadline) { visit(server, scope, inquiry, timeout); });
   } catch (const Error& error) {
-    throw lock::with_rights(error, scope.prefix);
+    throw lock::with_rights(error);
   }
 }
 

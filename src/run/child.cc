@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -114,6 +115,29 @@ WITHOUT_SANITIZER int Child::become() const {
   return errno;
 }
 
+namespace {
+
+/// Whether only a shell knows the command.
+bool is_builtin(std::string_view command) {
+  constexpr std::array<std::string_view, 14> known{"alias",
+                                                   "cd",
+                                                   "eval",
+                                                   "exec",
+                                                   "export",
+                                                   "for",
+                                                   "if",
+                                                   "set",
+                                                   "source",
+                                                   "trap",
+                                                   "ulimit",
+                                                   "umask",
+                                                   "unset",
+                                                   "while"};
+  return std::find(known.begin(), known.end(), command) != known.end();
+}
+
+}  // namespace
+
 std::string find_command(const std::string& command) {
   if (command.empty())
     throw Error{ExitCode::not_found, "the command is empty"};
@@ -136,7 +160,7 @@ std::string find_command(const std::string& command) {
   }
   if (found)
     throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
-  const bool is_line = command.find(' ') != std::string::npos;
+  const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
   throw Error{ExitCode::not_found,
               fmt::format("{}: command not found{}", command, is_line ? "; for a shell, write -- sh -c '...'" : "")};
 }

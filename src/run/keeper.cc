@@ -307,7 +307,7 @@ void Keeper::release() {
     }
   } catch (const Error& error) {
     if (renewer_->state() != Renewer::State::lost)  // else only the history lacks a line
-      complaints_.add(describe_failed_release(plan_.name, renewer_->lease(), error));
+      complaints_.add(describe_failed_release(plan_, renewer_->lease(), result_.verdict, error));
   }
 }
 

@@ -74,20 +74,31 @@ void Supervision::pass_on(Signal signal) {
     complaints_->add(fmt::format("{} again: killing the command", signal_name(number)));
     return;
   }
-  if (stop && !first_stop_signal_) {
-    first_stop_signal_ = now;
-    if (!signal.typed)
-      log_->notice(fmt::format("{}: {} is passed on to the command; another one after {} kills it",
-                               plan_->name.text(),
-                               signal_name(number),
-                               format_duration(plan_->lease.kill_after)));
-  }
+  if (stop)
+    note_stop_signal(signal, now);
   evidence_.interrupted = first_stop_signal_.has_value();
   evidence_.passed_on = number;
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
   evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
   if (!guard_.line.send({.kind = Order::Kind::signal, .signal = number}))
     complaints_->add(fmt::format("cannot pass on {}: {}", signal_name(number), ::strerror(errno)));
+}
+
+/// Says when another such signal will kill the command. At a terminal the first Ctrl-C needs no words.
+void Supervision::note_stop_signal(Signal signal, Deadline now) {
+  const std::string& lock = plan_->name.text();
+  const std::string name = signal_name(signal.number);
+  const Milliseconds wait = plan_->lease.kill_after;
+  if (first_stop_signal_) {
+    const auto left = std::chrono::ceil<Milliseconds>(*first_stop_signal_ + wait - now);
+    log_->notice(
+        fmt::format("{}: {} again, too early to kill the command: {} to go", lock, name, format_duration(left)));
+    return;
+  }
+  first_stop_signal_ = now;
+  if (!signal.typed)
+    log_->notice(fmt::format(
+        "{}: {} is passed on to the command; another one after {} kills it", lock, name, format_duration(wait)));
 }
 
 /// A guard whose survivors do not die is not late, since nothing more can be done about them. Nor is one late for the

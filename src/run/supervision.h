@@ -80,6 +80,7 @@ class Supervision {
  private:
   enum class State { waiting, guarded, killing, over };
 
+  void note_stop_signal(Signal signal, Deadline now);
   void on_news();
   void on_news(const News& news);
   void on_lingering();

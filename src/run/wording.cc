@@ -10,6 +10,20 @@
 #include "base/timestamp.h"
 
 namespace rlock::run {
+namespace {
+
+/// What a success of which Redis could not be told means for --once and --once-per.
+std::string describe_forgotten(const lock::Claim& claim, const Verdict& verdict) {
+  const bool has_done_it = verdict.outcome == Outcome::completed && verdict.command_status == 0;
+  if (!has_done_it || !(claim.once || claim.once_per))
+    return "";
+  return fmt::format("; that {} done could not be recorded, so it may be run again",
+                     claim.slot   ? claim.slot->name + " is"
+                     : claim.once ? *claim.once + " is"
+                                  : "it was");
+}
+
+}  // namespace
 
 std::string describe_start(const Plan& plan, const lock::Lease& lease) {
   const Command& command = plan.command;
@@ -57,15 +71,17 @@ std::string describe_failure(const News& news, const Plan& plan) {
   return "the guard process gave up before the command was started";
 }
 
-std::string describe_failed_release(const lock::LockName& name, const lock::Lease& lease, const Error& why) {
+std::string describe_failed_release(const Plan& plan,
+                                    const lock::Lease& lease,
+                                    const Verdict& verdict,
+                                    const Error& why) {
   const auto left = std::max(time_until(lease.free_at()), Milliseconds{0});
-  if (left.count() == 0)
-    return fmt::format("could not release {}: {}; but its lease has ended, so it is free", name.text(), why.what());
-  return fmt::format("could not release {}: {}; it stays taken until its lease ends, in {} at {}",
-                     name.text(),
-                     why.what(),
-                     format_duration(left),
-                     format_local(wall_now() + left));
+  const std::string fate = left.count() == 0 ? "but its lease has ended, so it is free"
+                                             : fmt::format("it stays taken until its lease ends, in {} at {}",
+                                                           format_duration(left),
+                                                           format_local(wall_now() + left));
+  return fmt::format(
+      "could not release {}: {}; {}{}", plan.name.text(), why.what(), fate, describe_forgotten(plan.claim, verdict));
 }
 
 std::string describe(const Survivors& survivors) {

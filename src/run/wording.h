@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "lock/lease.h"
-#include "lock/name.h"
 #include "run/messages.h"
 #include "run/plan.h"
 #include "run/verdict.h"
@@ -24,8 +23,11 @@ std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& p
 /// The message for a guard's news that the command did not start.
 std::string describe_failure(const News& news, const Plan& plan);
 
-/// Why the lock could not be released, and until when it therefore stays taken.
-std::string describe_failed_release(const lock::LockName& name, const lock::Lease& lease, const Error& why);
+/// Why the lock could not be released, until when it therefore stays taken, and what Redis will not know.
+std::string describe_failed_release(const Plan& plan,
+                                    const lock::Lease& lease,
+                                    const Verdict& verdict,
+                                    const Error& why);
 
 /// "3 processes (pid 812, 813, 815)".
 std::string describe(const Survivors& survivors);

@@ -170,7 +170,7 @@ lease() { cli PTTL "rlock:$1"; }
   try acquire other
   try acquire other -w 100ms
   exits 75
-  same "$(grep -c ' pid - "[^"]*" for ' <<<"$ERR")" 2 # the waiting line, and the last one
+  same "$(grep -c ' (no process) "[^"]*" for ' <<<"$ERR")" 2 # the waiting line, and the last one
   start waiter rlock acquire other
   wait_for_text 'waiting for other' "$T/waiter.err"
   try status other --json
@@ -184,7 +184,7 @@ lease() { cli PTTL "rlock:$1"; }
   try acquire job -n
   exits 75
   same "$OUT" ''
-  matches "$ERR" '^rlock: .*job.*held by deploy@web3 pid - "[^"]+" \(weekly\) for [^ ]+, lease [0-9]+s left$'
+  matches "$ERR" '^rlock: .*job.*held by deploy@web3 \(no process\) "[^"]+" \(weekly\) for [^ ]+, lease [0-9]+s left$'
   same "$(dump rlock:job)" "$before"
   try acquire job -n -E 7
   exits 7

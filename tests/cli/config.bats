@@ -115,6 +115,7 @@ END
   wrong ":3: 'ttl 30' is neither" $'\n\nttl 30'
   wrong ":1: unknown section '[walk]'" '[walk]'
   wrong ":1: unknown section '[run'" '[run'
+  wrong ":1: unknown section '[run backup]'; write [run], or another subcommand; a single lock has none" '[run backup]'
   wrong ":2: slots is not an option of release" $'[release]\nslots = 3'
   wrong ":2: ttl is given twice" $'ttl = 3\nttl = 4'
   for value in 'ttl = soon' 'ttl =' 'nonblock = true' 'nonblock =' 'slots = 0' 'redis = http://x' 'signal = NONE' \

@@ -36,7 +36,7 @@ says() {
   ERR=$(unshare "${namespace[@]}" rlock run -k backup -- true 2>&1) || STATUS=$?
   [[ $ERR != *unshare* ]] || skip "this machine has no namespaces"
   exits 69
-  says 'backup: redis://127.0.0.1:6379/0' '(the default address; set RLOCK_REDIS or --redis)'
+  says 'backup: redis://127.0.0.1:6379/0' '(the default address; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)'
 }
 
 @test "the other subcommands say what they did not do" {

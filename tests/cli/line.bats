@@ -195,6 +195,12 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try held sleep 1
   same "$(head -1 "$T/err")" \
     "rlock: unknown subcommand 'held'; to run a command write \`rlock run held -- COMMAND\`; did you mean hold?"
+  try force job
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'force'; did you mean release --force?"
+  refuses 64 'there is no --try; did you mean --wait?' run job --try 5s -- true
+  refuses 64 'write --slots N for N holders at a time' run job -n=2 -- true
+  refuses 64 'not one of minute, hour, day, week, month, or a duration such as 20h' run job --once-per year -- true
+  refuses 127 "cd: command not found; for a shell, write -- sh -c '...'" run job -- cd /tmp
   try stauts job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'stauts'; did you mean status?"
   refuses 64 "; '5' was taken for the key: -n takes no number, write -w 5" run -n 5 backup -- true

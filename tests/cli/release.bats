@@ -114,7 +114,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try acquire job2 --ttl 1h
   try release --force job2
   exits 0
-  matches "$OUT" '^job2: evicted [^ ]+ pid - "[^"]+"$'
+  matches "$OUT" '^job2: evicted [^ ]+ \(no process\) "[^"]+"$'
   ((TOOK < 1000)) || fail "took $TOOK ms"
 }
 
@@ -208,7 +208,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   try release --force evil
   exits 0
   same "$(wc -l <"$T/out")" 1
-  contains "$OUT" 'evicted \x1b[31m\n\u{202e} pid'
+  contains "$OUT" 'evicted \x1b[31m\n\u{202e} (no process)'
 }
 
 @test "a waiter gets a lock whose holder was evicted" {

@@ -25,12 +25,22 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
     exits 75
     rlock status job --json >"$T/json"
     same "$(jq -c '.[0].holders[0].cooling_after' "$T/json")" "{\"failures\":$((i + 1)),\"end\":\"exited\",\"exit_status\":3}"
-    matches "$ERR" "^rlock: job not acquired: cooling for [0-9hms]+ after $((i + 1)) failures?, last exit 3 on $host$"
+    matches "$ERR" "^rlock: job not acquired: cooling for [0-9hms]+ after $((i + 1)) failures?, last exit 3 on $host; \`rlock release job --force\` ends that$"
     pass
   done
   try run job -- true
   fail_with 4 --backoff 1000s..3000s
   (($(cooling) <= 1000000)) || fail "$(cooling)"
+}
+
+@test "release --force ends the cooling, of a waiter too, as the message says" {
+  fail_with 3 --backoff 1h
+  start waiter rlock run job -- echo ran
+  wait_for_text '; `rlock release job --force` ends that' "$T/waiter.err"
+  try release job --force
+  exits 0
+  finish "$PID"
+  same "$(<"$T/waiter.out")" ran
 }
 
 @test "a signal, a timeout and a death are failures; a run that was told to stop, or that succeeds, is none" {
@@ -96,16 +106,31 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   for i in 1 2 3; do fail_with 3 --once-per day --attempts 3; done
   try run job --once-per day --attempts 3 -- echo never
   exits 75
-  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago$"
+  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; run without --attempts it is tried again$"
   try run job --once-per day --attempts 3 -E 0 -q -- echo never
   exits 0
   same "$OUT$ERR" ''
   same "$(rlock status job --json | jq -c '.[0].counters.skipped.attempts')" 2
-  try run job --once-per day --attempts 4 -- echo ran
+  try release job --force
+  exits 1 # that does not try it again
+  try run job --once-per day -- echo ran
   same "$OUT" ran
   fail_with 3 --once v1 --attempts 1
   try run job --once v2 --attempts 1 -- echo ran
   same "$OUT" ran
+}
+
+@test "a run that was told to stop is no attempt, and is made again" {
+  hold job --once v1 --attempts 1
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  hold job --once v1 --attempts 1
+  try release job --force
+  finish "$HOLDER"
+  try run job --once v1 --attempts 1 -- echo again
+  same "$OUT" again
+  try run --help
+  contains "$(tr -s ' \n' ' ' <<<"$OUT")" 'one that was told to stop is not counted, and may be repeated'
 }
 
 @test "those that wait for the same work leave when the last attempt has failed" {

@@ -66,12 +66,45 @@ is_interrupted_by() { # SIGNAL
   is_interrupted_by INT
 }
 
-@test "the release is given up when the lease is over" {
-  run_until_freeze --ttl 4
+gives_up() { # RUN-OPTION...
+  run_until_freeze --ttl 4 "$@"
   finish "$PID"
   exits 0
-  matches "$(<"$T/job.err")" 'rlock: could not release job: .*; it stays taken until its lease ends, in [0-9]+ms at 2'
   kill -CONT "$REDIS_PID"
+  rm "$T/end"
+  SAID=$(<"$T/job.err")
+  rm "$T/job.err"
+  SAID=$(grep 'could not release' <<<"$SAID")
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+@test "the release is given up when the lease is over" {
+  gives_up
+  matches "$SAID" '^rlock: could not release job: .*; it stays taken until its lease ends, in [0-9]+ms at [-0-9]+ [0-9:]+$'
+}
+
+@test "a success that Redis could not be told of is said to be forgotten, and what was to be done once is done again" {
+  gives_up --once v1
+  matches "$SAID" '; that v1 is done could not be recorded, so it may be run again$'
+  try run job --once v1 -- echo again
+  same "$OUT" again
+  gives_up --once-per month
+  matches "$SAID" "; that $(date +%Y-%m) is done could not be recorded, so it may be run again$"
+  gives_up --once-per 20h
+  matches "$SAID" '; that it was done could not be recorded, so it may be run again$'
+}
+
+@test "of a failure that could not be recorded nothing of the kind is said" {
+  # shellcheck disable=SC2016 # for the inner shell
+  start job rlock run -k job -v --ttl 4 --once v1 -- sh -c 'until [ -e "$0/end" ]; do sleep .02; done; exit 3' "$T"
+  wait_for_text 'renewed job' "$T/job.err"
+  kill -STOP "$REDIS_PID"
+  touch "$T/end"
+  finish "$PID"
+  exits 3
+  kill -CONT "$REDIS_PID"
+  contains "$(<"$T/job.err")" 'could not release job'
+  same "$(grep -c 'could not be recorded' "$T/job.err")" 0
 }
 
 @test "the process of --hold-pid waits for a Redis that is away, too" {

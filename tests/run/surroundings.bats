@@ -82,7 +82,7 @@ END
   STATUS=0
   unshare --net sudo -n "$T/bin/rlock" run --key job --redis-timeout 1 -- true 2>"$T/err" 3>&- 4>&- || STATUS=$?
   exits 69
-  contains "$(<"$T/err")" 'the default address; set RLOCK_REDIS or --redis'
+  contains "$(<"$T/err")" 'the default address; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf'
   sudo -n --preserve-env=RLOCK_REDIS "$T/bin/rlock" run --key job -- true 3>&- 4>&-
   sudo -n "$T/bin/rlock" run --redis "$RLOCK_REDIS" --key job -- true 3>&- 4>&-
   same "$(rlock log job --json | jq length)" 2
