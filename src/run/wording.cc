@@ -15,7 +15,7 @@ namespace {
 /// What a success of which Redis could not be told means for --once and --once-per.
 std::string describe_forgotten(const lock::Claim& claim, const Verdict& verdict) {
   const bool has_done_it = verdict.outcome == Outcome::completed && verdict.command_status == 0;
-  if (!has_done_it || !(claim.once || claim.once_per))
+  if (!has_done_it || !(claim.once || claim.once_per || claim.slot))
     return "";
   return fmt::format("; that {} done could not be recorded, so it may be run again",
                      claim.slot   ? claim.slot->name + " is"
