@@ -138,15 +138,25 @@ void Judge::fails(Number n, const std::string& why) {
     world_.accuse(fmt::format("{} failed, although nothing went wrong: {}", all_[n].who, why));
 }
 
+/// When the last run inside it has ended, too: only then has the acquisition ended.
+Nanos Judge::end_of_levels(const Acquisition& a) const {
+  Nanos end = a.stopped;
+  for (const Acquisition& level : all_) {
+    if (level.token == a.token)
+      end = std::max(end, level.released || level.fence == 0 ? level.stopped : forever);
+  }
+  return end;
+}
+
 void Judge::check_news(const Acquisition& idle) {
   if (is_lenient() || !plan_.may_listen || idle.client.once.empty() || idle.client.kind != ClientPlan::Kind::run)
     return;
   for (const Acquisition& a : all_) {
+    const Nanos done = end_of_levels(a);
     if (a.released && a.how == "0" && a.client.once == idle.client.once && a.asked < idle.asked &&
-        a.stopped > idle.asked + doubt() && a.stopped + promptness() < world_.now())
-      world_.accuse(fmt::format("{} was told {:.3f}s late that the work was done",
-                                idle.who,
-                                static_cast<double>(world_.now() - a.stopped) / 1e9));
+        done > idle.asked + doubt() && done < world_.now() - promptness())
+      world_.accuse(fmt::format(
+          "{} was told {:.3f}s late that the work was done", idle.who, static_cast<double>(world_.now() - done) / 1e9));
   }
 }
 

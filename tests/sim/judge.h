@@ -106,6 +106,7 @@ class Judge {
   void check_crowd(const Acquisition& granted);
   void check_inside(const Acquisition& granted);
   /// A waiter for work that somebody does is told at once when it is done.
+  Nanos end_of_levels(const Acquisition& a) const;
   void check_news(const Acquisition& idle);
   void check_block(const Acquisition& granted);
   /// How long it may take until a waiter has what it waits for, where nothing goes wrong.
