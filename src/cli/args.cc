@@ -331,10 +331,13 @@ std::string describe_fault(const Words& words) {
   if (!words.unknown.empty() && (plain == words.plain.end() || may_be_value))
     return describe_unknown(words.unknown.front(), nullptr);
   if (plain != words.plain.end()) {
-    // Perhaps it is `KEY COMMAND`, as flock has it. The command is not shown, since it may hold a secret.
+    // Perhaps it is `KEY COMMAND`, as flock has it, or `VERB KEY -- COMMAND`, as others do. The command is not shown,
+    // since it may hold a secret.
     const std::string word = redis::mask_password(*plain);
+    const bool is_verb = words.plain.end() - plain > 1 && !words.command.empty();
+    const std::string key = is_verb ? redis::mask_password(plain[1]) : word;
     const bool is_key = words.plain.size() > (suggestion.empty() ? 1 : 2) || !words.command.empty();
-    const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", shell_word(word));
+    const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", shell_word(key));
     return fmt::format("unknown subcommand '{}'{}{}", word, is_key ? run : "", suggestion);
   }
   if (!words.command.empty())

@@ -140,13 +140,16 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   const std::string& save = all.front().fitness.acl_save;
   const std::string_view forgets =
       save.empty() ? " (a restart forgets it, since the server has neither an aclfile nor a configuration file)" : "";
-  Finding rights{.grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
-                 .topic = "rights",
-                 .text = fmt::format("{}, paste into redis-cli{}:",
-                                     suffices ? "optional: to give rlock a user of its own with no more than it needs"
-                                              : "this user lacks some; as one who may give them",
-                                     forgets),
-                 .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
+  Finding rights{
+      .grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
+      .topic = "rights",
+      .text = fmt::format(
+          "{}, paste into redis-cli{}:",
+          suffices
+              ? "optional: to give rlock a user of its own (--username, --password-file) with no more than it needs"
+              : "this user lacks some; as one who may give them",
+          forgets),
+      .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
   if (!save.empty())
     rights.remedy.lines.push_back(save);
   return rights;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/loop.h"
+#include "base/timestamp.h"
 #include "base/word.h"
 #include "cli/claim.h"
 #include "cli/config.h"
@@ -174,6 +175,18 @@ class Follower {
   bool begun_ = false;
 };
 
+/// Why there is nothing to show of the locks that were named: the first run of one may still go on.
+std::string explain_nothing(const std::vector<LockFacts>& locks, const Settings& settings) {
+  for (const LockFacts& lock : locks) {
+    if (!lock.holders.empty() && !lock.holders.front().cools())
+      return fmt::format("no run of {} has ended yet; {} has held it since {}",
+                         lock.name,
+                         lock.holders.front().owner.holder,
+                         format_local(lock.holders.front().acquired_at));
+  }
+  return fmt::format("no run of {} is known to have ended; is that its name?", fmt::join(settings.keys, ", "));
+}
+
 ExitCode read_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   Loop loop;
@@ -197,7 +210,7 @@ ExitCode read_and_print(const Settings& settings) {
   }
   show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
   if (runs.empty() && !settings.keys.empty() && !settings.since && !settings.json)
-    log.notice(fmt::format("no run of {} is known to have ended; is that its name?", fmt::join(settings.keys, ", ")));
+    log.notice(explain_nothing(observe::survey(servers, scope, settings.timeout), settings));
   return ExitCode::ok;
 }
 

@@ -80,6 +80,9 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
 constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"ls", "status"},
     {"list", "status"},
+    {"show", "status"},
+    {"get", "status"},
+    {"ps", "status"},
     {"metrics", "status --prometheus"},
     {"unlock", "release"},
     {"break", "release --force"},

@@ -107,7 +107,7 @@ Taker::Taker(const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, P
       claim_(std::move(claim)),
       terms_(terms),
       patience_(std::move(patience)),
-      give_up_(patience.wait ? BootClock::now() + *patience.wait : never),
+      give_up_(patience_.wait ? BootClock::now() + *patience_.wait : never),
       notice_(log) {
   if (!lock.can_queue())
     claim_.waiter = Token::random();

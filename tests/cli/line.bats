@@ -195,6 +195,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try held sleep 1
   same "$(head -1 "$T/err")" \
     "rlock: unknown subcommand 'held'; to run a command write \`rlock run held -- COMMAND\`; did you mean hold?"
+  try lock a -- echo hi
+  same "$(head -1 "$T/err")" \
+    "rlock: unknown subcommand 'lock'; to run a command write \`rlock run a -- COMMAND\`; did you mean run?"
   try force job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'force'; did you mean release --force?"
   refuses 64 'there is no --try; did you mean --wait?' run job --try 5s -- true

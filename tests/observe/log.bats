@@ -120,6 +120,9 @@ load ../support/supervision
   try log jbo
   exits 0
   same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
+  hold night
+  try log night
+  matches "$ERR" '^rlock: no run of night has ended yet; [^ ]+ has held it since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+$'
   rlock run job -- true
   try log job jbo
   same "$ERR" ''

@@ -293,7 +293,7 @@ void Judge::check_idle(const Acquisition& granted) {
       continue;
     const bool is_known = a.released || a.state == Acquisition::State::believes;
     const Nanos known = is_known ? std::max(a.until, a.stopped) : a.stopped + a.client.ttl;
-    const Nanos end = std::max(known, forgotten_ + a.client.ttl);  // after a server's clock was set back
+    const Nanos end = std::max(known, forgotten_ + a.client.ttl) + plan_.set_back();
     if (a.state != Acquisition::State::asking)
       free = std::max(free, end + a.client.min_hold + 3 * a.client.backoff);
   }

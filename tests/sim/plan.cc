@@ -154,6 +154,12 @@ bool Plan::is_fair() const {
   return weather.storms == 0;
 }
 
+Nanos Plan::set_back() const {
+  Nanos sum = 0;
+  for (const FaultPlan& fault : faults) sum += fault.kind == FaultPlan::Kind::step_clock ? std::abs(fault.duration) : 0;
+  return sum;
+}
+
 Nanos Plan::calm_at() const {
   Nanos calm = weather.storms > 0 ? 10 * second : 0;
   for (const FaultPlan& fault : faults)

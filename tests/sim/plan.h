@@ -94,6 +94,8 @@ struct Plan {
   bool is_fair() const;
   /// When the last fault is over.
   Nanos calm_at() const;
+  /// For how much longer a lock may be held because a server's clock was stepped, which nobody notices at once.
+  Nanos set_back() const;
 };
 
 Plan make_plan(std::uint64_t seed);
