@@ -271,7 +271,9 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
 @test "who reads no further, as head does, is shown no message, even where SIGPIPE is ignored" {
   local command
   mkfifo "$T/pipe"
-  exec 8<>"$T/pipe" 7>"$T/pipe" 8>&- # 7 is a pipe that nobody reads
+  exec 8<>"$T/pipe" # a reader, or the next line would wait for one
+  exec 7>"$T/pipe"
+  exec 8>&-
   for command in log 'log --timeline' 'log -f' 'log -f --json' status 'status --json' check help; do
     STATUS=0
     # shellcheck disable=SC2086 # words
