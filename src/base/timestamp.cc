@@ -104,8 +104,15 @@ std::optional<WallTime> parse_time(std::string_view text) {
     if (!reads_as(whole, format, parts))
       continue;
     const int day = parts.tm_mday;
-    const time_t time = ::mktime(&parts);
-    return parts.tm_mday == day ? std::optional{from_seconds(time)} : std::nullopt;  // there is no 31 February
+    time_t time = ::mktime(&parts);
+    if (parts.tm_mday != day)
+      return std::nullopt;  // there is no 31 February
+    if (format[1] == 'H' && time > now) {
+      --parts.tm_mday;
+      parts.tm_isdst = -1;
+      time = ::mktime(&parts);
+    }
+    return from_seconds(time);
   }
   return std::nullopt;
 }

@@ -209,7 +209,9 @@ ExitCode read_and_print(const Settings& settings) {
     follower.follow();
   }
   show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
-  if (runs.empty() && !settings.keys.empty() && !settings.since && !settings.json)
+  if (runs.empty() && settings.since && !settings.json)
+    log.notice("no run has ended since " + format_local(begin_of(*settings.since, wall_now())));
+  else if (runs.empty() && !settings.keys.empty() && !settings.json)
     log.notice(explain_nothing(observe::survey(servers, scope, settings.timeout), settings));
   return ExitCode::ok;
 }

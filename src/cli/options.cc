@@ -163,6 +163,8 @@ void set_backoff(Settings& s, const Value& v) {
 
 void set_since(Settings& s, const Value& v) {
   if (const auto time = parse_time(v.text)) {
+    if (*time > wall_now())
+      v.refuse(fmt::format("{} is yet to come", v.text));
     s.since = *time;
   } else if (v.text.find_first_of("0123456789") != 0 || v.text.find_first_of(":-") != std::string::npos) {
     v.refuse(fmt::format(
@@ -204,7 +206,8 @@ constexpr Option options[] = {
   {'k', "key",                 "K",                with_key,          Section::lock, "",
    "Name of the lock", set_key},
   {'t', "ttl",                 "D",                takers | renew,    Section::lock, "",
-   "Lease: rlock renews it while the command runs; after a crash the lock is free within D [30s]", set_ttl},
+   "Lease: rlock renews it while the command runs; after a crash the lock is free within D; a new one lasts 5s "
+   "until its first renewal [30s]", set_ttl},
   {'n', "nonblock",            "",                 takers,            Section::lock, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                "D",                takers | release,  Section::lock, "",
@@ -228,7 +231,7 @@ constexpr Option options[] = {
   {0,   "min-hold",            "D",                takers,            Section::lock, "",
    "Keep the lock taken for at least D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
   {0,   "backoff",             "D[..MAX]",         takers,            Section::lock, "",
-   "After a failed run grant the lock to nobody for D, twice as long after each further failure, at most MAX [1d]",
+   "After a failed run grant the lock to nobody for D, twice as long after each further failure, at most MAX [1d]; D..D is always D",
    set_backoff},
   {0,   "replicas",            "N[:D]",            takers,            Section::advanced, "",
    "Fail unless N replicas have the lock within D [1s]", set_replicas},
@@ -296,7 +299,7 @@ constexpr Option options[] = {
   {'n', "lines",               "N",                history,           Section::output, "",
    "Show the last N runs of each lock [20; all with --since]", number<0, 100'000, &S::lines>},
   {0,   "since",               "D|TIME",           history,           Section::output, "",
-   "Show the runs that ended less than D ago, or since TIME: 08:00, 2026-11-22, 2026-11-22 08:00", set_since},
+   "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
   {'f', "follow",              "",                 history,           Section::output, "",
    "Then show each run as it ends", flag<&S::follow>},
   {0,   "timeline",            "",                 history,           Section::output, "",

@@ -41,7 +41,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "release [KEY] [--token T | --force [--now] [--fence N] [--hold D]]",
      "Give a lock up, or make its holder give it up",
      "  trap 'rlock release' EXIT\n"
-     "  rlock release backup --force -w 1m\n",
+     "  rlock release backup --force --hold 1h\n",
      "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token."},
     {"hold",
      Subcommand::hold,

@@ -220,7 +220,8 @@ Error refusal(const Reply& reply) {
   const ExitCode code = refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable;
   const std::string words = shown_words(reply);
   if (reply.is_error("NOAUTH") || says(reply.text, {"unauthenticated"}))
-    return {code, "a password is needed (NOAUTH): use --password-file, or RLOCK_PASSWORD"};
+    return {code,
+            "a password is needed (NOAUTH): use --password-file (in a file: password-file = FILE), or RLOCK_PASSWORD"};
   if (says(words, {"Could not find scripting engine"}))
     return {code, "this server has no Lua: install its Lua module, or load it", true};
   if (reply.is_error("READONLY"))

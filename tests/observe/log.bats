@@ -132,8 +132,13 @@ load ../support/supervision
   try run --key job --note new -- true
   try log job --since "$(date +%F)" --json
   query '[.[].note] == ["new"]'
-  try log job --since "$(date -d '1 minute' '+%F %T')" --json
-  query '. == []'
+  try log job --since "$(date -d '1 day' +%F)"
+  exits 64
+  same "$ERR" "rlock: --since: $(date -d '1 day' +%F) is yet to come"
+  try log job --since "$(date -d '1 minute' +%H:%M)" --json # of yesterday
+  query 'length == 1'
+  try log job --since 1ms
+  matches "$ERR" '^rlock: no run has ended since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+$'
   try log job --since "$(date -u -d '1 hour ago' +%FT%TZ)" --json
   query 'length == 1'
   cli FLUSHALL
