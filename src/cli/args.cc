@@ -165,7 +165,7 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
   if (is_long(word) && name == "try")  // consul's
     return "there is no --try; did you mean --wait?";
   if (!is_long(word) && name == "=")  // of consul's -n=2, which was taken apart
-    return "write --slots N for N holders at a time; -n is --nonblock, which takes no value";
+    return "a flag such as -n or -q takes no value; for N holders at a time write --slots N";
   if (name == "c" && subcommand != nullptr && subcommand->id == Subcommand::run)
     return "run has no -c; write `-- sh -c '...'` after the options";
   const std::string nearest = is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "";

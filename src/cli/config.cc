@@ -145,6 +145,10 @@ std::string advise_instead_of(std::string_view name) {
     return "; write `password-file = FILE`, or put it into the URL of `redis`";
   if (name == "host" || name == "port" || name == "url")
     return "; write `redis = redis://HOST`, which may end with :PORT";
+  for (const Option& option : all_options()) {
+    if (!option.environment.empty() && option.environment == name)
+      return fmt::format("; write `{} = ...`", option.name);
+  }
   return did_you_mean(name, option_names());
 }
 

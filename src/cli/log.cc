@@ -209,9 +209,11 @@ ExitCode read_and_print(const Settings& settings) {
     follower.follow();
   }
   show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
-  if (runs.empty() && settings.since && !settings.json)
+  if (settings.json || settings.lines == 0)
+    return ExitCode::ok;
+  if (runs.empty() && settings.since)
     log.notice("no run has ended since " + format_local(begin_of(*settings.since, wall_now())));
-  else if (runs.empty() && !settings.keys.empty() && !settings.json)
+  else if (runs.empty() && !settings.keys.empty())
     log.notice(explain_nothing(observe::survey(servers, scope, settings.timeout), settings));
   return ExitCode::ok;
 }

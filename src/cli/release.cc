@@ -81,11 +81,15 @@ class ForcedRelease {
     return std::any_of(targets.begin(), targets.end(), [this](const Target& target) { return is_meant(target); });
   }
 
-  /// A line that says who is first in the queue, if anybody waits and the lock is not on hold.
-  std::string find_next() {
-    const auto found = insist([this](Deadline) {
+  std::vector<observe::LockFacts> read_status() {
+    return insist([this](Deadline) {
       return observe::survey(servers_, {.prefix = settings_.prefix, .names = {lock_.name()}}, settings_.timeout);
     });
+  }
+
+  /// A line that says who is first in the queue, if anybody waits and the lock is not on hold.
+  std::string find_next() {
+    const auto found = read_status();
     if (found.empty() || found[0].hold || found[0].waiters.empty())
       return "";
     const lock::Owner& first = found[0].waiters.front().owner;
@@ -112,7 +116,7 @@ class ForcedRelease {
     return ExitCode::negative;
   }
 
-  static std::string describe_others(const lock::Forced& found) {
+  std::string describe_others(const lock::Forced& found) {
     if (std::holds_alternative<lock::ForeignKey>(found))
       return "another program holds it";
     std::string others;
@@ -120,7 +124,16 @@ class ForcedRelease {
       others += fmt::format(
           "{}{} has it with fence {}", others.empty() ? "" : ", ", lock::describe(target.owner), target.fence.value);
     }
-    return others.empty() ? "it is free" : others;
+    return others.empty() ? describe_free() : others;
+  }
+
+  std::string describe_free() {
+    const auto found = settings_.hold_for ? std::vector<observe::LockFacts>{} : read_status();
+    if (found.empty() || !found[0].hold)
+      return "it is free";
+    return fmt::format("it is {}; `rlock hold {} --end` ends that",
+                       lock::describe_date(found[0].hold->hold, found[0].now),
+                       lock_.name().text());
   }
 
   ExitCode delete_foreign(const lock::ForeignKey& foreign) {

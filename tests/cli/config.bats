@@ -111,6 +111,7 @@ END
   wrong ":1: unknown option 'timeout'; write \`wait = D\` (for the lock) or \`redis-timeout = D\`" 'timeout = 5'
   wrong ":1: unknown option 'password'; write \`password-file = FILE\`, or put it into the URL of" 'password = x'
   wrong ":1: unknown option 'host'; write \`redis = redis://HOST\`, which may end with :PORT" 'host = db1'
+  wrong ":1: unknown option 'RLOCK_REDIS'; write \`redis = ...\`" 'RLOCK_REDIS=redis://db1'
   wrong ":1: unknown option 't'" 't = 3'
   wrong ":3: 'ttl 30' is neither" $'\n\nttl 30'
   wrong ":1: unknown section '[walk]'" '[walk]'

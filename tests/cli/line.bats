@@ -201,7 +201,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try force job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'force'; did you mean release --force?"
   refuses 64 'there is no --try; did you mean --wait?' run job --try 5s -- true
-  refuses 64 'write --slots N for N holders at a time' run job -n=2 -- true
+  refuses 64 'for N holders at a time write --slots N' run job -n=2 -- true
   refuses 64 'not one of minute, hour, day, week, month, or a duration such as 20h' run job --once-per year -- true
   refuses 127 "cd: command not found; for a shell, write -- sh -c '...'" run job -- cd /tmp
   try stauts job

@@ -23,6 +23,10 @@ on_hold() {
   same "$ERR" "rlock: waiting for backup, $words
 rlock: backup not acquired: $words"
   same "$OUT" ''
+  try release backup --force
+  exits 1
+  contains "$ERR" 'backup is not held: it is on hold until '
+  contains "$ERR" ' by ann@ops1 (disk swap); `rlock hold backup --end` ends that; nothing changed'
   absent rlock:backup
 }
 

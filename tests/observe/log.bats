@@ -122,6 +122,7 @@ load ../support/supervision
   same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
   hold night
   try log night
+  same "$(rlock log job -n 0 2>&1 | wc -l)" 1
   matches "$ERR" '^rlock: no run of night has ended yet; [^ ]+ has held it since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+$'
   rlock run job -- true
   try log job jbo
