@@ -136,7 +136,7 @@ load ../support/supervision
   try log job --since "$(date -d '1 day' +%F)"
   exits 64
   same "$ERR" "rlock: --since: $(date -d '1 day' +%F) is yet to come"
-  try log job --since "$(date -d '1 minute' +%H:%M)" --json # of yesterday
+  try log job --since "$(date -d '2 minutes' +%H:%M)" --json # of yesterday
   query 'length == 1'
   try log job --since 1ms
   matches "$ERR" '^rlock: no run has ended since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+$'
