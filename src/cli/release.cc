@@ -133,7 +133,7 @@ class ForcedRelease {
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
                        lock::describe_date(found[0].hold->hold, found[0].now),
-                       lock_.name().text());
+                       shell_word(lock_.name().text()));
   }
 
   ExitCode delete_foreign(const lock::ForeignKey& foreign) {
