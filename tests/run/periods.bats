@@ -124,7 +124,7 @@ plan() { echo "$3" >"$T/$1-$2"; }
 # cron DAY MACHINE: starts the line of the README
 cron() {
   local zone=([1]=DAY24 [2]=DAY0 [3]=DAY-24) line
-  line=$(sed -nE 's/^17 3 \* \* \* //p' "$BATS_TEST_DIRNAME/../../README.md")
+  line=$(sed -nE 's/^17 3-5 \* \* \* //p' "$BATS_TEST_DIRNAME/../../README.md")
   start "$1-$2" env TZ="${zone[$1]}" DAY="$1" MACHINE="$2" sh -c "exec $line"
   PIDS[$1-$2]=$PID
 }
