@@ -3,7 +3,7 @@
 -- ARGV  count
 -- ->    history now_ms, then for each, newest last, "fence acquired ended waited capacity end owner"
 --       and for each hold, newest first, "hold id begun until ended end_id ender owner" as META has it
---       (end: exit status, signal:N, released, evicted,BY, replaced,BY, lost, died, timeout or interrupted)
+--       (end: exit status, signal:N, released, ended, evicted,BY, replaced,BY, lost, died, timeout or interrupted)
 
 -- NEEDS look
 

@@ -1,7 +1,8 @@
 -- release: give up one level, or all levels of a token. A repetition gets the same answer.
 -- KEYS  lock queue waiters meta history seats level_end token_end
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
---       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted or released)
+--       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted, ended or
+--       released)
 --       excused(1: it was told to stop, so that this is no failure; else none)
 -- ->    released | cooling ms | kept levels | lost
 

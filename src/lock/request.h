@@ -54,8 +54,8 @@ struct Claim {
 struct End {
   std::optional<int> status{};
   bool is_excused = false;  // it was told to stop, so that this is no failure
-  std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted or
-                       // released
+  std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted,
+                       // ended or released
 };
 
 /// How to ask: once, queue, re-enter or restore; and where the asker stands, if it has asked before.

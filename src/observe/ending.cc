@@ -16,9 +16,10 @@ namespace {
 
 using Kind = Ending::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 14> kind_names{{{Kind::exited, "exited"},
+constexpr std::array<std::pair<Kind, std::string_view>, 15> kind_names{{{Kind::exited, "exited"},
                                                                         {Kind::signalled, "signalled"},
                                                                         {Kind::released, "released"},
+                                                                        {Kind::ended, "ended"},
                                                                         {Kind::evicted, "evicted"},
                                                                         {Kind::replaced, "replaced"},
                                                                         {Kind::lost, "lost"},
@@ -74,7 +75,8 @@ std::string Ending::in_words() const {
 std::string Ending::describe() const { return by.empty() ? brief() : fmt::format("{} by {}", brief(), by); }
 
 bool Ending::is_failure() const {
-  return is_of_run() && kind != Kind::released && kind != Kind::unknown && !(kind == Kind::exited && number == 0);
+  const bool is_untold = kind == Kind::released || kind == Kind::ended || kind == Kind::unknown;
+  return is_of_run() && !is_untold && !(kind == Kind::exited && number == 0);
 }
 
 std::string_view ending_name(Kind kind) {

@@ -10,7 +10,8 @@ struct Ending {
   enum class Kind {
     exited,  // with the status in `number`, as a shell would report it
     signalled,
-    released,       // by a script; there is no status
+    released,       // by `rlock release`; there is no status
+    ended,          // a script that acquire --hold-pid watched has ended without that; its status is not known
     evicted,        // release --force
     replaced,       // run --replace
     lost,           // the lease could not be renewed in time

@@ -150,7 +150,7 @@ void Keeper::renew() {
     return;
   const bool extended = renewer_->attempt(renew_until());
   if (renewer_->state() == Renewer::State::lost)
-    lose(Outcome::lost, fmt::format("lost {}: it was released by force, deleted or taken over", plan_.name.text()));
+    lose(Outcome::lost, fmt::format("lost {}: {}", plan_.name.text(), how_locks_vanish));
   if (renewer_->state() == Renewer::State::evicted)
     give_up_to(renewer_->eviction());
   if (stops_when_lost() && (extended || renewer_->state() == Renewer::State::released))

@@ -11,12 +11,14 @@
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
+#include "run/wording.h"
 
 namespace rlock::run {
 namespace {
@@ -24,7 +26,8 @@ namespace {
 std::string describe_loss(const Renewer& renewer) {
   if (renewer.state() == Renewer::State::evicted)
     return lock::describe(renewer.eviction());
-  return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time" : "the lock is lost";
+  return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time"
+                                                 : fmt::format("lost: {}", how_locks_vanish);
 }
 
 unsigned most_descriptors() {
@@ -147,10 +150,12 @@ void PidKeeper::keep(const lock::Granted& grant) {
   witness_->expect_before(never);
   if (renewer.state() == Renewer::State::released)
     return;
-  if (!process_has_ended_)
+  const bool is_told = !process_has_ended_;
+  if (is_told)
     stop(renewer);
+  const bool is_evicted = renewer.state() == Renewer::State::evicted;  // Redis knows by whom
   if (process_has_ended_ && renewer.state() != Renewer::State::lost)
-    release(renewer.lease());
+    release(renewer.lease(), is_evicted ? "" : is_told ? "lost" : "ended");
 }
 
 /// Returns when the process has ended, the lock is no longer held, or so little of the lease is left that the process
@@ -187,9 +192,11 @@ void PidKeeper::wait_until(Deadline deadline) {
   loop_.wait(deadline);
 }
 
-void PidKeeper::release(const lock::Lease& lease) {
+/// `how`: the word of the history for the end. The process's status is not ours to know.
+void PidKeeper::release(const lock::Lease& lease, std::string_view how) {
+  const lock::End end{.word = std::string{how}};
   try {
-    const auto attempt = [this](Deadline deadline) { return lock_.release(plan_.claim, {}, deadline); };
+    const auto attempt = [&](Deadline deadline) { return lock_.release(plan_.claim, end, deadline); };
     (void)lock::release_in_time(lock_, plan_.timeout, lease.end(), attempt, [](const Error&, Deadline) {});
   } catch (const Error&) {
     // The lease runs out by itself.

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,7 +64,7 @@ class PidKeeper {
   void hold(Renewer& renewer);
   void renew(Renewer& renewer);
   void stop(const Renewer& renewer);
-  void release(const lock::Lease& lease);
+  void release(const lock::Lease& lease, std::string_view how);
 
   HoldPlan plan_;
   const Process* process_;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "lock/lease.h"
@@ -10,6 +11,10 @@
 #include "run/verdict.h"
 
 namespace rlock::run {
+
+/// What may have become of a lock of which Redis says that it is not ours any more.
+constexpr std::string_view how_locks_vanish =
+    "it was released by force, deleted or taken over, or Redis has lost its data";
 
 /// The message that the command is being started, and when it must stop unless the lease is renewed.
 std::string describe_start(const Plan& plan, const lock::Lease& lease);

@@ -44,6 +44,29 @@ load ../support/supervision
   matches "$OUT" $'\nleft +free .* died [0-9.]+m?s ago '
 }
 
+@test "a script under --hold-pid has ended, which is no release; one that could not keep its lock has lost it" {
+  start script sleep 600
+  try acquire ended --hold-pid "$PID"
+  kill -KILL "$PID"
+  start script sleep 600
+  try acquire given --hold-pid "$PID"
+  try release given --token "$OUT"
+  start script sleep 600
+  try acquire lost --ttl 4 --hold-pid "$PID"
+  freeze "$REDIS_PID" # until the script has been told
+  finish "$PID"
+  kill -CONT "$REDIS_PID"
+  wait_until "$PATIENCE" absent rlock:ended
+  wait_until "$PATIENCE" absent rlock:lost
+  try log --json
+  query 'map({key, value: .end}) | from_entries | .ended == "ended" and .given == "released" and .lost == "lost"'
+  try log ended
+  matches "$OUT" '[0-9.]+m?s +ended +'
+  try status ended
+  matches "$OUT" $'\nended +free .* ended [0-9.]+m?s ago '
+  same "$(rlock status --json ended lost | jq -c 'map(.counters | [.failed, .lost])')" '[[0,0],[1,1]]'
+}
+
 @test "an eviction and a loss are told apart from other endings, whoever notices them" {
   start script sleep 600
   try acquire evicted --hold-pid "$PID"

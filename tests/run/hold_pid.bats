@@ -167,7 +167,7 @@ caught TERM\$"
   cli DEL rlock:job
   finish "$PID"
   exits 143
-  same "$(<"$T/script.err")" 'rlock: job: the lock is lost; the script gets SIGTERM'
+  same "$(<"$T/script.err")" 'rlock: job: lost: it was released by force, deleted or taken over, or Redis has lost its data; the script gets SIGTERM'
 }
 
 @test "a lease that is lost: the process gets TERM" {
