@@ -185,20 +185,11 @@ std::string describe_unknown(const std::string& word, const SubcommandEntry* sub
                         : remedy;
 }
 
-/// Refuses `-ttl 5` and `-ttl=5`, which read as `-t` with a value, `-try`, and `-k=b`, which reads as the key "=b".
+/// Refuses `-try 5`, which reads as `-t` with a value, and `-k=b`, which reads as the key "=b".
 void refuse_slips(const Words& words) {
   for (const Given& given : words.options) {
     const Option& option = *given.option;
     const std::string& value = given.values.back().text;
-    const std::string name = option.letter + value.substr(0, value.find('='));
-    const bool is_name = find_option(name) != nullptr || name == "timeout";
-    const bool may_be_meant = option.name == "key" && words.plain.empty();  // a lock may be called "ey"
-    if (is_name && !may_be_meant)
-      refuse(fmt::format("-{0} means -{1} {2}; {3}",
-                         name,
-                         option.letter,
-                         name.substr(1),
-                         name == "timeout" ? std::string{instead_of_timeout} : "write --" + name));
     const auto attached = std::find_if(words.line.begin(), words.line.end(), [&](const std::string& word) {
       return word.starts_with('-') && !is_long(word) && word.ends_with(option.letter + value);
     });
@@ -212,13 +203,70 @@ void refuse_slips(const Words& words) {
   }
 }
 
+/// Refuses `-ttl 5`, which reads as `-t` with a value, and other long names behind a single dash.
+void refuse_single_dash(std::string_view word) {
+  if (!is_option(word) || is_long(word))
+    return;
+  const std::string name{word.substr(1, word.find('=') - 1)};
+  if (name == "timeout")
+    refuse(fmt::format("there is no -timeout; {}", instead_of_timeout));
+  if (find_option(name) != nullptr)
+    refuse(fmt::format("unknown option '-{0}'; did you mean --{0}?", name));
+}
+
+/// Refuses `--once -n`: it lacks its value, or the value is meant to begin with a dash.
+void refuse_option_as_value(const Option& option, const std::string& word) {
+  if (!is_option(word) || (!is_long(word) && std::isalpha(static_cast<unsigned char>(word[1])) == 0))
+    return;
+  const bool has_vowel = option.value.starts_with('I') || option.value == "N" || option.value.starts_with("N[");
+  const std::string_view article = !option.choices().empty() ? "" : has_vowel ? "an " : "a ";
+  const std::string_view dashes = is_long(word) ? "--" : "-";
+  refuse(fmt::format("--{0} takes {1}{2}, not {3}{4}; if that is the value, write --{0}={3}{4}",
+                     option.name,
+                     article,
+                     option.value,
+                     dashes,
+                     redis::mask_password(name_of(word))));
+}
+
+/// Refuses `--for 1 h`, whose second word would be a lock, and `--since 2026-11-22 08:00` without quotes.
+void refuse_split_value(const Option& option, const std::string& value, const std::string& next) {
+  const bool takes_duration = option.value.starts_with('D') || option.name == "once-per";
+  const std::string meant = takes_duration && !next.empty() ? meant_duration(value + ' ' + next) : "";
+  if (!meant.empty())
+    refuse(fmt::format("--{} {} {}: write {} (or -k {}, if that is the lock)", option.name, value, next, meant, next));
+  const bool is_clock = !next.empty() && is_number(next.substr(0, 1)) && next.find(':') != std::string::npos;
+  if (is_clock && option.value.ends_with("TIME"))
+    refuse(fmt::format("--{0} {1} {2}: write '{1} {2}', in quotes", option.name, value, next));
+}
+
+/// Refuses words that stand where they mean something else than was meant.
+void refuse_misplaced(const Words& words) {
+  const auto id = words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id};
+  const Option* awaiting = nullptr;  // the option whose value the word is
+  for (std::size_t i = 0; i < words.line.size(); ++i) {
+    const std::string& word = words.line[i];
+    const std::string next = i + 1 < words.line.size() ? words.line[i + 1] : "";
+    if (awaiting != nullptr) {
+      refuse_option_as_value(*awaiting, word);
+      refuse_split_value(*awaiting, word, next);
+      awaiting = nullptr;
+      continue;
+    }
+    refuse_single_dash(word);
+    awaiting = option_that_awaits_value(word, id);
+    if (const auto equals = word.find('='); is_long(word) && equals != std::string::npos && find_long(word) != nullptr)
+      refuse_split_value(*find_long(word), word.substr(equals + 1), next);
+  }
+}
+
 /// Refuses the host of redis-cli's -h.
 void refuse_host(const Words& words) {
   const auto letter = std::find(words.line.begin(), words.line.end(), "-h");
   if (letter == words.line.end() || std::next(letter) == words.line.end())
     return;
   const std::string& host = *std::next(letter);
-  if (!host.starts_with('-') && host != "help" && find_subcommand(host) == nullptr)
+  if (!host.starts_with('-') && host != "help" && find_subcommand(host) == nullptr && suggest_subcommand(host).empty())
     refuse(fmt::format("-h is --help; to name a server write --redis redis://{}", redis::mask_password(host)));
 }
 
@@ -238,15 +286,12 @@ std::string describe_incomplete(const Option& option) {
                      two_meanings ? "; -n is --lines N for log, and --nonblock for run and acquire" : "");
 }
 
-/// Why a word was taken for the key, where that was not meant: `-n 5 KEY`, `--wait 10 minutes KEY`.
+/// Why a word was taken for the key, where that was not meant: `-n 5 KEY`.
 std::string describe_wrong_key(const Words& words) {
   const std::string& word = words.plain.front();
-  const auto place = std::find(words.line.begin(), words.line.end(), word);
-  const std::string before = place == words.line.begin() || place == words.line.end() ? "" : *std::prev(place);
-  const std::string taken = fmt::format("; '{}' was taken for the key", redis::mask_password(word));
-  if (is_number(word) && words.find("nonblock") != nullptr)
-    return fmt::format("{}: -n takes no number, write -w {}", taken, word);
-  return before.empty() || !is_number(before) ? "" : taken + ": a duration is one word such as 10m or 500ms";
+  if (!is_number(word) || words.find("nonblock") == nullptr)
+    return "";
+  return fmt::format("; '{0}' was taken for the key: -n takes no number, write -w {0}", word);
 }
 
 /// Refuses what stands before `--`, or instead of it, and is neither an option nor the key.
@@ -313,8 +358,9 @@ void take_positional_keys(const Words& words, Settings& settings) {
 std::optional<std::string> find_help(const Words& words) {
   const bool asked = words.subcommand == nullptr && !words.plain.empty() && words.plain.front() == "help";
   const SubcommandEntry* about = asked && words.plain.size() > 1 ? find_subcommand(words.plain[1]) : words.subcommand;
-  const bool about_all = asked && (words.plain.size() == 1 || words.plain[1] == "help");
-  if (words.find("help") != nullptr || about_all || (asked && about != nullptr))
+  const bool about_all = words.plain.empty() || (asked && (words.plain.size() == 1 || words.plain[1] == "help"));
+  const bool is_known = about != nullptr || about_all;
+  if (is_known && (asked || words.find("help") != nullptr))
     return about == nullptr ? usage() : help(*about);
   if (words.find("version") != nullptr)
     return fmt::format("rlock {}\n{}", RLOCK_VERSION, redis::library_versions());
@@ -336,7 +382,8 @@ std::string describe_fault(const Words& words) {
     const std::string word = redis::mask_password(*plain);
     const bool is_verb = words.plain.end() - plain > 1 && !words.command.empty();
     const std::string key = is_verb ? redis::mask_password(plain[1]) : word;
-    const bool is_key = words.plain.size() > (suggestion.empty() ? 1 : 2) || !words.command.empty();
+    const std::size_t enough = suggestion.empty() ? 1 : 2;
+    const bool is_key = plain == words.plain.begin() && (words.plain.size() > enough || !words.command.empty());
     const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", shell_word(key));
     return fmt::format("unknown subcommand '{}'{}{}", word, is_key ? run : "", suggestion);
   }
@@ -390,6 +437,7 @@ void blot_passwords(int argc, char** argv) {
 Invocation parse_arguments(int argc, const char* const* argv) {
   const Words words = read_words(argc, argv);
   refuse_host(words);
+  refuse_misplaced(words);
   refuse_slips(words);
   Invocation invocation;
   invocation.text = find_help(words);

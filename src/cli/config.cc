@@ -76,6 +76,15 @@ bool is_overridden(const Given& given, std::span<const Layer> stronger) {
   });
 }
 
+/// Refuses a comment behind a value, which neither crontabs nor we know: it would be a part of the value. Only in a
+/// remark for people it may be meant.
+void refuse_comment(const Option& option, const Value& value) {
+  const auto has = [&value](std::string_view sign) { return value.text.find(sign) != std::string::npos; };
+  const bool is_remark = option.name == "note" || option.name == "holder";
+  if (!is_remark && (has(" #") || has("\t#") || has("# ")))
+    value.refuse("a comment needs a line of its own");
+}
+
 std::vector<Value> split_urls(std::string_view text) {
   std::vector<Value> urls;
   while (!text.empty()) {
@@ -86,9 +95,11 @@ std::vector<Value> split_urls(std::string_view text) {
   return urls;
 }
 
-std::vector<Value> redis_from_environment() {
-  if (const auto urls = from_environment(redis_variable))
+std::vector<Value> redis_from_environment(const Option& option) {
+  if (const auto urls = from_environment(redis_variable)) {
+    refuse_comment(option, {.text = *urls, .origin = redis_variable});
     return split_urls(*urls);
+  }
   if (const auto url = from_environment("REDIS_URL"))
     return {{.text = *url, .origin = "REDIS_URL"}};
   return {};
@@ -97,8 +108,11 @@ std::vector<Value> redis_from_environment() {
 std::vector<Value> variable_of(const Option& option) {
   const std::string variable{option.environment};
   const char* value = std::getenv(variable.c_str());
-  const bool given = value != nullptr && (*value != '\0' || variable == prefix_variable);  // a prefix may be empty
-  return given ? std::vector<Value>{{.text = value, .origin = variable}} : std::vector<Value>{};
+  if (value == nullptr || (*value == '\0' && variable != prefix_variable))  // a prefix may be empty
+    return {};
+  const Value given{.text = value, .origin = variable};
+  refuse_comment(option, given);
+  return {given};
 }
 
 /// The NAME=value that hands an option on to a nested rlock. The servers, without their passwords, and the prefix are
@@ -210,14 +224,9 @@ class Parser {
   }
 
   void take_value(const Option& option, Value value) {
-    try {
-      Settings scratch;
-      option.set(scratch, option.resolve(value));
-    } catch (const Error&) {
-      if (value.text.find(" #") == std::string::npos)
-        throw;
-      value.refuse("a comment needs a line of its own");
-    }
+    refuse_comment(option, value);
+    Settings scratch;
+    option.set(scratch, option.resolve(value));
     check_repetition(option);
     if (!option.belongs_to(reader_) || (section_ != nullptr && section_->id != reader_))
       return;
@@ -296,7 +305,7 @@ Layer read_environment(Subcommand subcommand) {
   for (const Option& option : all_options()) {
     if (option.environment.empty() || !option.belongs_to(subcommand))
       continue;
-    auto values = option.name == "redis" ? redis_from_environment() : variable_of(option);
+    auto values = option.name == "redis" ? redis_from_environment(option) : variable_of(option);
     // A password in the environment overrides a password file that a configuration file names.
     const bool silences = option.name == "password-file" && password_from_environment();
     if (!values.empty() || silences)

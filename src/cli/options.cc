@@ -143,7 +143,21 @@ void set_once_per(Settings& s, const Value& v) {
     s.once_per = v.duration(Milliseconds{1}, Milliseconds{30 * day});
 }
 
+/// Refuses what other tools take for a range: `10m-1h`, `10m:1h`, `10m...1h`.
+void check_range(const Value& v) {
+  constexpr std::string_view signs = ".-:,/ ";
+  const auto end = std::min(v.text.find("..."), v.text.find_first_of(signs.substr(1)));
+  const auto next = v.text.find_first_not_of(signs, end);
+  if (next == std::string::npos || end == std::string::npos)
+    return;
+  const std::string first = v.text.substr(0, end);
+  const std::string last = v.text.substr(next);
+  if (parse_duration(first) && parse_duration(last))
+    v.refuse(fmt::format("'{}' is not D..MAX; write {}..{}", v.text, first, last));
+}
+
 void set_backoff(Settings& s, const Value& v) {
+  check_range(v);
   constexpr Milliseconds longest{30 * day};
   constexpr Milliseconds usual{day};
   const auto dots = v.text.find("..");
@@ -166,10 +180,11 @@ void set_since(Settings& s, const Value& v) {
     if (*time > wall_now())
       v.refuse(fmt::format("{} is yet to come", v.text));
     s.since = *time;
-  } else if (v.text.find_first_of("0123456789") != 0 || v.text.find_first_of(":-") != std::string::npos) {
-    v.refuse(fmt::format(
-        "'{}' is neither a time such as 08:00, 2026-11-22 or 2026-11-22 08:00, nor a duration such as 30m or 7d",
-        v.text));
+  } else if (v.text.find_first_not_of("0123456789.dhms") != std::string::npos && meant_duration(v.text).empty()) {
+    v.refuse(
+        fmt::format("'{}' is neither a time such as 08:00, 15:30, yesterday, 2026-11-22 or '2026-11-22 08:00', "
+                    "nor a duration such as 30m or 7d",
+                    v.text));
   } else {
     s.since = v.duration(Milliseconds{1}, Milliseconds{longest_duration});
   }
@@ -179,9 +194,12 @@ void set_until(Settings& s, const Value& v) {
   const WallTime now = wall_now();
   const auto time = parse_time_to_come(v.text, now);
   if (!time) {
-    v.refuse(fmt::format("'{}' is not a time such as 08:00, 'tomorrow 08:00', 'mon 08:00' or '2026-11-25 08:00'{}",
-                         v.text,
-                         v.text.find(':') == std::string::npos ? "; write day and time as one word, in quotes" : ""));
+    const bool has_sign = v.text.starts_with('+');
+    const std::string from_now = meant_duration(std::string_view{v.text}.substr(has_sign ? 1 : 0));
+    v.refuse(
+        fmt::format("'{}' is not a time such as 08:00, 15:30, 'tomorrow 08:00', 'mon 08:00' or '2026-11-25 08:00'{}",
+                    v.text,
+                    from_now.empty() ? "" : "; for a time from now write --for " + from_now));
   }
   if (*time <= now)
     v.refuse(fmt::format("{} has passed", v.text));

@@ -38,6 +38,40 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 constexpr std::size_t most_bytes = 1024;
 
+struct UnitName {
+  std::string_view name, unit;
+};
+
+/// What people call the units, in the plural.
+constexpr std::array<UnitName, 11> unit_names{{{"milliseconds", "ms"},
+                                               {"millis", "ms"},
+                                               {"msecs", "ms"},
+                                               {"seconds", "s"},
+                                               {"secs", "s"},
+                                               {"minutes", "m"},
+                                               {"mins", "m"},
+                                               {"hours", "h"},
+                                               {"hrs", "h"},
+                                               {"days", "d"},
+                                               {"weeks", "w"}}};
+
+/// The unit that is called so, in any case; empty where there is none.
+std::string_view unit_called(std::string name) {
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const auto* const found = std::find_if(unit_names.begin(), unit_names.end(), [&](const UnitName& u) {
+    return name == u.unit || name == u.name || name + 's' == u.name;
+  });
+  return found == unit_names.end() ? "" : found->unit;
+}
+
+/// Removes the signs at the beginning that are among these, or that are not, and returns them.
+std::string_view take_signs(std::string_view& rest, std::string_view signs, bool among) {
+  const auto end = std::min(among ? rest.find_first_not_of(signs) : rest.find_first_of(signs), rest.size());
+  const std::string_view taken = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return taken;
+}
+
 /// Whether only the size of a duration can be wrong: with other digits it would be one.
 bool has_form_of_duration(std::string text) {
   std::replace_if(
@@ -67,6 +101,25 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return nearest.empty() ? "" : fmt::format("; did you mean {}{}?", prefix, nearest);
 }
 
+std::string meant_duration(std::string_view text) {
+  std::string meant;
+  while (!text.empty()) {
+    std::string amount{take_signs(text, "0123456789.", true)};
+    take_signs(text, " ", true);
+    const std::string name{take_signs(text, "0123456789. ", false)};
+    take_signs(text, " ", true);
+    std::string_view unit = name.empty() && meant.ends_with('h') ? "m" : unit_called(name);
+    if (unit == "w") {
+      amount = std::to_string(7 * parse_number(amount, 0LL, 1000LL).value_or(0));
+      unit = "d";
+    }
+    meant.append(amount).append(unit);
+    if (amount.empty() || unit.empty())
+      return {};
+  }
+  return parse_duration(meant) ? meant : "";
+}
+
 std::string format_limit(Milliseconds limit) {
   constexpr std::array<std::pair<std::string_view, long long>, 4> units{
       {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}}};
@@ -94,8 +147,12 @@ void Value::refuse_word(std::span<const std::string_view> words, std::string_vie
 
 Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_view hint) const {
   const auto parsed = parse_duration(text);
-  if (!parsed && !has_form_of_duration(text))
-    refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 1h30m or 7d", text));
+  if (!parsed && !has_form_of_duration(text)) {
+    const std::string meant = meant_duration(text);
+    refuse(fmt::format("'{}' is not a duration such as 30, 1.5s, 250ms, 1h30m or 7d{}",
+                       text,
+                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+  }
   if (!parsed || *parsed > high)
     refuse(fmt::format("{} is too long; it must be at most {}{}", text, format_limit(high), hint));
   if (*parsed < low)

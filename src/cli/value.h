@@ -21,6 +21,9 @@ std::string did_you_mean(std::string_view word,
                          std::span<const std::string_view> candidates,
                          std::string_view prefix = {});
 
+/// The duration that was probably meant by "10min", "1 h", "2Hours", "1h30" or "1w"; empty for text that is none.
+std::string meant_duration(std::string_view text);
+
 /// The signals that completions offer and that a mistyped one is compared with.
 constexpr std::array<std::string_view, 7> common_signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
 

@@ -119,6 +119,13 @@ constexpr std::array<Scheme, 6> schemes{{{"redis", Address::Kind::node, false},
                                          {"redis-cluster", Address::Kind::cluster, false},
                                          {"rediss-cluster", Address::Kind::cluster, true}}};
 
+std::string known_schemes() {
+  std::string names = "it must be unix";
+  for (const Scheme& scheme : schemes)
+    names += fmt::format("{}{}", &scheme == &schemes.back() ? " or " : ", ", scheme.name);
+  return names;
+}
+
 /// Reads the parts of one URL from left to right; every error names the URL.
 class Parser {
  public:
@@ -142,7 +149,8 @@ class Parser {
     }
     const auto scheme = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
     if (scheme == schemes.end())
-      fail(fmt::format("unknown scheme '{}'{}", name, quoted(name) ? "; write the URL without quotes" : ""));
+      fail(fmt::format(
+          "unknown scheme '{}'; {}", name, quoted(name) ? "write the URL without quotes" : known_schemes()));
     address_.kind = scheme->kind;
     if (scheme->tls)
       address_.tls.emplace();

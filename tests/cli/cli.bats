@@ -215,6 +215,16 @@ END
   REDIS_URL=http://127.0.0.1 refuses 64 http://127.0.0.1 acquire job
 }
 
+@test "an unknown scheme of a URL is answered with those that rlock knows" {
+  refuses 64 "unknown scheme 'tls'; it must be unix, redis, rediss, redis-sentinel, rediss-sentinel, redis-cluster or rediss-cluster" \
+    --redis tls://127.0.0.1 acquire job
+}
+
+@test "a comment behind a value in the environment is refused, since it would be a part of the value" {
+  RLOCK_REDIS="$RLOCK_REDIS # main" refuses 64 'RLOCK_REDIS: a comment needs a line of its own' acquire job
+  RLOCK_PREFIX='a: #main' refuses 64 'RLOCK_PREFIX: a comment needs a line of its own' acquire job
+}
+
 @test "a password in a bad URL is masked" {
   refuses 64 127.0.0.1:99999 --redis redis://me:s3cret@127.0.0.1:99999 acquire job
   [[ $ERR != *s3cret* ]] || fail "$ERR"

@@ -125,7 +125,9 @@ END
   done
   wrong ':2: verbose and quiet: choose one' $'quiet = yes\nverbose = yes'
   wrong ':1: redis: a comment needs a line of its own' 'redis = redis://h # the one in the cellar'
+  wrong ':1: redis: a comment needs a line of its own' 'redis = redis://h# main'
   wrong ':1: ttl: a comment needs a line of its own' 'ttl = 1m # long enough'
+  wrong ':1: prefix: a comment needs a line of its own' 'prefix = a: # it would be a part of every key'
 }
 
 @test "every line is checked, whichever subcommand runs" {

@@ -207,8 +207,6 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try stauts job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'stauts'; did you mean status?"
   refuses 64 "; '5' was taken for the key: -n takes no number, write -w 5" run -n 5 backup -- true
-  refuses 64 "; 'minutes' was taken for the key: a duration is one word such as 10m" run --wait 10 minutes backup -- true
-  refuses 64 "; 'ms' was taken for the key: a duration is one word such as 10m" run -w 500 ms backup -- true
   refuses 64 "unknown option '--nb'; see \`rlock run --help\`" run --nb backup -- true
   refuses 64 "unknown option '-try'; see \`rlock run --help\`" run -try 3 backup -- true
   refuses 64 "unknown option '-http-addr'; see \`rlock --help\`" -http-addr db1 run backup -- true
@@ -240,11 +238,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'write -w 5 instead of -w=5' acquire a -qw=5
   refuses 64 '-h is --help; to name a server write --redis redis://db1' status -h db1
   refuses 64 'did you mean --watch?' status -w 2
-  refuses 64 '-ttl means -t tl; write --ttl' run -k a -ttl 5 -- true
-  refuses 64 '-wait means -w ait; write --wait' acquire a -wait 5
-  refuses 64 '-ttl means -t tl; write --ttl' acquire a -ttl=5
-  refuses 64 '-key means -k ey; write --key' acquire -key a
-  refuses 64 '-timeout means -t imeout; write --wait D' run -timeout=30s a -- true # as consul lock has it
+  refuses 64 'there is no -timeout; write --wait D' run -timeout=30s a -- true # as consul lock has it
   refuses 64 "unexpected 'ls': acquire takes one key and no command; \`rlock run\` runs a command" acquire a -- ls
   refuses 64 "unexpected 'ls': acquire takes one key and no command; \`rlock run\` runs a command" acquire -k a ls
   refuses 64 "unexpected 'b': one key is enough" renew a b
@@ -252,6 +246,68 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 "write \`-- sh -c '...'\`" run -k a -c 'echo hello'
   refuses 64 "write \`-- sh -c '...'\`" run a -c 'echo hello'
   refuses 64 "write \`-- sh -c '...'\`" run -k a -nc 'echo hello'
+}
+
+@test "a long option with one dash is answered with the one that has two" {
+  refuses 64 "unknown option '-ttl'; did you mean --ttl?" run -k a -ttl 5 -- true
+  refuses 64 "unknown option '-ttl'; did you mean --ttl?" acquire a -ttl=5
+  refuses 64 "unknown option '-wait'; did you mean --wait?" acquire a -wait 5
+  refuses 64 "unknown option '-key'; did you mean --key?" acquire -key a
+  refuses 64 "unknown option '-note'; did you mean --note?" run a -note hi -- true
+  refuses 64 "unknown option '-json'; did you mean --json?" status -json
+  refuses 64 "unknown option '-force'; did you mean --force?" release a -force
+}
+
+@test "an option where the value of another is due is refused, and may be the value all the same" {
+  refuses 64 '--once takes an ID, not -n; if that is the value, write --once=-n' run a --once -n -- true
+  refuses 64 '--note takes a TEXT, not --wait; ' run a --note --wait 5 -- true
+  refuses 64 '--max-waiting takes an N, not -q; ' run a --max-waiting -q -- true
+  refuses 64 '--on-lost takes kill|warn, not --wait; ' run a --on-lost --wait 5 -- true
+  refuses 64 '--key takes a K, not -n; ' run -nk -n -- true
+  refuses 64 '--note takes a TEXT, not --password; ' --note --password=hunter2 acquire a
+  [[ $ERR != *hunter2* ]]
+  refuses 64 "--wait: '-1' is not a duration" acquire a --wait -1
+  try run a --once=-n --note=--wait -- true
+  exits 0
+  same "$(rlock status a --json | jq -r '.[0].last.note')" --wait
+}
+
+@test "a duration or a time in two words is refused, since the second would be a lock" {
+  refuses 64 '--for 1 h: write 1h (or -k h, if that is the lock)' hold a --for 1 h
+  refuses 64 '--for 1 h: write 1h ' hold a --for=1 h
+  refuses 64 '--for 1h 30m: write 1h30m ' hold a --for 1h 30m
+  refuses 64 '--ttl 5 m: write 5m ' run a --ttl 5 m -- true
+  refuses 64 '--wait 10 minutes: write 10m ' run --wait 10 minutes a -- true
+  refuses 64 '--wait 500 ms: write 500ms ' run -w 500 ms a -- true
+  refuses 64 '--once-per 20 hours: write 20h ' run a --once-per 20 hours -- true
+  refuses 64 '--since 2 d: write 2d ' log --since 2 d
+  refuses 64 "--since 2026-11-22 08:00: write '2026-11-22 08:00', in quotes" log --since 2026-11-22 08:00
+  refuses 64 "--until tomorrow 08:00: write 'tomorrow 08:00', in quotes" hold a --until tomorrow 08:00
+  try run -w 10 -k h -- true
+  exits 0
+}
+
+@test "a duration in other words is answered with the one that was meant" {
+  refuses 64 "--for: '10min' is not a duration such as 30, 1.5s, 250ms, 1h30m or 7d; did you mean 10m?" hold a --for 10min
+  refuses 64 'did you mean 2h?' acquire a --wait 2hours
+  refuses 64 'did you mean 30s?' acquire a --wait 30sec
+  refuses 64 'did you mean 5m?' acquire a --ttl '5 Mins'
+  refuses 64 'did you mean 1h30m?' acquire a --ttl 1h30
+  refuses 64 'did you mean 1d?' run a --once-per 1day -- true
+  refuses 64 'did you mean 14d?' log --since 2weeks
+  refuses 64 'not a duration' acquire a --ttl 10mib
+  [[ $ERR != *'did you mean'* ]]
+}
+
+@test "a range and a time that rlock does not take are answered with what it takes" {
+  local range
+  for range in 10m-1h 10m:1h 10m...1h '10m .. 1h'; do
+    refuses 64 "--backoff: '$range' is not D..MAX; write 10m..1h" run a --backoff "$range" -- true
+  done
+  refuses 64 "--until: '3am' is not a time such as 08:00, 15:30, 'tomorrow 08:00', " hold a --until 3am
+  refuses 64 '; for a time from now write --for 10m' hold a --until +10m
+  refuses 64 '; for a time from now write --for 10m' hold a --until 10min
+  refuses 64 "--since: '3am' is neither a time such as 08:00, 15:30, yesterday, " log --since 3am
 }
 
 @test "an option of another subcommand, and one without its value, are named" {
@@ -307,6 +363,18 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try help rnu
   exits 64
   contains "$ERR" 'did you mean run?'
+}
+
+@test "help for a subcommand that rlock does not have says what it is called here" {
+  local line
+  for line in 'break --help' 'break -h' '--help break' '-h break' 'help break' 'help break --help'; do
+    # shellcheck disable=SC2086 # words
+    try $line
+    exits 64
+    same "$(head -1 "$T/err")" "rlock: unknown subcommand 'break'; did you mean release --force?"
+  done
+  try help backup
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'backup'"
 }
 
 @test "a line whose subcommand is after -- says so" {

@@ -166,7 +166,7 @@ load ../support/supervision
   try log job --since "$(date -u -d '1 hour ago' +%FT%TZ)" --json
   query 'length == 1'
   cli FLUSHALL
-  refuses 64 "--since: '25:00' is neither a time such as 08:00, 2026-11-22 or 2026-11-22 08:00, nor a duration" log --since 25:00
+  refuses 64 "--since: '25:00' is neither a time such as 08:00, 15:30, yesterday, 2026-11-22 or '2026-11-22 08:00', nor a duration" log --since 25:00
   refuses 64 "--since: '2026-13-01' is neither a time such as " log --since 2026-13-01
   refuses 64 "--since: 'last week' is neither a time such as 08:00, " log --since 'last week'
 }
