@@ -32,6 +32,8 @@ const char* fault_in_braces(std::string_view key) {
                    key.find('}', close + 1) == std::string_view::npos;
   if (!one)
     return "braces may only stand around one non-empty {tag}";
+  if (key.front() == '{' && key.back() == '}')
+    return "without a prefix a {tag} may not be all of it, since the lock without the braces has the same other keys";
   return ends_like_companion(key)
              ? "with a {tag} it may not end in :queue, :waiters, :meta, :history, :hold, :seats or :ended:ID"
              : nullptr;

@@ -14,7 +14,8 @@ namespace rlock::lock {
 class LockName {
  public:
   /// Throws Error{usage} unless the name has 1 to 512 bytes, no newline, and no braces but those of one non-empty
-  /// {tag}, which may begin or end in the prefix. `origin` is where the name was given, for the message: "--key".
+  /// {tag}, which may begin or end in the prefix, but is not all of the key. `origin` is where the name was given, for
+  /// the message: "--key".
   LockName(std::string_view prefix, std::string_view name, std::string_view origin = "the key");
 
   /// As the user gave it, without the prefix.

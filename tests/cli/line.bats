@@ -154,6 +154,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 "--key 'a{': braces " run -k 'a{' -- true
   refuses 64 "the key 'a{': braces " acquire 'a{'
   refuses 64 "the prefix 'a{' and --key 'a': braces " run --prefix 'a{' -k a -- true
+  refuses 64 "--key '{a}': without a prefix a {tag} may not be all of it" run --prefix '' -k '{a}' -- true
+  refuses 64 "the prefix '{' and the key 'a}': without a prefix" status --prefix '{' 'a}'
   refuses 64 'the key is empty' status ''
   refuses 64 '--key is empty' status -k ''
   RLOCK_KEY='{}' refuses 64 "RLOCK_KEY '{}': braces " release

@@ -48,6 +48,11 @@ void test_lock_names() {
                            "{a}:seats"})
     refuses(name);
   refuses(std::string(513, 'x'));
+  for (const auto& [prefix, name] : {std::pair{"", "{job}"}, {"{", "job}"}, {"{rlock:", "job}"}, {"{job", "}"}}) {
+    expect_failure([&] { LockName{prefix, name}; }, ExitCode::usage, "a tag alone shares keys with another lock", name);
+  }
+  for (const auto& [prefix, name] : {std::pair{"{app}", "job"}, {"", "{app}job"}, {"app{", "job}"}})
+    expect_same(LockName(prefix, name).keys()[1], std::string{prefix} + name + ":queue", "a tag may be part of a key");
   expect_same(LockName("", std::string(512, 'x')).text().size(), 512UL, "a name may have 512 bytes");
   for (const char* name : {"a:queue", "*", "a b", "\x1b[31m", "\xff"})
     expect_same(LockName("p:", name).text(), name, "any other bytes are taken as they are");
