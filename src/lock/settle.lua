@@ -15,8 +15,7 @@ read_meta()
 local r = holder(token)
 if not is_live(r) then return {'lost'} end
 if r.is_unreadable then return unreadable() end
-local is_chosen_here = tonumber(r.fence) == fence or extra(r.tail, 'settled')
-if ARGV[4] == '1' and not is_chosen_here and floor >= fence then return {'used', num(floor)} end
+if ARGV[4] == '1' and tonumber(r.fence) ~= fence and floor >= fence then return {'used', num(floor)} end
 raise_floor(fence)
 r.fence = num(extra(r.tail, 'settled') and math.max(r.fence, fence) or fence)
 r.tail, touched[token] = with_extra(r.tail, 'settled', '1'), true

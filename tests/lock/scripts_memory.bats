@@ -186,6 +186,29 @@ setup() { start_scripts; }
   replies settled
 }
 
+@test "settle: a reader that has settled a fence before, which was refused elsewhere, gets none that another has" {
+  local a b token
+  export CAPACITY=0
+  MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a
+  a=${REPLY[1]}
+  MAX_LEASE=1 acquire b
+  b=${REPLY[1]}
+  call settle a "$a" '' 1
+  replies settled
+  call settle b "$b" '' 1
+  replies settled
+  # Another server has refused both, and told both the same floor.
+  call settle b "$((b + 5))" '' 1
+  replies settled
+  call settle a "$((b + 5))" '' 1
+  replies "used $((b + 5))"
+  same "$(fence_of a)" "$a"
+  call settle a "$((b + 6))" '' 1
+  replies settled
+  for token in a b; do call renew "$token" 30000 "level-$token"; done
+  same "$(fence_of a) $(fence_of b)" "$((b + 6)) $((b + 5))"
+}
+
 @test "settle: re-entry in a quorum is told no fence until one is settled" {
   wait_until "$PATIENCE" grants_in_quorum a
   MAX_LEASE=1 LEVEL=inner HOW=reenter acquire a
