@@ -220,13 +220,14 @@ std::optional<Answer> take_failed(std::vector<Answer>& votes) {
     if (const auto ago = last_success(vote); ago && (!success || *ago < *success))
       success = ago;
   }
-  std::erase_if(votes, [&](const Answer& vote) {
-    const auto ago = failed_ago(vote);
-    return ago && success && *success < *ago;
-  });
-  const auto found =
-      std::find_if(votes.begin(), votes.end(), [&](const Answer& v) { return failed_ago(v).has_value(); });
-  return found == votes.end() ? std::nullopt : std::optional{*found};
+  const auto is_outdated = [&](const Answer& vote) { return success && *success < *failed_ago(vote); };
+  const auto found = std::find_if(
+      votes.begin(), votes.end(), [&](const Answer& vote) { return failed_ago(vote) && !is_outdated(vote); });
+  if (found != votes.end())
+    return *found;
+  std::erase_if(votes,
+                [&](const Answer& vote) { return std::holds_alternative<Exhausted>(vote) && is_outdated(vote); });
+  return std::nullopt;
 }
 
 Fence largest_used_fence(std::span<const CallResult> answers) {

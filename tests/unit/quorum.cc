@@ -156,9 +156,29 @@ void test_done() {
   expect(!lock::sum_up_refusals(votes, 2), "and then nothing refuses");
 }
 
+void test_failed() {
+  const auto cooling = [](const std::string& held, const std::string& success) {
+    return says(
+        {"busy", "9", "", held, "0", "500", "a host user 17 command note 1,3", "1000", "0", "0", "0", success, "id"});
+  };
+  const auto grant = [](const std::string& ago) { return says({"granted", "42", "0", "30000", ago, "id"}); };
+  const auto votes_of = [](std::vector<CallResult> answers) {
+    return lock::read_votes(answers, BootClock::now(), Milliseconds{30'000});
+  };
+  std::vector<lock::Answer> votes = votes_of({cooling("700", "-1"), grant("-1"), grant("701")});
+  expect(lock::take_failed(votes).has_value(), "a failure that one server remembers counts");
+  votes = votes_of({cooling("700", "-1"), grant("699"), grant("-1")});
+  expect(!lock::take_failed(votes), "unless another knows of a success that was granted later");
+  expect_same(lock::sum_up_grants(votes, BootClock::now()).fence.value, 42, "which then is granted");
+  votes = votes_of({cooling("700", "600"), cooling("700", "600"), cooling("700", "600")});
+  expect(!lock::take_failed(votes), "a reader that was granted later may have succeeded before");
+  expect(lock::sum_up_refusals(votes, 2).has_value(), "a lock that cools at a majority is waited for all the same");
+}
+
 }  // namespace
 
 void test_ballots() {
+  test_failed();
   test_done();
   test_nonsense();
   test_refusals();
