@@ -27,8 +27,9 @@ end
 -- The same as its line tells.
 local function parse_line(line)
   local token, cap, fence, acquired, waited, lasts, tail = line:match('^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-  return token and {token = token, fence = fence, acquired = tonumber(acquired), waited = waited, capacity = cap,
-                    lasts = tonumber(lasts), owner = owner_of(tail), tail = tail, is_settled = true, line = line}
+  return token and {token = token, fence = fence, acquired = tonumber(acquired), waited = tonumber(waited),
+                    capacity = cap, lasts = tonumber(lasts), owner = owner_of(tail), tail = tail, is_settled = true,
+                    line = line}
 end
 
 -- Of a crowd only some are listed.

@@ -40,6 +40,27 @@ cools() {
   nearly 200000 "${REPLY[5]}"
 }
 
+@test "whoever finds out that a run has died sees the lock cool at once, in whatever mode it was taken" {
+  local options capacity look
+  for capacity in 0 1 3; do
+    for options in kept=1 'kept=1 hold=80000' hold=80000 ''; do
+      for look in status 'log 10'; do
+        cli FLUSHALL >/dev/null
+        # shellcheck disable=SC2086 # words
+        SHIFT=-60 CAPACITY=$capacity WAITED=1234 acquire a backoff=100000-100000 $options
+        # shellcheck disable=SC2086 # words
+        call $look
+        same "$(history | cut -d ' ' -f 6)" died
+        call status
+        same "${REPLY[0]}" cooling
+        matches "$(fact holder)" ' failed=1,died( |$)'
+        CAPACITY=$capacity acquire b
+        same "${REPLY[0]} ${REPLY[6]}" "busy $(owner a) 1,died"
+      done
+    done
+  done
+}
+
 @test "lost leases and timeouts are failures; a run that was made to stop is none" {
   local end
   for end in lost timeout; do

@@ -3,6 +3,7 @@
 
 load ../support/helpers
 load ../support/servers
+load ../support/supervision
 
 waiting() { same "$(cli ZCARD '{rlock:job}:queue')" "$1"; } # COUNT
 
@@ -73,6 +74,29 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   try run job --backoff 1h -- true
   try run job -n -- echo ran
   same "$OUT" ran
+}
+
+@test "status, log and check can read what a run that was killed with its guard has left" {
+  local options
+  for options in '' --shared '--slots 3' '--min-hold 2s'; do
+    # shellcheck disable=SC2086 # words
+    hold job --ttl 1s --backoff 1h $options
+    # shellcheck disable=SC2046 # words
+    kill -KILL "$HOLDER" $(family_of "$HOLDER")
+    wait_until "$PATIENCE" absent rlock:job # whoever looks first finds out that it has died
+    try status job
+    exits 0
+    contains "$OUT" cooling
+    rlock status job --json | jq -e '.[0].holders[0].cooling_after.end == "died"'
+    rlock status --prometheus | grep -q rlock_held
+    rlock log job --json | jq -e '.[-1].end == "died"'
+    try check
+    exits 0
+    try run job -n -- true
+    exits 75
+    pass
+    rlock run job -- true
+  done
 }
 
 @test "waiters wait until it has cooled, readers and slots too" {
@@ -172,6 +196,25 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   try run job --ttl 1s --once v1 --attempts 1 -- true
   exits 75
   contains "$ERR" '1 attempt failed'
+}
+
+@test "with several servers readers wait for a lock that cools, though another reader has succeeded meanwhile" {
+  local failing
+  start_quorum 3
+  start fails rlock run job --ttl 1s --shared --backoff 3s -- \
+    sh -c 'touch "$0.began"; until [ -e "$0" ]; do sleep 0.02; done; exit 3' "$T/go"
+  failing=$PID
+  wait_until "$PATIENCE" test -e "$T/go.began"
+  try run job --ttl 1s --shared -- true
+  exits 0
+  touch "$T/go"
+  finish "$failing"
+  exits 3
+  try run job --ttl 1s --shared -n -- true
+  exits 75
+  contains "$ERR" 'cooling for'
+  try run job --ttl 1s --shared -- echo ran
+  same "$OUT" ran
 }
 
 @test "what makes no sense is refused with what to write" {
