@@ -28,17 +28,21 @@ end
 
 local function each_level(levels) return levels:gmatch('([^,:]+):?%d*') end
 
--- A level without an end counts on the whole lease; one that is no longer alone is given that end.
+-- A level without an end counts on the whole lease; one that is no longer alone is given that end. Those that were
+-- killed leave when another comes; the first stays, since its end is that of the acquisition.
 local function add_level(r, level)
   if not r.levels:find(':', 1, true) then r.levels = r.levels .. ':' .. r.expires end
-  r.levels = r.levels .. ',' .. level .. ':0'
+  local living = r.levels:gsub(',[^,:]+:(%d+)', function(ms) return tonumber(ms) <= now and '' or nil end)
+  r.levels = living .. ',' .. level .. ':0'
 end
 
--- Notes until when a level counts on the record. Level '' is whoever renews by the token alone, for all.
+-- Notes until when a level counts on the record. Level '' is whoever renews by the token alone, for all that live.
 local function note_end(r, level, till)
   if not r.levels:find(':', 1, true) then return end
   if level == '' then
-    r.levels = r.levels:gsub(':(%d+)', function(ms) return ':' .. math.max(till, tonumber(ms)) end)
+    r.levels = r.levels:gsub(':(%d+)', function(ms)
+      return ':' .. (tonumber(ms) > now and math.max(till, tonumber(ms)) or ms)
+    end)
     return
   end
   local from, to, known = find_level(r.levels, level)

@@ -74,6 +74,21 @@ setup() { start_scripts; }
   same "$(order)" b
 }
 
+@test "acquire: levels that were killed leave the record when another level comes, and the first stays" {
+  local i
+  TTL=600000 hold a kept=1
+  for i in {1..5}; do SHIFT=$((i * 10)) LEVEL=inner$i HOW=reenter acquire a; done # each lives for half a minute
+  SHIFT=90 call renew a 600000 level-a
+  SHIFT=90 call renew a 600000 '' # which keeps none alive that is dead
+  SHIFT=90 LEVEL=last HOW=reenter acquire a
+  outcome granted
+  matches "$(field_of a 10)" '^level-a:[0-9]+,last:[0-9]+$'
+  SHIFT=90 call release a inner5 137 ''
+  replies kept 2
+  SHIFT=700 LEVEL=late HOW=reenter acquire a
+  replies lost
+}
+
 @test "acquire: busy tells how long to sleep, how much of the lease is left, and who holds" {
   TTL=1900 acquire a
   acquire b
