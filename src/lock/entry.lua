@@ -40,5 +40,5 @@ end
 local function push_entries(...)
   local length = call('RPUSH', HISTORY, ...)
   if length > 103 then call('LTRIM', HISTORY, -100, -1) end -- not each time, since that costs as much again
-  if length == select('#', ...) then keep_memory() end -- the list is new
+  call('PEXPIRE', HISTORY, LIFE)
 end

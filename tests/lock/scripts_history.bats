@@ -198,6 +198,19 @@ setup() { start_scripts; }
   nearly 2592000000 "$(cli PTTL "$HISTORY")"
 }
 
+@test "history: it lives for thirty days after its last line, whatever the lock's other keys do" {
+  hold a
+  call release a level-a 0 ''
+  hold b
+  cli PEXPIRE "$HISTORY" 100000 >/dev/null # the run takes almost a month
+  call release b level-b 0 ''
+  nearly 2592000000 "$(cli PTTL "$HISTORY")"
+  hold c backoff=1-1
+  cli PEXPIRE "$HISTORY" 100000 >/dev/null
+  call release c level-c 0 ''
+  nearly 2592000000 "$(cli PTTL "$HISTORY")"
+}
+
 # ---- once
 
 @test "once: after a success with an ID there is nothing to do for that ID, but there is for another" {
