@@ -163,6 +163,7 @@ lease() { cli PTTL "rlock:$1"; }
 @test "the holder that messages name has a PID only while that process lives: --hold-pid, not a plain acquire" {
   local keeper
   start script sleep 600
+  wait_until "$PATIENCE" grep -qx sleep "/proc/$PID/comm" # it has been executed
   try acquire job --hold-pid "$PID"
   keeper=$(rlock status job --json | jq '.[0].holders[0].pid')
   try acquire job -n
