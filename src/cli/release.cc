@@ -30,7 +30,8 @@ using lock::Target;
 
 constexpr Milliseconds shortest_look{30};
 constexpr Milliseconds longest_look{70};
-constexpr Milliseconds quiet_wait{1000};  // how long to wait before saying for whom
+constexpr Milliseconds quiet_wait{1000};     // how long to wait before saying for whom
+constexpr Milliseconds worth_noticing{100};  // by how much a lease must grow to have been renewed
 
 bool holds_on(const Target& target) {
   return target.state == Target::State::held || target.state == Target::State::marked;
@@ -46,7 +47,7 @@ class ForcedRelease {
   /// A hold comes first, so that nobody gets the lock meanwhile, not even if its holder has just gone.
   ExitCode run() {
     if (settings_.hold_for)
-      put_on_hold(settings_, lock_, *settings_.hold_for);
+      put_on_hold(settings_, lock_, lock::AtLeast{*settings_.hold_for});
     const lock::Forced found = look();
     if (!is_there(found))
       return report_not_held(describe_others(found));
@@ -146,15 +147,30 @@ class ForcedRelease {
 
   void select(const std::vector<Target>& found) {
     for (const Target& target : found) {
-      if (is_meant(target))
-        pending_.push_back(target);
+      if (!is_meant(target))
+        continue;
+      pending_.push_back(target);
+      pending_.back().dead = was_asked(target) && lock::is_gone(target.owner);
+      if (pending_.back().dead)
+        log_.notice(describe_dead(target));
     }
   }
 
-  /// Names the fences, so that a repeated call cannot hit the next holder.
+  std::string describe_dead(const Target& target) const {
+    return fmt::format("{}: {} is dead; the lock is free when its lease ends, in {}",
+                       lock_.name().text(),
+                       lock::describe(target.owner),
+                       format_duration(target.lease));
+  }
+
+  /// Names the fences, so that a repeated call cannot hit the next holder. Who is dead need not be told, and has not
+  /// been evicted.
   std::vector<Target> force() {
     std::vector<lock::Fence> fences;
-    for (const Target& target : pending_) fences.push_back(target.fence);
+    for (const Target& target : pending_) {
+      if (!target.dead)
+        fences.push_back(target.fence);
+    }
     const auto how = settings_.now ? lock::Force::now : lock::Force::evict;
     return insist([&](Deadline deadline) { return lock_.force(how, self_, fences, deadline); });
   }
@@ -167,6 +183,7 @@ class ForcedRelease {
       const auto found = std::find_if(now.begin(), now.end(), same);
       if (found != now.end() && holds_on(*found)) {
         rest.push_back(*found);
+        rest.back().dead = target.dead && found->lease < target.lease + worth_noticing;
       } else if (found == now.end() || was_asked(target)) {
         print_gone(target);  // it gave the lock up, which may still cool
       } else {
@@ -183,12 +200,14 @@ class ForcedRelease {
   void print_gone(const Target& target) const {
     const std::string owner = printable(lock::describe(target.owner));
     const auto now = BootClock::now();
-    if (target.owner.for_another && now >= looked_at_ + target.lease) {  // it did not end when it was told
+    if (!target.dead && target.owner.for_another &&
+        now >= looked_at_ + target.lease) {  // it did not end when it was told
       print(fmt::format("{}: evicted {}; its process was told, and may run on\n", name(), owner));
       return;
     }
     const std::chrono::duration<double> took = now - begun_;
-    print(fmt::format("{}: evicted {}, gone after {:.1f}s\n", name(), owner, took.count()));
+    const auto how = target.dead ? fmt::format("{} was dead, and its lease has ended", owner) : "evicted " + owner;
+    print(fmt::format("{}: {}, gone after {:.1f}s\n", name(), how, took.count()));
   }
 
   /// A command whose lock was taken away is stopped when its keeper notices, and at the latest when its lease ends.
@@ -222,6 +241,8 @@ class ForcedRelease {
     if (std::exchange(waiting_is_reported_, true))
       return;
     for (const Target& target : pending_) {
+      if (target.dead)
+        continue;
       log_.notice(fmt::format("waiting for {} to give up {}, lease {} left",
                               lock::describe(target.owner),
                               lock_.name().text(),
@@ -231,6 +252,10 @@ class ForcedRelease {
 
   ExitCode report_timeout() const {
     for (const Target& target : pending_) {
+      if (target.dead) {
+        log_.notice(describe_dead(target) + "; --now breaks it at once");
+        continue;
+      }
       log_.notice(fmt::format(
           "{} has not given up {} yet; its lease is no longer renewed and ends in {}; --now breaks it at once",
           lock::describe(target.owner),

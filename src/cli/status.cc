@@ -1,9 +1,7 @@
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 
 #include "base/error.h"
@@ -34,14 +32,11 @@ bool is_unrecognisable(const observe::LockFacts& lock) {
   return lock.foreign && !(lock.foreign->type == "hash" && lock.foreign->value);
 }
 
-/// A keeper on this machine that was killed no longer renews. On other machines we cannot tell.
+/// A keeper on this machine that was killed no longer renews.
 void mark_dead_holders(Locks& locks) {
-  const std::string here = lock::host_name();
   for (observe::LockFacts& lock : locks) {
     for (observe::HolderFacts& holder : lock.holders) {
-      const bool is_ours = holder.kept && holder.owner.pid > 0 && holder.owner.host == here;
-      if (is_ours && ::kill(holder.owner.pid, 0) < 0 && errno == ESRCH)
-        holder.dead = true;
+      holder.dead = holder.kept && lock::is_gone(holder.owner);
       holder.kept = holder.kept && !holder.dead;
     }
   }

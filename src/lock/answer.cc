@@ -204,8 +204,10 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) 
 
 Hold read_hold(Fields& fields) { return {.until = WallTime{read_ms(fields)}, .by = Owner::decode(fields.text())}; }
 
-NewHold read_new_hold(Fields fields) {
-  NewHold made{.hold = {.until = WallTime{read_ms(fields)}}};
+NewHold read_new_hold(Fields fields, const Owner& by) {
+  if (fields.outcome() == "kept")
+    return {.hold = read_hold(fields)};
+  NewHold made{.hold = {.until = WallTime{read_ms(fields)}, .by = by}};
   (void)read_ms(fields);  // the server's time
   if (!fields.at_end())
     made.replaced = read_hold(fields);

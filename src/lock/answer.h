@@ -71,8 +71,13 @@ struct Hold {
   Owner by{};
 };
 
+/// For a hold that leaves another alone which lasts longer.
+struct AtLeast {
+  Milliseconds time;
+};
+
 /// When a hold is to end: at a time, or so long after the server has heard of it.
-using HoldEnd = std::variant<Milliseconds, WallTime>;
+using HoldEnd = std::variant<Milliseconds, WallTime, AtLeast>;
 
 /// A hold that was made, and the one that it replaces.
 struct NewHold {
@@ -193,6 +198,7 @@ struct Target {
   State state = State::held;
   Milliseconds lease{0};  // that it had left
   bool kept = false;      // it has a keeper, which renews it and can be told to give it up
+  bool dead = false;      // as far as the caller can tell, that keeper is gone, so that the lease will run out
   Owner owner;
 };
 
@@ -213,8 +219,9 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 /// Reads "until_ms owner", as hold.lua and acquire.lua name a hold.
 Hold read_hold(Fields& fields);
 
-/// Reads "until_ms now_ms [until_ms owner]", the answer "held" of hold.lua, which does not say whose hold it is.
-NewHold read_new_hold(Fields fields);
+/// Reads the answer of hold.lua to a request of `by`: "held until_ms now_ms [until_ms owner]", which does not say whose
+/// hold it is, or "kept until_ms owner".
+NewHold read_new_hold(Fields fields, const Owner& by);
 
 /// Reads "fence state lease_ms kept owner", an answer of force.lua. A number that is missing or malformed reads as 0.
 Target read_target(const std::string& line);

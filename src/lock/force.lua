@@ -1,5 +1,5 @@
 -- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that a
--- repetition does no harm to the next holder. Without fences it only lists the holders.
+-- repetition does no harm to the next holder. Without fences it only lists the holders. Records who has died.
 -- KEYS  lock queue waiters meta history seats
 -- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: delete another program's key)
 --       evict: a holder with a keeper is marked and told, and holds on until its keeper has given up the lock; other
@@ -8,7 +8,7 @@
 -- ->    free | foreign type value ttl_ms
 --       holders, then for each "fence held|cooling|marked|removed lease_ms kept(0|1) owner"
 
--- NEEDS queue
+-- NEEDS queue look
 
 local how, by = ARGV[1], ARGV[2]
 
@@ -39,7 +39,7 @@ end
 
 local function take_away(token, r)
   if is_live(r) and not extra(r.tail, 'evict') then count('evicted') end
-  if strike(token) then -- the end of a cooling one has been recorded already
+  if strike(token) then -- not for one that cools, whose end has been recorded
     record_end(run_of(token, r, capacity), now, '-', 'evicted,' .. by)
   end
   if is_live(r) then tell_levels(r.levels, 'evicted') end
@@ -57,6 +57,7 @@ end
 local ours = load_lock(true)
 read_meta()
 if not ours then return foreign() end
+bury_dead_if_allowed() -- first: what has died is not evicted
 if not next(holders) then return {'free'} end
 local tokens = {}
 for token in pairs(holders) do tokens[#tokens + 1] = token end

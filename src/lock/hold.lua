@@ -1,8 +1,10 @@
 -- hold: puts the lock on hold until a time, so that nobody is granted it, or with `end` ends the hold. What runs goes
 -- on, and so do renewals and nested runs. A repetition with the same id gets the same answer.
 -- KEYS  lock queue waiters meta history seats mark
--- ARGV  id how(until|for|end) ms(a time, or from now on) owner
+-- ARGV  id how(until|for|least|end) ms(a time, or from now on) owner
+--       least: as for, but a hold that there is and that lasts longer stays
 -- ->    held until_ms now_ms, and if that replaces another hold, until_ms owner of that one
+--       kept until_ms owner   (least: the one that lasts longer)
 --       ended until_ms owner
 --       none                  (end: the lock is not on hold)
 --       past now_ms           (until: a time that has passed)
@@ -78,6 +80,9 @@ local is_repeated = holds[1] and holds[1].id == id
 if not is_repeated then
   local till = how == 'until' and ms or now + ms
   if till <= now then return {'past', num(now)} end
+  if how == 'least' and held_back_until() > till then
+    return {'kept', meta.hold:match('^%d+'), meta.hold:match('^%d+ %S+ %d+ (.*)$')}
+  end
   open(math.min(till, now + LONGEST_HOLD))
   finish()
   call('HSET', MARK, 'until', holds[1].till)

@@ -377,20 +377,19 @@ Forced Lock::force(std::vector<std::string> arguments, Deadline deadline) {
   return sum_up_targets(answers_);
 }
 
-/// The servers may disagree on what it replaces: any of them that knows of a hold is right.
+/// The servers may disagree on what it replaces, and whether something lasts longer: any that knows of a hold is right.
 NewHold Lock::hold(HoldEnd end, const Owner& by, const Level& request, Deadline deadline) {
-  const auto* const time = std::get_if<WallTime>(&end);
-  const Milliseconds ms = time != nullptr ? time->time_since_epoch() : std::get<Milliseconds>(end);
-  const Request sent = hold_request(name_, request, time != nullptr ? "until" : "for", ms, by);
-  if (!decide(ask(sent, deadline, outcome_is("held"), Pace::patient)))
+  const auto is_held = [](const Fields& fields) { return fields.outcome() == "held" || fields.outcome() == "kept"; };
+  if (!decide(ask(hold_request(name_, request, end, by), deadline, is_held, Pace::patient)))
     throw Error{ExitCode::usage, fmt::format("{}: the end of the hold has passed by the server's clock", name_.text())};
-  NewHold made{.hold = {.until = {}, .by = by}};
+  NewHold made;
   for (const CallResult& answer : answers_) {
     const Fields* vote = vote_of(answer);
-    if (vote == nullptr || vote->outcome() != "held")
+    if (vote == nullptr || !is_held(*vote))
       continue;
-    NewHold here = read_new_hold(*vote);
-    made.hold.until = std::max(made.hold.until, here.hold.until);
+    NewHold here = read_new_hold(*vote, by);
+    if (here.hold.until > made.hold.until)
+      made.hold = std::move(here.hold);
     if (here.replaced)
       made.replaced = std::move(here.replaced);
   }
@@ -398,7 +397,7 @@ NewHold Lock::hold(HoldEnd end, const Owner& by, const Level& request, Deadline 
 }
 
 std::optional<Hold> Lock::end_hold(const Owner& by, const Level& request, Deadline deadline) {
-  const Request sent = hold_request(name_, request, "end", Milliseconds{0}, by);
+  const Request sent = hold_request(name_, request, std::nullopt, by);
   (void)decide(ask(
       sent, deadline, [](const Fields&) { return true; }, Pace::patient));
   for (const CallResult& answer : answers_) {

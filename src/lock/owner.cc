@@ -1,9 +1,11 @@
 #include "lock/owner.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 
@@ -43,6 +45,10 @@ std::string host_name() {
   if (::gethostname(name.data(), name.size() - 1) < 0)
     return "?";
   return name.data();
+}
+
+bool is_gone(const Owner& owner) {
+  return owner.pid > 0 && owner.host == host_name() && ::kill(owner.pid, 0) < 0 && errno == ESRCH;
 }
 
 std::string Owner::encode() const {

@@ -31,6 +31,10 @@ struct Owner {
 /// The name of this machine, as an Owner has it.
 std::string host_name();
 
+/// Whether the process ran on this machine, and is gone. Of other machines, and of containers with the same name, we
+/// cannot tell.
+bool is_gone(const Owner& owner);
+
 /// This process on this machine. An empty `holder` becomes user@host; a long command is cut.
 Owner describe_self(std::string holder, std::string note, const std::vector<std::string>& command);
 

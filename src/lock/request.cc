@@ -129,11 +129,21 @@ Request force_request(const LockName& name, std::vector<std::string> arguments) 
   return script_request(scripts::force, {.keys = name.keys(), .values = std::move(arguments)});
 }
 
-Request hold_request(const LockName& name, const Level& request, std::string verb, Milliseconds time, const Owner& by) {
+Request hold_request(const LockName& name, const Level& request, std::optional<HoldEnd> end, const Owner& by) {
   std::vector<std::string> keys = name.keys();
   keys.push_back(name.hold_mark());
-  return script_request(
-      scripts::hold, {.keys = std::move(keys), .values = {request.text(), std::move(verb), text(time), by.encode()}});
+  std::string how = "end";
+  Milliseconds time{0};
+  if (end && std::holds_alternative<WallTime>(*end)) {
+    how = "until";
+    time = std::get<WallTime>(*end).time_since_epoch();
+  } else if (end) {
+    const auto* const least = std::get_if<AtLeast>(&*end);
+    how = least != nullptr ? "least" : "for";
+    time = least != nullptr ? least->time : std::get<Milliseconds>(*end);
+  }
+  return script_request(scripts::hold,
+                        {.keys = std::move(keys), .values = {request.text(), std::move(how), text(time), by.encode()}});
 }
 
 Request status_request(const LockName& name) {

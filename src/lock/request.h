@@ -88,7 +88,7 @@ Request release_request(const LockName& name, const Token& token, const std::str
 Request recall_request(const LockName& name, const Token& token, const Level& level, std::optional<Fence> fence);
 Request force_request(const LockName& name, std::vector<std::string> arguments);
 /// `verb`: "for" or "until" the time, or "end", for which it is 0.
-Request hold_request(const LockName& name, const Level& request, std::string verb, Milliseconds time, const Owner& by);
+Request hold_request(const LockName& name, const Level& request, std::optional<HoldEnd> end, const Owner& by);
 Request status_request(const LockName& name);
 /// Asks for the newest `count` runs.
 Request log_request(const LockName& name, std::size_t count);

@@ -137,6 +137,39 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   kill -KILL "$PID"
 }
 
+@test "--force of a holder that is dead says so and when the lock is free; it has died, and was not evicted" {
+  local end
+  hold busy --holder deploy@web3 --ttl 2
+  end="pid $HOLDER \"sleep 600\""
+  # shellcheck disable=SC2046 # words
+  kill -KILL "$HOLDER" $(pgrep -P "$HOLDER") || true
+  wait_until "$PATIENCE" gone "$HOLDER"
+  try release --force busy -w 10ms
+  exits 75
+  matches "$ERR" "^rlock: busy: deploy@web3 $end is dead; the lock is free when its lease ends, in [0-9.ms]+
+rlock: busy: deploy@web3 $end is dead; the lock is free when its lease ends, in [0-9.ms]+; --now breaks it at once\$"
+  try release --force busy
+  exits 0
+  matches "$OUT" "^busy: deploy@web3 $end was dead, and its lease has ended, gone after [0-9.]+s\$"
+  try log busy --json
+  query '.[0].end == "died"'
+  try status busy --json
+  query '.[0].counters | .evicted == 0 and .lost == 1'
+}
+
+@test "--force tells a holder that seems to be dead, but renews its lease" {
+  local free=31000 next=/proc/sys/kernel/ns_last_pid
+  unshare --pid --fork --mount-proc sh -c "echo 30000 >$next" 2>/dev/null || skip "this machine has no namespaces"
+  while [[ -e /proc/$free ]]; do free=$((free + 1)); done # a PID there which nobody has here
+  start elsewhere unshare --pid --fork --kill-child --mount-proc sh -c \
+    "echo $((free - 1)) >$next; rlock run busy --ttl 3 -- sleep 600; true"
+  wait_held busy
+  same "$(rlock status busy --json | jq '.[0].holders[0].pid')" "$free"
+  try release --force busy
+  exits 0
+  contains "$OUT" 'busy: evicted '
+}
+
 @test "--force repeated, as after a lost answer, does no harm to the next holder" {
   local next
   start run rlock run --key busy --ttl 1 -- sleep 600

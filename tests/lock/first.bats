@@ -52,6 +52,19 @@ waits() {
   exits 0
 }
 
+@test "release --force --hold never makes a hold end sooner, and says which one there is" {
+  rlock hold job --for 2h --holder ann@ops1
+  hold other
+  rlock hold other --for 1h
+  try release job --force --hold 1h
+  exits 1
+  contains "$OUT" ' by ann@ops1'
+  rlock status job --json | jq -e '.[0].hold.by == "ann@ops1"'
+  try release other --force --hold 2h
+  exits 0
+  contains "$OUT" '; it was on hold until '
+}
+
 @test "--hold needs --force, and holds back a lock whose holder has just gone too: 1" {
   refuses 64 '--hold needs --force' release job --token "$(printf 'a%.0s' {1..32})" --hold 1h
   refuses 64 '--note is the reason of a hold; it needs --hold' release job --force --note 'hung NFS'

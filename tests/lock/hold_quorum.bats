@@ -28,6 +28,15 @@ setup() {
   same "$(grep -c 'hold ended' "$T/out")" 1
 }
 
+@test "release --force --hold leaves a longer hold of a majority alone" {
+  try hold job --for 2h --holder ann@ops1
+  try release job --force --hold 1h
+  exits 1
+  contains "$OUT" ' by ann@ops1'
+  try status job --json
+  query '.[0].hold.by == "ann@ops1"'
+}
+
 @test "without a majority nothing is put on hold: 69" {
   stop "${SERVERS[0]}" "${SERVERS[1]}"
   try hold job --for 1h --redis-timeout 300ms

@@ -95,6 +95,27 @@ setup() { start_scripts; }
   same "$(fact evicted)" 'evicted 2' # the one that cooled had given it up already
 }
 
+@test "force: whoever has died before is recorded so, and is not evicted" {
+  local how ms
+  for how in evict now; do
+    cli FLUSHALL >/dev/null
+    SHIFT=-60 acquire a kept=1 hold=80000
+    FENCE=${REPLY[1]}
+    ms=$(cut -d ' ' -f 1 <<<"$(field_of a 1)")
+    call force $how me "$FENCE"
+    matches "${REPLY[1]}" "^$FENCE removed 0 1 $(owner a)\$"
+    same "$(history | cut -d ' ' -f 3,6)" "$ms died"
+    call status
+    same "$(fact evicted) $(fact lost)" 'evicted 0 lost 1'
+    absent "$LOCK"
+  done
+  cli FLUSHALL >/dev/null
+  SHIFT=-60 TTL=10000 acquire a backoff=100000-100000
+  call force evict me # whoever asks who holds the lock sees how it cools
+  matches "${REPLY[1]}" '^[0-9]+ cooling 0 0 '
+  same "$(ends)" died
+}
+
 @test "force: another program's key is deleted only when it is named" {
   listen b
   cli SET "$LOCK" token

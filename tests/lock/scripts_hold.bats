@@ -25,6 +25,21 @@ holds() { cli HGET "$META" holds; }
   same "${REPLY[*]:3}" "$until $(owner a)"
 }
 
+@test "a hold for at least so long leaves one alone that lasts longer" {
+  local until
+  put a least 60000
+  outcome held
+  until=${REPLY[1]}
+  put b least 50000
+  replies kept "$until" "$(owner b | sed 's/-b/-a/g')"
+  put c least 90000
+  outcome held
+  same "${REPLY[*]:3}" "$until $(owner a)"
+  put c least 90000
+  outcome held
+  same "$(holds | wc -l)" 2
+}
+
 @test "a time that has passed holds nothing, and no hold is longer than 91 days" {
   put a until "$(server_ms)"
   outcome past
