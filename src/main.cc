@@ -60,6 +60,7 @@ ExitCode execute(int argc, char** argv, const Log& log) {
 }
 
 /// Makes `eval "$(rlock acquire ...)" || exit` exit with our status, since eval ignores the status of a substitution.
+/// `eval "$(rlock acquire ... || echo exit $?)"` is better, as it also ends a script that finds no rlock.
 void tell_shell(ExitCode code) {
   try {
     cli::print("(exit " + std::to_string(static_cast<int>(code)) + ")\n");

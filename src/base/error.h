@@ -15,7 +15,7 @@ enum class ExitCode : int {
   internal = 70,         // a defect of rlock, or one of its processes was killed
   os = 71,               // the operating system refused: fork, descriptors, memory
   conflict = 75,         // not acquired (or what --conflict-exit-code says)
-  lost = 76,             // the lease was lost while the command ran, and the command was stopped
+  lost = 76,             // the lease was lost or the run evicted, and the command was stopped
   no_permission = 77,    // authentication or permission refused by Redis
   config = 78,           // configuration file, password file, certificate or report file
   timeout = 124,         // stopped by --max-runtime

@@ -14,6 +14,7 @@
 #include "base/timestamp.h"
 #include "cli/claim.h"
 #include "cli/config.h"
+#include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/screen.h"
@@ -209,6 +210,8 @@ class Acquirer {
 
   ExitCode report(const lock::Conflict& conflict) const {
     log_.notice(fmt::format("{} not acquired: {}", name_.text(), conflict.message));
+    if (settings_.output == Output::shell && settings_.conflict == ExitCode::ok)
+      print("exit 0\n");  // to the script our status says that all is well
     return settings_.conflict;
   }
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/duration.h"
 #include "cli/options.h"
@@ -13,7 +10,6 @@
 #include "lock/taker.h"
 #include "lock/token.h"
 #include "observe/listing.h"
-#include "redis/server.h"
 
 namespace rlock::cli {
 
@@ -39,23 +35,5 @@ void check_quorum_times(const Settings& settings);
 
 /// The locks and patterns that the settings name; all locks where they name none.
 observe::Scope choose_scope(const Settings& settings);
-
-/// The servers in the form that RLOCK_REDIS has.
-std::string join_urls(const std::vector<redis::Server>& servers);
-
-/// RLOCK_HELD, if the enclosing runs use the same servers and the same prefix as this one.
-std::string held_around(const Settings& settings, const std::string& urls);
-
-/// The same with one more lock, which replaces an earlier entry of the same name.
-std::string held_with(const Settings& settings,
-                      const std::string& urls,
-                      const std::string& name,
-                      const lock::Token& token);
-
-/// Whether RLOCK_REDIS names these servers, passwords aside.
-bool names_servers(const std::string& urls);
-
-/// The token with which an enclosing run holds this lock. Malformed entries are ignored.
-std::optional<lock::Token> inherited_token(std::string_view held, const std::string& name);
 
 }  // namespace rlock::cli

@@ -126,10 +126,11 @@ std::string help(const SubcommandEntry& subcommand) {
     if (!options.empty())
       text += fmt::format("\n{}:\n{}", heading, options);
   }
-  return fmt::format("{}\nExample:\n{}{}\n{}",
+  return fmt::format("{}\nExample:\n{}{}\n{}{}",
                      text,
                      subcommand.example,
                      variables(subcommand),
+                     subcommand.words.empty() ? "" : wrap(subcommand.words, 0, 0),
                      "D is a duration: 30 (seconds), 500ms, 5m, 1h30m. rlock(1) explains the rest.\n");
 }
 

@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "base/signals.h"
 #include "cli/claim.h"
+#include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/servers.h"

@@ -19,14 +19,16 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Run a command while holding a lock",
      "  rlock run backup --once-per day -w 12h -E 0 -q -- backup.sh --full\n"
      "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
-     "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD."},
+     "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD.",
+     ""},
     {"acquire",
      Subcommand::acquire,
      acquire,
      "acquire KEY [--hold-pid PID] [--output FORMAT] [OPTION...]",
      "Take a lock and print its token",
      "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
-     "  eval \"$(rlock acquire migration --ttl 10m --output shell)\" || exit\n",
+     "  eval \"$(rlock acquire migration --ttl 10m --output shell || echo exit $?)\"\n",
+     "",
      ""},
     {"renew",
      Subcommand::renew,
@@ -34,7 +36,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "renew [KEY] [--token T] [--ttl D]",
      "Extend the lease of a lock that acquire or run took",
      "  rlock renew --ttl 10m || exit\n",
-     "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token."},
+     "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token.",
+     ""},
     {"release",
      Subcommand::release,
      release,
@@ -42,7 +45,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Give a lock up, or make its holder give it up",
      "  trap 'rlock release' EXIT\n"
      "  rlock release backup --force --hold 1h\n",
-     "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token."},
+     "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token.",
+     ""},
     {"hold",
      Subcommand::hold,
      hold,
@@ -50,6 +54,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "See to it that nobody is granted a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
+     "",
      "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', '2026-11-25 08:00' or RFC 3339."},
     {"status",
      Subcommand::status,
@@ -58,7 +63,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Show who holds which lock, and who waits",
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
-     "NO_COLOR turns colours off."},
+     "NO_COLOR turns colours off.",
+     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3), dead (held, but the process has died), cooling (after "
+     "--min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST is how the run "
+     "before ended, and when."},
     {"log",
      Subcommand::log,
      log,
@@ -66,14 +74,18 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
      "  rlock log --timeline\n",
-     "NO_COLOR turns colours off."},
+     "NO_COLOR turns colours off.",
+     "END is the exit status of the command or the signal that killed it; released, evicted or replaced (by somebody), "
+     "lost (the lease could not be kept), timeout (--max-runtime), interrupted (told to stop) or died (the lease ran "
+     "out)."},
     {"check",
      Subcommand::check,
      check,
      "check [--json]",
      "Tell whether this Redis can be trusted with locks",
      "  rlock check --redis rediss://db1:6380\n",
-     "NO_COLOR turns colours off."},
+     "NO_COLOR turns colours off.",
+     ""},
 });
 
 /// What users of other tools type.

@@ -1,5 +1,6 @@
 #include "run/guard.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/signals.h"
 #include "run/child.h"
 #include "run/command_group.h"
@@ -26,6 +28,7 @@
 #include "run/sweep.h"
 #include "run/timetable.h"
 #include "run/tree.h"
+#include "run/wording.h"
 
 namespace rlock::run {
 namespace {
@@ -43,7 +46,7 @@ bool stops(int number) { return number == SIGTERM || number == SIGINT || number 
 class Guard {
  public:
   /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
-  Guard(Command command, const Line& keeper);
+  Guard(Command command, std::string lock, const Line& keeper);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
@@ -75,6 +78,7 @@ class Guard {
   void send_first_signal();
   void begin_kill(Cause cause = Cause::none);
   void kill_round();
+  void tell_of_keeper();
   void finish(const News& last_word);
   void finish(const Survivors& survivors = {});
 
@@ -82,6 +86,7 @@ class Guard {
   void set_timer();
 
   Command command_;
+  std::string lock_;
   Child child_{command_};
   const Line* keeper_;
   bool keeper_is_gone_ = false;
@@ -96,8 +101,8 @@ class Guard {
   Timetable timetable_;
 };
 
-Guard::Guard(Command command, const Line& keeper)
-    : command_(std::move(command)), keeper_(&keeper), signals_({SIGCHLD}) {
+Guard::Guard(Command command, std::string lock, const Line& keeper)
+    : command_(std::move(command)), lock_(std::move(lock)), keeper_(&keeper), signals_({SIGCHLD}) {
   adopt_orphans();
 }
 
@@ -114,6 +119,8 @@ void Guard::run() {
   } else {
     finish(News{.kind = News::Kind::blind});
   }
+  if (keeper_is_gone_ && group_.was_started())
+    tell_of_keeper();
   give_way();
   keeper_->await_end();  // our exit must not compete with the keeper's, which the user waits for
 }
@@ -362,6 +369,15 @@ void Guard::kill_round() {
   set_timer();
 }
 
+/// The caller sees that KILL ended rlock, but not that its command is gone too.
+void Guard::tell_of_keeper() {
+  const int left = group_.is_over() ? 0 : sweep_.survivors().count;
+  Log{Verbosity::normal}.error(
+      fmt::format("{}: rlock was killed, and so the command was killed too{}",
+                  lock_,
+                  left == 0 ? "" : fmt::format("; {} could not be", describe(sweep_.survivors()))));
+}
+
 void Guard::finish(const News& last_word) {
   always(state_ != State::gone, "the guard's last word is its last");
   state_ = State::gone;
@@ -391,7 +407,7 @@ void take_name() {
 
 }  // namespace
 
-GuardProcess fork_guard(const Command& command) {
+GuardProcess fork_guard(const Command& command, const std::string& lock) {
   auto [keeper_end, guard_end] = Line::make();
   const pid_t pid = ::fork();
   if (pid < 0)
@@ -404,7 +420,7 @@ GuardProcess fork_guard(const Command& command) {
   keeper_end.close();
   block_all_signals();
   try {
-    Guard{command, guard_end}.run();
+    Guard{command, lock, guard_end}.run();
   } catch (const std::exception&) {
     guard_end.send_last(News{.kind = News::Kind::failed, .value = errno});  // it failed before it started the command
   }

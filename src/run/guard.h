@@ -27,7 +27,7 @@ struct GuardProcess {
 
 /// Forks the guard into a process group of its own, so that a signal to the caller's group, as job control and
 /// timeout(1) send it, never hits both processes. To be called before there is a connection or a thread that the guard
-/// could inherit. Throws Error{os}.
-GuardProcess fork_guard(const Command& command);
+/// could inherit. `lock` is what it calls the lock when it tells of the keeper's death. Throws Error{os}.
+GuardProcess fork_guard(const Command& command, const std::string& lock);
 
 }  // namespace rlock::run

@@ -32,7 +32,7 @@ Supervision::Supervision(Loop& loop, const Log& log, const Plan& plan, Complaint
       log_(&log),
       plan_(&plan),
       complaints_(&complaints),
-      guard_(fork_guard(plan.command)),
+      guard_(fork_guard(plan.command, plan.name.text())),
       jobs_(guard_.line) {
   adopt_orphans();
   loop_->watch(guard_.line.fd(), [this] { on_news(); });

@@ -207,6 +207,18 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   same "$(sh -c 'eval "$(rlock acquire other --output shell)" || exit; echo "$RLOCK_KEY"')" other
 }
 
+@test "a script that the documented line evaluates ends with the status, and also where there is no rlock" {
+  local line='eval "$(rlock acquire job -qn --hold-pid $$ --output shell || echo exit $?)"' words=' ; echo "went on with $RLOCK_KEY"'
+  same "$(sh -c "$line$words")" 'went on with job'
+  hold job
+  same "$(sh -c "$line$words"; echo $?)" 75
+  same "$(sh -c "${line/-qn/-qn -E 3}$words"; echo $?)" 3
+  same "$(sh -c "${line/-qn/-qn -E 0}$words"; echo $?)" 0
+  same "$(sh -c "eval \"\$(rlock acquire job -qn -E 0 --output shell)\" || exit$words"; echo $?)" 0
+  same "$(RLOCK_REDIS=$NOWHERE sh -c "$line$words" 2>/dev/null; echo $?)" 69
+  same "$(env PATH="$T/nowhere" /bin/sh -c "$line$words" 2>/dev/null; echo $?)" 127
+}
+
 @test "a name that begins with a tilde is not expanded to a home directory" {
   same "$(sh -c 'eval "$(rlock acquire "~root" --output shell)" && echo "$RLOCK_KEY"')" '~root'
 }

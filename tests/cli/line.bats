@@ -392,10 +392,23 @@ refuses_too() { # as `refuses`, whatever is on Redis
   help_of() { rlock "$1" --help | tr -s ' \n' ' '; }
   contains "$(help_of acquire)" 'With --hold-pid: signal to PID if the lease is lost [TERM]'
   [[ $(help_of run) != *hold-pid* ]]
+  contains "$(help_of run)" 'Redis must answer when rlock starts'
+  contains "$(help_of acquire)" 'rlock acquire migration --ttl 10m --output shell || echo exit $?)"'
   contains "$(help_of renew)" 'How long the lease lasts from now on; it is never shortened [30s]'
   contains "$(help_of release)" 'With --force: wait no longer than D, then exit with 75'
   [[ $(help_of check) != *'instead of a table'* ]]
   contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now on; it is never shortened [30s]'
+}
+
+@test "help explains the words in what status and log print" {
+  local text word
+  text=$(rlock status --help | sed -n '/^MODE is/,/^LAST/p')
+  for word in x r 2/3 dead cooling hold foreign free; do
+    contains "$(<"$BATS_TEST_DIRNAME/../../man/rlock.1")" ".It Cm $word"
+    [[ $text =~ [[:space:]]${word}[[:space:].] ]] || fail "$word: $text"
+  done
+  text=$(rlock log --help | sed -n '/^END is/,/^D is/p')
+  for word in released evicted replaced lost timeout interrupted died; do contains "$text" "$word"; done
 }
 
 @test "help has 80 columns at most, an example and the environment of each subcommand" {

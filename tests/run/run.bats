@@ -257,9 +257,10 @@ script() {
   absent rlock:job
 }
 
-@test "kill -9 of rlock ends its command at once" {
+@test "kill -9 of rlock ends its command at once, and says so" {
   start job rlock run --key job -- sh -c 'echo $$; exec sleep 600'
   wait_until "$PATIENCE" test -s "$T/job.out"
   kill -KILL "$PID"
   wait_until 2 gone "$(<"$T/job.out")"
+  wait_for_text $'rlock: job: rlock was killed, and so the command was killed too\n' "$T/job.err"
 }
