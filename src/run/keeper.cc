@@ -20,7 +20,7 @@ Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
       log_(&log),
       loop_(servers.front().loop()),
       complaints_(log),
-      signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP}),
+      signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP, SIGCHLD}),
       command_(loop_, log, plan_, complaints_),
       lock_(servers, plan_.name, plan_.max_lease) {
   loop_.watch(signals_.fd(), [this] { on_signal(); });
@@ -41,11 +41,12 @@ Result Keeper::run() {
   supervise();
   conclude();
   give_way();
+  signals_.drop(SIGCHLD);  // the guard's end must not wake us while Redis answers
   command_.dismiss();
   release();
   command_.reap_guard();
-  if (result_.verdict.die_of != 0 && !command_.evidence().typed)
-    terminal::interrupt_ourselves(result_.verdict.die_of);
+  if (owed_ != 0)
+    terminal::signal_ourselves(owed_);
   result_.message = complaints_.last();
   return result_;
 }
@@ -228,11 +229,13 @@ void Keeper::leave_survivors(const std::string& why) {
 
 void Keeper::on_signal() {
   while (const auto signal = signals_.next()) {
-    if (phase_ == Phase::taking)
+    if (signal->number == SIGCHLD)
+      command_.reap_others();
+    else if (phase_ == Phase::taking)
       end_by(*signal);
-    if (phase_ == Phase::holding)
+    else if (phase_ == Phase::holding)
       pass_on(*signal);
-    if (phase_ == Phase::releasing)
+    else
       end_release(signal->number);
   }
 }
@@ -254,6 +257,7 @@ void Keeper::end_by(Signal signal) {
 
 void Keeper::pass_on(Signal signal) {
   const int number = signal.number;
+  heard_hang_up_ = heard_hang_up_ || number == SIGHUP;
   if (number == SIGHUP && command_.jobs().hung_up())
     return;  // the kernel has sent SIGHUP to the command itself
   if (number == SIGCONT) {
@@ -272,8 +276,8 @@ void Keeper::conclude() {
   evidence.had_terminal = command_.jobs().has_lent_terminal();
   if (loss_)
     evidence.loss = loss_;
-  command_.jobs().take_back_terminal();
   result_.verdict = judge(evidence);
+  part_from_terminal(evidence.typed);
   log_->step(fmt::format("the command has ended; the status is {}", result_.verdict.exit_status));
   const Deadline over = evidence.news ? evidence.news->at : BootClock::now();  // earlier if a Ctrl-Z stopped us
   result_.held = std::chrono::duration_cast<Milliseconds>(over - result_.grant->sent);
@@ -284,6 +288,18 @@ void Keeper::conclude() {
     const bool was_asked_for = evidence.passed_on == result_.verdict.command_signal;
     was_asked_for ? log_->notice(*message) : log_->error(*message);  // the latter may be the kernel, for lack of memory
   }
+}
+
+/// Takes the terminal back, from a command that could not tidy up with the modes that it had, and notes which of its
+/// signals went to the command's group instead of ours.
+void Keeper::part_from_terminal(bool typed) {
+  const Verdict& verdict = result_.verdict;
+  if (verdict.die_of != 0 && !typed)
+    owed_ = verdict.die_of;
+  else if (!heard_hang_up_ && command_.jobs().hung_up())
+    owed_ = SIGHUP;
+  const bool ended_by_itself = verdict.outcome == Outcome::completed && !verdict.command_signal;
+  command_.jobs().take_back_terminal(ended_by_itself ? JobControl::Modes::as_left : JobControl::Modes::as_lent);
 }
 
 void Keeper::release() {

@@ -75,6 +75,7 @@ class Keeper {
   void pass_on(Signal signal);
 
   void conclude();
+  void part_from_terminal(bool typed);
   void release();
   lock::Release release_in_time();
   void end_release(int number);
@@ -95,6 +96,8 @@ class Keeper {
   std::optional<Outcome> loss_;         // how the lock was lost
   Deadline tell_at_ = Deadline::min();  // when to warn of survivors again
   bool interrupted_ = false;            // by a signal while taking the lock
+  bool heard_hang_up_ = false;          // our group got SIGHUP
+  int owed_ = 0;                        // the terminal's signal that our group has not got, since the command had it
   bool release_waits_ = false;          // the user knows, so a signal may end it
   int release_ended_by_ = 0;            // the signal that is to end it
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/fd.h"
@@ -42,12 +43,20 @@ bool is_ours() {
   return !piped;
 }
 
-void take_back_from(pid_t borrower) {
+bool take_back_from(pid_t borrower) {
   // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
-  if (::tcgetpgrp(terminal.fd()) == borrower)
-    ::tcsetpgrp(terminal.fd(), ::getpgrp());
+  const pid_t group = ::tcgetpgrp(terminal.fd());
+  const bool is_left = group == borrower || (group > 0 && ::kill(-group, 0) < 0 && errno == ESRCH);
+  return is_left && ::tcsetpgrp(terminal.fd(), ::getpgrp()) == 0;
 }
+
+std::optional<termios> modes() {
+  termios modes{};
+  return ::tcgetattr(SessionTerminal{}.fd(), &modes) == 0 ? std::optional{modes} : std::nullopt;
+}
+
+void set_modes(const termios& modes) { ::tcsetattr(SessionTerminal{}.fd(), TCSANOW, &modes); }
 
 bool stop_ourselves() {
   sigset_t stop;
@@ -60,7 +69,7 @@ bool stop_ourselves() {
   return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGCONT) == 1;
 }
 
-void interrupt_ourselves(int number) { ::kill(0, number); }
+void signal_ourselves(int number) { ::kill(0, number); }
 
 bool has_hung_up_on_borrower() {
   // The kernel sends SIGHUP to the session leader only, and to the foreground group when the leader has ended.
@@ -82,6 +91,13 @@ JobControl::Task JobControl::next() {
   return continued_ ? Task::resume : Task::none;
 }
 
+bool JobControl::may_lend() {
+  const bool ours = terminal::is_ours();
+  if (ours && !modes_)
+    modes_ = terminal::modes();
+  return ours;
+}
+
 /// Lends the terminal to a command that reads from /dev/tty although its standard input is a pipe or a file, as sudo
 /// and ssh do to ask for a password.
 bool JobControl::lend(int stopped_by) {
@@ -89,13 +105,15 @@ bool JobControl::lend(int stopped_by) {
     return false;
   if (std::exchange(offered_, true))
     return false;  // it was offered before, in vain: offering again would loop for ever
+  modes_ = terminal::modes();
   guard_->send(Order{.kind = Order::Kind::resume, .foreground = true});
   return true;
 }
 
-void JobControl::take_back_terminal() {
-  if (has_lent_terminal())
-    terminal::take_back_from(std::exchange(borrower_, 0));
+void JobControl::take_back_terminal(Modes modes) {
+  const bool is_back = has_lent_terminal() && terminal::take_back_from(std::exchange(borrower_, 0));
+  if (is_back && modes_ && modes == Modes::as_lent)
+    terminal::set_modes(*modes_);
 }
 
 void JobControl::suspend() {
@@ -108,7 +126,7 @@ void JobControl::suspend() {
 
 void JobControl::resume() {
   continued_ = false;
-  guard_->send(Order{.kind = Order::Kind::resume, .foreground = terminal::is_ours()});
+  guard_->send(Order{.kind = Order::Kind::resume, .foreground = may_lend()});
 }
 
 }  // namespace rlock::run

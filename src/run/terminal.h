@@ -1,6 +1,9 @@
 #pragma once
 
 #include <sys/types.h>
+#include <termios.h>
+
+#include <optional>
 
 #include "run/messages.h"
 
@@ -21,16 +24,21 @@ bool has_our_group();
 /// Makes a group the terminal's foreground group. Returns false where that cannot be done.
 bool give_to(pid_t group);
 
-/// Returns it to rlock's group, if `borrower`, a group that was given it, still has it.
-void take_back_from(pid_t borrower);
+/// Returns it to rlock's group, if `borrower`, a group that was given it, still has it, or has given it to a group of
+/// which nobody is left. Returns whether it did.
+bool take_back_from(pid_t borrower);
+
+/// How it echoes, edits lines and so on; nothing where there is no terminal.
+std::optional<termios> modes();
+void set_modes(const termios& modes);
 
 /// Stops rlock's whole group, as Ctrl-Z would have if the command had not had the terminal, and returns when it is
 /// continued. Returns false at once if no shell is left that could continue it (an orphaned process group).
 bool stop_ourselves();
 
-/// Sends INT or QUIT to rlock's whole group, as the terminal would have if the command had not had it: a shell abandons
-/// its script only when it gets the signal itself.
-void interrupt_ourselves(int number);
+/// Sends INT, QUIT or HUP to rlock's whole group, as the terminal would have if the command had not had it: a shell
+/// abandons its script only when it gets the signal itself.
+void signal_ourselves(int number);
 
 /// Whether it has hung up, and the kernel has sent SIGHUP directly to the group that was given it. To be asked only
 /// while a group has it.
@@ -48,7 +56,10 @@ class JobControl {
   bool has_lent_terminal() const { return borrower_ > 0; }
   /// Whether the command has got SIGHUP from the terminal itself.
   bool hung_up() const { return has_lent_terminal() && terminal::has_hung_up_on_borrower(); }
-  void take_back_terminal();
+  /// Whether the command may have the terminal from its start on, or from when we continue it.
+  bool may_lend();
+  enum class Modes { as_left, as_lent };
+  void take_back_terminal(Modes modes = Modes::as_left);
 
   /// Events, as the guard's news and our own signals report them.
   void command_got_terminal(pid_t group) { borrower_ = group; }
@@ -73,10 +84,11 @@ class JobControl {
   bool lend(int stopped_by);
 
   const Line* guard_;
-  pid_t borrower_ = 0;      // the command's group while it has the terminal
-  int stopped_by_ = 0;      // the signal that stopped the command, until next() has handled it
-  bool continued_ = false;  // we were continued, and resume() has not been called since
-  bool offered_ = false;    // the command was offered the terminal and has not taken it since
+  std::optional<termios> modes_;  // the terminal's before it was lent for the first time
+  pid_t borrower_ = 0;            // the command's group while it has the terminal
+  int stopped_by_ = 0;            // the signal that stopped the command, until next() has handled it
+  bool continued_ = false;        // we were continued, and resume() has not been called since
+  bool offered_ = false;          // the command was offered the terminal and has not taken it since
 };
 
 }  // namespace rlock::run

@@ -143,6 +143,25 @@ END_OF_SCRIPT
   exits 4
 }
 
+@test "nested: the inner rlock is killed; the script that called the outer one has its terminal back" {
+  echo 'rlock run --key job -- rlock run --key inner -- sh -c "echo ready; exec sleep 600"
+    read line; echo got-$line' >"$T/script"
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' "type bash $T/script" 'expect ready' \
+    "do kill -KILL \$(rlock status --json inner | jq '.[].holders[].pid')" 'expect killed by SIGKILL' 'type words' \
+    'expect got-words' 'expect prompt>' 'type exit 4'
+  exits 4
+}
+
+@test "a command that is killed leaves the terminal as it was, and one that ends by itself as it likes" {
+  echo 'rlock run --key job --max-runtime 1s --kill-after 100ms -- sh -c "trap \"\" TERM; stty -echo; exec sleep 600"
+    stty -a; echo; echo between
+    rlock run --key job -- stty -echo
+    stty -a; stty echo' >"$T/script"
+  user bash "$T/script" @ 'expect between' 'expect -echo '
+  exits 0
+  [[ ${SHOWN%between*} != *-echo\ * ]] || fail "$SHOWN"
+}
+
 @test "Ctrl-Z and fg: both stop, the shell prompts, and a message tells how long the lease is; both go on, and the lease is renewed" {
   user "${SHELL_THERE[@]}" @ 'expect prompt>' \
     'type rlock run --key job --ttl 30 -v -- sh -c "echo rea\dy; read line; echo got-\$line"' 'expect ready' \
@@ -214,6 +233,13 @@ END_OF_SCRIPT
     'expect ready' 'hang-up'
   wait_until "$PATIENCE" absent rlock:job
   same "$(<"$T/noted")" SIGHUP
+}
+
+@test "nested: the terminal is closed on the inner run: the script around it, which has not got HUP, ends too" {
+  echo "rlock run --key inner -- sh -c 'echo ready; exec sleep 600'; sleep 0.5; touch $T/after" >"$T/script"
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' "type rlock run --key job -- bash $T/script" 'expect ready' 'hang-up'
+  wait_until "$PATIENCE" absent rlock:job
+  [[ ! -e $T/after ]] || fail "the script went on"
 }
 
 @test "the terminal of a run that leads its session is closed, as by ssh -t: the command gets one HUP" {
