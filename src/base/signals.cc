@@ -18,19 +18,18 @@ bool is_ignored(int number) {
 }
 
 Signals::Signals(std::initializer_list<int> delivered) {
-  sigset_t wanted;
-  ::sigemptyset(&wanted);
+  ::sigemptyset(&wanted_);
   for (const int number : delivered) {
     // A blocked signal is queued even if it is ignored, so an ignored one must not be in the set at all.
     if (!is_ignored(number))
-      ::sigaddset(&wanted, number);
+      ::sigaddset(&wanted_, number);
   }
-  sigset_t blocked = wanted;
+  sigset_t blocked = wanted_;
   ::sigaddset(&blocked, SIGPIPE);
   ::sigaddset(&blocked, SIGXFSZ);
   ::sigaddset(&blocked, SIGTTOU);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  fd_ = Fd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
+  fd_ = Fd{::signalfd(-1, &wanted_, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (!fd_)
     throw os_error("signalfd", errno);
 }
@@ -48,6 +47,11 @@ std::optional<Signal> Signals::next() {
   if (::read(fd(), &info, sizeof info) != sizeof info)
     return std::nullopt;
   return Signal{.number = static_cast<int>(info.ssi_signo), .typed = info.ssi_code == SI_KERNEL};
+}
+
+void Signals::drop(int number) {
+  ::sigdelset(&wanted_, number);
+  ::signalfd(fd(), &wanted_, 0);
 }
 
 std::string signal_name(int number) {

@@ -32,8 +32,11 @@ class Signals {
   int fd() const { return fd_.get(); }
   /// The next pending signal, if there is one.
   std::optional<Signal> next();
+  /// That signal stays blocked, and is delivered no more.
+  void drop(int number);
 
  private:
+  sigset_t wanted_;
   Fd fd_;
 };
 

@@ -40,7 +40,7 @@ Supervision::Supervision(Loop& loop, const Log& log, const Plan& plan, Complaint
 
 Supervision::~Supervision() {
   if (state_ == State::guarded)
-    take_over_.begin(guard_.pid);
+    take_over_.begin();
   if (state_ == State::guarded || state_ == State::killing)
     take_over_.finish_without_memory();
 }
@@ -48,7 +48,7 @@ Supervision::~Supervision() {
 void Supervision::start(Order order, const std::string& environment) {
   state_ = State::guarded;
   order.kind = Order::Kind::start;
-  order.foreground = terminal::is_ours();
+  order.foreground = jobs_.may_lend();
   if (plan_->command.max_runtime)
     expect_within(*plan_->command.max_runtime + usual_answer);
   next_check_ = BootClock::now() + check_interval;
@@ -269,7 +269,7 @@ void Supervision::take_over(Failing failing) {
   state_ = State::killing;
   failing_ = failing;
   has_taken_over_ = true;
-  take_over_.begin(guard_.pid);
+  take_over_.begin();
   kill_round();
   loop_->unwatch(guard_.line.fd());
 }

@@ -72,6 +72,8 @@ class Supervision {
 
   /// How the command ended; what became of the lock is for the keeper to add.
   const Evidence& evidence() const { return evidence_; }
+  /// Reaps children that are neither the guard nor the command's: nobody else does.
+  void reap_others() const { take_over_.reap_others(); }
   /// Closes the line, upon which the guard exits by itself.
   void dismiss() { guard_.line.close(); }
   /// Waits until the dismissed guard has ended, and kills one that does not.
@@ -104,7 +106,7 @@ class Supervision {
   GuardProcess guard_;
   JobControl jobs_;
   State state_ = State::waiting;
-  TakeOver take_over_;
+  TakeOver take_over_{guard_.pid};
   bool has_taken_over_ = false;
   Failing failing_ = Failing::none;  // why we took over, until the user has been told
   pid_t leader_ = 0;                 // the command's first process, once the guard has told us

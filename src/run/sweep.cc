@@ -56,9 +56,7 @@ std::optional<Survivors> Sweep::report() {
   return survivors_;
 }
 
-void TakeOver::begin(pid_t guard) noexcept {
-  ::kill(guard, SIGKILL);  // the kernel kills the command as soon as the guard is dead
-  tree_.is_left_by(guard);
-}
+/// The kernel kills the command as soon as the guard is dead.
+void TakeOver::begin() const noexcept { ::kill(guard_, SIGKILL); }
 
 }  // namespace rlock::run

@@ -50,18 +50,20 @@ class Sweep {
 
 /// What the keeper does when the guard is dead, stopped, frozen or hangs: it kills the guard and the whole tree below
 /// it. All that the killing needs is opened when this is made, which is long before. Children of the keeper that the
-/// guard did not leave to it are spared: they belong to a script that became rlock by exec.
+/// guard did not leave to it are spared: they belong to a script that became rlock by exec, or are orphans of others.
 class TakeOver {
  public:
-  /// Throws Error{os} where /proc exists and cannot be opened.
-  TakeOver() = default;
+  /// The guard must not be reaped. Throws Error{os} where /proc exists and cannot be opened.
+  explicit TakeOver(pid_t guard) : guard_(guard) { tree_.is_left_by(guard); }
   TakeOver(const TakeOver&) = delete;
   TakeOver& operator=(const TakeOver&) = delete;
 
   /// The guard has told which process is the command's first.
   void started(pid_t leader) { command_.started_by_guard(leader); }
-  /// Kills the guard, which must not be reaped yet.
-  void begin(pid_t guard) noexcept;
+  /// Reaps the children that the guard did not leave to us.
+  void reap_others() const { tree_.reap_others(); }
+  /// Kills the guard.
+  void begin() const noexcept;
   /// Does one round. Returns whether no process of the command is left; the guard itself may be, if it hangs.
   bool go_on() noexcept { return sweep_.go_on(command_); }
   Deadline next() const { return sweep_.next(); }
@@ -71,6 +73,7 @@ class TakeOver {
   void finish_without_memory() noexcept { Sweep::sweep_without_memory(tree_, command_); }
 
  private:
+  pid_t guard_;
   Tree tree_;
   CommandGroup command_{tree_};
   Sweep sweep_{tree_};

@@ -93,6 +93,16 @@ bool Tree::reap() const noexcept {
   return left;
 }
 
+/// What is listed before we see that the guard lives is not the command's.
+void Tree::reap_others() const {
+  const auto children = processes_.our_children();
+  Kin kin_of_ours = kin();
+  for (const pid_t child : children) {
+    if (!kin_of_ours.includes(child))
+      ::waitpid(child, nullptr, WNOHANG);
+  }
+}
+
 BootClock::duration Tree::rehearse(Deadline until) {
   const auto begin = BootClock::now();
   look(until);

@@ -39,10 +39,10 @@ class Tree {
   /// The leader has been reaped, so no other process of the tree is left.
   void is_exhausted() { exhausted_ = true; }
 
-  /// To be called in the keeper, which may have other children too: those of a script that became rlock by exec, and
-  /// orphans of theirs. Only the guard, which must not be reaped, and what it leaves to us is in the tree. The orphans
-  /// of a dead process become our children together and in order, so what is listed before the leader is not the
-  /// command's.
+  /// To be called in the keeper, which may have other children too: those of a script that became rlock by exec,
+  /// orphans of theirs, and as process 1 of a container everybody's. Only the guard, which must not be reaped, and what
+  /// it leaves to us is in the tree. The orphans of a dead process become our children together and in order, so what
+  /// is listed before the leader is not the command's.
   void is_left_by(pid_t guard) { guard_ = guard; }
 
   /// Looks at all descendants, which brings the pages that a later call needs into memory. Returns how long that took.
@@ -64,6 +64,9 @@ class Tree {
   /// Reaps our children that have ended, but for the leader and the guard. Returns whether any has not ended. Allocates
   /// no memory.
   bool reap() const noexcept;
+
+  /// Reaps those of our children that have ended and are not in the tree.
+  void reap_others() const;
 
   /// Whether the leader's process group has a member that is not dead, wherever it is. True where that cannot be found
   /// out.

@@ -144,3 +144,20 @@ os.execvp(sys.argv[1], sys.argv[1:])' rlock run --key job -- sh -c 'id -G | wc -
   exits 130
   absent rlock:job
 }
+
+# The keeper adopts such orphans because it must adopt the command's, should the guard be killed.
+@test "orphans of what a script had in the background when it became rlock are reaped, while rlock waits too" {
+  cat >"$T/script" <<'END_OF_SCRIPT'
+until [ -e "$1" ]; do sleep .02; done && sh -c 'sleep 0.1 & echo $! >"$0"' "$2" &
+exec rlock run --key job -- sleep 601
+END_OF_SCRIPT
+  start job bash "$T/script" "$T/held" "$T/orphan"
+  wait_held job
+  start waiter bash "$T/script" "$T/waiting" "$T/waiters-orphan"
+  wait_for_text waiting "$T/waiter.err"
+  touch "$T/held" "$T/waiting"
+  wait_until "$PATIENCE" vanished "$T/orphan"
+  wait_until "$PATIENCE" vanished "$T/waiters-orphan"
+}
+
+vanished() { [[ -s $1 && ! -e /proc/$(<"$1") ]]; } # FILE with a PID: not even a zombie is left
