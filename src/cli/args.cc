@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstring>
 #include <iterator>
@@ -15,6 +16,7 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/value.h"
+#include "lock/token.h"
 #include "redis/address.h"
 #include "redis/link.h"
 
@@ -155,18 +157,58 @@ std::string name_of(const std::string& word) {
   return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
 }
 
+/// What users of other tools write, and what they mean here.
+constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"lock", "key"},
+    {"name", "key"},
+    {"lease", "ttl"},
+    {"expire", "ttl"},
+    {"nowait", "nonblock"},
+    {"no-wait", "nonblock"},
+    {"try", "wait"},  // consul's
+    {"retry", "attempts"},
+    {"retries", "attempts"},
+    {"daily", "once-per day"},
+    {"hourly", "once-per hour"},
+    {"weekly", "once-per week"},
+    {"per", "once-per"},
+    {"message", "note"},
+    {"reason", "note"},
+    {"host", "redis"},
+    {"server", "redis"},
+    {"url", "redis"},
+    {"last", "lines"},
+    {"tail", "lines"},
+});
+
+/// "there is no --retry; did you mean --attempts?", if the subcommand has that; else an empty string.
+std::string translate(std::string_view name, const SubcommandEntry* subcommand) {
+  for (const auto& [alias, meant] : option_aliases) {
+    const Option* option = alias == name ? find_option(meant.substr(0, meant.find(' '))) : nullptr;
+    if (option != nullptr && (subcommand == nullptr || option->belongs_to(subcommand->id)))
+      return fmt::format("there is no --{}; did you mean --{}?", name, meant);
+  }
+  return {};
+}
+
 /// What to write instead of an unknown option; empty where we do not know.
 std::string remedy_for(const std::string& word, const SubcommandEntry* subcommand) {
   const std::string name = name_of(word);
+  const bool runs = subcommand != nullptr && subcommand->id == Subcommand::run;
   if (is_long(word) && name == "timeout")
-    return fmt::format("there is no --timeout; {}", instead_of_timeout);
+    return fmt::format(
+        "there is no --timeout; {}{}", instead_of_timeout, runs ? ", or --max-runtime D (for the command)" : "");
   if (name == "password" || name == "pass")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
-  if (is_long(word) && name == "try")  // consul's
-    return "there is no --try; did you mean --wait?";
+  if (const std::string other = translate(name, subcommand); is_long(word) && !other.empty())
+    return other;
+  if (!is_long(word) && (name == "p" || name == "u"))  // redis-cli's
+    return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
+  if (!is_long(word) && is_number(name) && subcommand != nullptr && subcommand->id == Subcommand::log)  // tail's
+    return fmt::format("unknown option '{0}'; write -n {1}", word, word.substr(1));
   if (!is_long(word) && name == "=")  // of consul's -n=2, which was taken apart
     return "a flag such as -n or -q takes no value; for N holders at a time write --slots N";
-  if (name == "c" && subcommand != nullptr && subcommand->id == Subcommand::run)
+  if (name == "c" && runs)
     return "run has no -c; write `-- sh -c '...'` after the options";
   const std::string nearest = is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "";
   return nearest.empty() ? "" : fmt::format("unknown option '--{}'{}", redis::mask_password(name), nearest);
@@ -229,8 +271,11 @@ void refuse_option_as_value(const Option& option, const std::string& word) {
                      redis::mask_password(name_of(word))));
 }
 
-/// Refuses `--for 1 h`, whose second word would be a lock, and `--since 2026-11-22 08:00` without quotes.
-void refuse_split_value(const Option& option, const std::string& value, const std::string& next) {
+/// Refuses `--for 1 h`, whose second word would be a lock, and `--since 2026-11-22 08:00` without quotes. After a key,
+/// which `after_key` says, so is what follows a --note.
+void refuse_split_value(const Option& option, const std::string& value, const std::string& next, bool after_key) {
+  if (option.name == "once" && value == "per")
+    refuse("--once per: write --once-per PERIOD");
   const bool takes_duration = option.value.starts_with('D') || option.name == "once-per";
   const std::string meant = takes_duration && !next.empty() ? meant_duration(value + ' ' + next) : "";
   if (!meant.empty())
@@ -238,25 +283,46 @@ void refuse_split_value(const Option& option, const std::string& value, const st
   const bool is_clock = !next.empty() && is_number(next.substr(0, 1)) && next.find(':') != std::string::npos;
   if (is_clock && option.value.ends_with("TIME"))
     refuse(fmt::format("--{0} {1} {2}: write '{1} {2}', in quotes", option.name, value, next));
+  if (option.value == "TEXT" && after_key && !next.empty() && !is_option(next))
+    refuse(redis::mask_password(fmt::format(
+        "--{0} {1} {2}: write '{1} {2}', in quotes (or {2} before --{0}, if it is a lock)", option.name, value, next)));
+}
+
+/// Refuses the long dashes into which word processors turn hyphens: the word would be a lock.
+void refuse_typographic_dash(const std::string& word) {
+  const bool is_dash = word.starts_with("\u2013") || word.starts_with("\u2014");
+  if (!is_dash)
+    return;
+  std::string_view rest{word};
+  while (rest.starts_with("\u2013") || rest.starts_with("\u2014") || rest.starts_with('-'))
+    rest.remove_prefix(rest.starts_with('-') ? 1 : std::string_view{"\u2013"}.size());
+  const std::string name{rest.substr(0, rest.find('='))};
+  refuse(fmt::format("write hyphens instead of the long dash: {}{}", name.size() == 1 ? "-" : "--", name));
 }
 
 /// Refuses words that stand where they mean something else than was meant.
 void refuse_misplaced(const Words& words) {
   const auto id = words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id};
   const Option* awaiting = nullptr;  // the option whose value the word is
+  bool has_key = words.find("key") != nullptr;
+  bool has_name = words.subcommand == nullptr;
   for (std::size_t i = 0; i < words.line.size(); ++i) {
     const std::string& word = words.line[i];
     const std::string next = i + 1 < words.line.size() ? words.line[i + 1] : "";
     if (awaiting != nullptr) {
       refuse_option_as_value(*awaiting, word);
-      refuse_split_value(*awaiting, word, next);
+      refuse_split_value(*awaiting, word, next, has_key);
       awaiting = nullptr;
       continue;
     }
+    refuse_typographic_dash(word);
     refuse_single_dash(word);
     awaiting = option_that_awaits_value(word, id);
     if (const auto equals = word.find('='); is_long(word) && equals != std::string::npos && find_long(word) != nullptr)
-      refuse_split_value(*find_long(word), word.substr(equals + 1), next);
+      refuse_split_value(*find_long(word), word.substr(equals + 1), next, has_key);
+    const bool is_name = !has_name && word == words.subcommand->name;
+    has_name = has_name || is_name;
+    has_key = has_key || (!is_option(word) && !is_name);
   }
 }
 
@@ -272,11 +338,15 @@ void refuse_host(const Words& words) {
 
 /// What is to be said of an option that the subcommand does not have.
 std::string describe_foreign(const Given& given, const Words& words) {
-  const bool means_watch = given.option->name == "wait" && words.subcommand->id == Subcommand::status;
+  const std::string_view name = given.option->name;
+  const bool means_watch = name == "wait" && words.subcommand->id == Subcommand::status;
+  const bool means_force = name == "follow" && words.subcommand->id == Subcommand::release;  // both are -f
   return fmt::format("--{} is not an option of {}{}",
-                     given.option->name,
+                     name,
                      words.subcommand->name,
-                     means_watch ? "; did you mean --watch?" : "");
+                     means_watch   ? "; did you mean --watch?"
+                     : means_force ? "; did you mean --force?"
+                                   : "");
 }
 
 std::string describe_incomplete(const Option& option) {
@@ -306,8 +376,9 @@ void check_words_of_run(const Words& words) {
   if (words.has_dashes)
     refuse(fmt::format(
         "unexpected '{}': only the key and options may stand between run and `--`{}", word, describe_wrong_key(words)));
-  refuse(
-      fmt::format("unexpected '{}': write `--` before the command{}", word, has_key ? "" : ", and the key before it"));
+  refuse(fmt::format("unexpected '{}': write `--` before the command{}",
+                     word,
+                     has_key || words.plain.size() > 1 ? "" : ", and the key before it"));
 }
 
 /// Whether an unknown option of `run` is the mistake, and not that `--` is missing before a command with options. Of
@@ -327,6 +398,8 @@ void check_words(const Words& words) {
     if (!given.option->belongs_to(words.subcommand->id))
       refuse(describe_foreign(given, words));
   }
+  if (words.incomplete != nullptr && !words.incomplete->belongs_to(words.subcommand->id))
+    refuse(describe_foreign({words.incomplete, {}}, words));
   if (words.incomplete != nullptr)
     refuse(describe_incomplete(*words.incomplete));
   check_consistency(words.options);
@@ -341,13 +414,20 @@ void take_positional_keys(const Words& words, Settings& settings) {
     refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
   };
   if (words.subcommand->id == Subcommand::check)
-    refuse_key(words.plain[0], "check looks at servers, not at locks");
+    refuse_key(words.plain[0], "check looks at servers, not at locks; to name one write --redis redis://HOST:PORT");
   const bool acquires = words.subcommand->id == Subcommand::acquire;
   const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
     refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
   const Subcommand id = words.subcommand->id;
   const bool several = id == Subcommand::hold || id == Subcommand::status || id == Subcommand::log;
+  if (words.plain.size() > 1 && !several && lock::Token::parse(words.plain[1]))
+    refuse("a token is given by --token");  // and not shown
+  if (const Option* ttl = find_option("ttl"); words.plain.size() > 1 && ttl->belongs_to(id)) {
+    const std::string meant = meant_duration(words.plain[1]);
+    if (!meant.empty())
+      refuse_key(words.plain[1], fmt::format("did you mean --ttl {}?", meant));
+  }
   if (words.plain.size() > 1 && !several)
     refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
   settings.keys = words.plain;

@@ -52,7 +52,9 @@ std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
 
 lock::LockName choose_lock(const Settings& settings) {
   if (settings.keys.empty())
-    throw Error{ExitCode::usage, "no key; write it after the subcommand"};
+    throw Error{
+        ExitCode::usage,
+        fmt::format("no key; write it {}", settings.command.empty() ? "after the subcommand" : "before the `--`")};
   return {settings.prefix, settings.keys.front(), settings.key_origin};
 }
 

@@ -127,7 +127,21 @@ void set_replicas(Settings& s, const Value& v) {
   s.replicas = replicas;
 }
 
+/// Refuses what names a period rather than one piece of work, which would never be done again.
+void check_once(const Value& v) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> adverbs{
+      {{"hourly", "hour"}, {"daily", "day"}, {"weekly", "week"}, {"monthly", "month"}}};
+  std::string_view period = parse_period(v.text) ? std::string_view{v.text} : "";
+  for (const auto& [adverb, noun] : adverbs) {
+    if (v.text == adverb)
+      period = noun;
+  }
+  if (!period.empty())
+    v.refuse(fmt::format("'{}' would be done once and never again; write --once-per {}", v.text, period));
+}
+
 void set_once(Settings& s, const Value& v) {
+  check_once(v);
   constexpr std::size_t longest_id = 128;
   if (v.text.empty() || v.text.size() > longest_id)
     v.refuse(fmt::format("it is {} bytes long; an ID has 1 to {}", v.text.size(), longest_id));
@@ -180,7 +194,7 @@ void set_since(Settings& s, const Value& v) {
     if (*time > wall_now())
       v.refuse(fmt::format("{} is yet to come", v.text));
     s.since = *time;
-  } else if (v.text.find_first_not_of("0123456789.dhms") != std::string::npos && meant_duration(v.text).empty()) {
+  } else if (!has_form_of_duration(v.text) && meant_duration(v.text).empty()) {
     v.refuse(
         fmt::format("'{}' is neither a time such as 08:00, 15:30, yesterday, 2026-11-22 or '2026-11-22 08:00', "
                     "nor a duration such as 30m or 7d",

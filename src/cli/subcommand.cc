@@ -101,6 +101,8 @@ constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_v
     {"kill", "release --force"},
     {"force", "release --force"},
     {"pause", "hold"},
+    {"unhold", "hold --end"},
+    {"resume", "hold --end"},
     {"lock", "run"},
     {"exec", "run"},
     {"history", "log"},

@@ -72,13 +72,6 @@ std::string_view take_signs(std::string_view& rest, std::string_view signs, bool
   return taken;
 }
 
-/// Whether only the size of a duration can be wrong: with other digits it would be one.
-bool has_form_of_duration(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
-  return parse_duration(text).has_value();
-}
-
 }  // namespace
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates, std::string_view prefix) {
@@ -99,6 +92,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
     }
   }
   return nearest.empty() ? "" : fmt::format("; did you mean {}{}?", prefix, nearest);
+}
+
+bool has_form_of_duration(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
+  return parse_duration(text).has_value();
 }
 
 std::string meant_duration(std::string_view text) {

@@ -21,6 +21,9 @@ std::string did_you_mean(std::string_view word,
                          std::span<const std::string_view> candidates,
                          std::string_view prefix = {});
 
+/// Whether only the size of a duration can be wrong: with other digits it would be one.
+bool has_form_of_duration(std::string text);
+
 /// The duration that was probably meant by "10min", "1 h", "2Hours", "1h30" or "1w"; empty for text that is none.
 std::string meant_duration(std::string_view text);
 

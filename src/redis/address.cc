@@ -140,7 +140,9 @@ class Parser {
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
-      fail("no scheme; write redis://HOST[:PORT][/DB]");
+      fail(parse_endpoint(rest_, redis_port) && !looks_like_a_password(rest_)
+               ? fmt::format("no scheme; write redis://{}", rest_)
+               : "no scheme; write redis://HOST[:PORT][/DB]");
     const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);
     if (name == "unix") {

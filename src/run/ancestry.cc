@@ -48,10 +48,11 @@ std::string describe_deadlock(const lock::Owner& holder) try {
   if (holder.for_another) {
     const pid_t process = process_behind(holder.pid);
     return is_ancestor(process)
-               ? describe(process,
-                          "which has it by --hold-pid",
-                          "write eval \"$(rlock acquire ... --output shell)\" there, and what it starts "
-                          "shares its lock")
+               ? describe(
+                     process,
+                     "which has it by --hold-pid",
+                     "write eval \"$(rlock acquire ... --output shell || echo exit $?)\" there, and what it starts "
+                     "shares its lock")
                : "";
   }
   // Another container may have the same host name, and other processes under the same PIDs: it must be an rlock too.

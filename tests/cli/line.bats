@@ -310,11 +310,59 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '; for a time from now write --for 10m' hold a --until +10m
   refuses 64 '; for a time from now write --for 10m' hold a --until 10min
   refuses 64 "--since: '3am' is neither a time such as 08:00, 15:30, yesterday, " log --since 3am
+  refuses 64 "--since: '22.11.2026' is neither a time such as " log --since 22.11.2026
+}
+
+@test "what users of other tools write for an option is answered with ours" {
+  refuses 64 'there is no --lock; did you mean --key?' run --lock a -- true
+  refuses 64 'there is no --no-wait; did you mean --nonblock?' run a --no-wait -- true
+  refuses 64 'there is no --daily; did you mean --once-per day?' run a --daily -- true
+  refuses 64 'there is no --reason; did you mean --note?' hold a --for 1h --reason x
+  refuses 64 'there is no --host; did you mean --redis?' status --host=db1
+  refuses 64 'there is no --tail; did you mean --lines?' log --tail 5
+  refuses 64 "unknown option '-20'; write -n 20" log -20
+  refuses 64 'to name a server write --redis redis://HOST:PORT' status -p 6380
+  refuses 64 'did you mean --force?' release a -f
+  refuses 64 ', or --max-runtime D (for the command)' run a --timeout 1 -- true
+  refuses 64 'to name one write --redis redis://HOST:PORT' check redis://db1
+  refuses 64 'no scheme; write redis://db1:6380' status -r db1:6380
+  refuses 64 'did you mean --ttl 10m?' acquire a 10m
+  refuses 64 'no key; write it before the `--`' run -- true
+  try unhold a
+  contains "$ERR" 'did you mean hold --end?'
+}
+
+@test "--once with a period, which would be done once and never again, is answered with --once-per" {
+  refuses 64 "--once: 'daily' would be done once and never again; write --once-per day" run a --once daily -- true
+  refuses 64 'write --once-per week' run a --once week -- true
+  refuses 64 'write --once-per PERIOD' run a --once per day -- true
+}
+
+@test "a note of several words without quotes is refused after a key, since the others would be locks" {
+  refuses 64 "--note disk swap: write 'disk swap', in quotes (or swap before --note, if it is a lock)" \
+    hold a --for 1h --note disk swap
+  refuses 64 "write 'release 42', in quotes" run -k a --note=release 42 -- true
+  try hold --for 1h --note disk a b
+  exits 0
+  same "$OUT" "$(grep -E '^[ab]: on hold until .* \(disk\)$' "$T/out")"
+}
+
+@test "a long dash, as word processors make it of hyphens, is refused" {
+  refuses 64 'write hyphens instead of the long dash: --json' status —json
+  refuses 64 'write hyphens instead of the long dash: --ttl' run a —ttl=5 -- true
+  refuses 64 'write hyphens instead of the long dash: -n' run a –n -- true
+  refuses 64 'write hyphens instead of the long dash: --' run a — true
+}
+
+@test "a token without --token is not shown" {
+  refuses 64 'a token is given by --token' release a 0123456789abcdef0123456789abcdef
+  [[ $ERR != *0123456789abcdef* ]]
 }
 
 @test "an option of another subcommand, and one without its value, are named" {
   refuses 64 '--slots is not an option of status' status --slots 3
   refuses 64 '--timeline is not an option of status' status --timeline
+  refuses 64 '--fence is not an option of status' status a --fence
   refuses 64 '--ttl needs a value' acquire a -nt
   refuses 64 '--key needs a value' run --key
 }
