@@ -34,7 +34,6 @@ local how, ticket, waited, owner = ARGV[5], ARGV[6], duration(ARGV[7]), ARGV[8]
 local max_lease = tonumber(ARGV[9])
 local wait, has_waited, in_quorum = how == 'queue', ticket ~= '', max_lease > 0
 local lease = how == 'restore' and ttl or math.min(ttl, SHORT)
-local MOST_COUNTED = 200       -- of those that wait, for max-waiting
 local me = token               -- our name in the queue
 local max_waiting
 
@@ -77,7 +76,6 @@ if is_plain and call('EXISTS', LOCK, QUEUE, LEVEL_END, TOKEN_END) == 0 then
 end
 
 -- NEEDS queue skip
-local polls = extra(claim.tail, 'poll') ~= nil
 local newest_only = extra(claim.tail, 'latest') or extra(claim.tail, 'replace')
 local is_first = extra(claim.tail, 'first') ~= nil
 local ours = load_lock(extra(claim.tail, 'replace'))
@@ -207,6 +205,7 @@ end
 -- How many wait, if one more would be too many. One that has waited has its seat, and so has one whose place we would
 -- take. The dead are looked for only if they matter, and leave; in a long queue each looks at another part of it.
 local function crowd()
+  local MOST_COUNTED = 200
   if not wait or not max_waiting or has_waited or call('ZRANK', QUEUE, me) then return nil end
   local its_token = newest_only and newest()
   local room = max_waiting + (its_token and call('ZRANK', QUEUE, its_token) and 1 or 0)
@@ -234,7 +233,7 @@ do
   -- Notes that the waiter is alive for a little longer than the sleep that it is told. Returns the sleep and the place.
   local function sleep()
     local rank = wait and call('ZRANK', QUEUE, me) or nil
-    local ms = patience(rank or 0, in_quorum and CONTEST or polls and POLL)
+    local ms = patience(rank or 0, in_quorum and CONTEST or extra(claim.tail, 'poll') and POLL)
     if rank then
       call('HSET', WAITERS, me, cap .. ' ' .. now .. ' ' .. now + ms + GRACE .. ' ' .. ticket .. ' ' .. level .. ' ' ..
         ttl .. ' ' .. claim.hold .. ' ' .. claim.born .. ' ' .. claim.kept .. ' ' .. claim.tail)
@@ -249,7 +248,7 @@ do
   local function first_to_leave()
     local first
     for _, r in pairs(holders) do
-      if r.cools == barred then return r end
+      if barred and bar_of(r) == barred then return r end
       if not first or until_when(r) < until_when(first) then first = r end
     end
     return first
@@ -265,7 +264,7 @@ do
               place, waiting}
     end
     local cooling = is_live(r) and 0 or r.cools - now
-    local failed = not is_live(r) and extra(r.tail, 'failed')
+    local failed = bar_of(r) and extra(r.tail, 'failed')
     return {'busy', ms, ticket, num(math.max(0, now - r.acquired)), num(math.max(0, r.expires - now)), num(cooling),
             owner_of(r.tail) .. (failed and ' ' .. failed or ''), num(now), num(capacity), place, waiting}
   end

@@ -52,8 +52,10 @@ do
       holders[token] = r
       take_seat(capacity or tonumber(run.capacity))
     end
-    r.cools, r.hold, touched[token] = math.max(r.cools, ended + delay), math.max(r.hold, delay), true
     r.tail = with_extra(r.tail, 'failed', count .. ',' .. word)
+    r.tail = with_extra(r.tail, 'bar', ended + delay)
+    if r.cools > now then r.tail = with_extra(r.tail, 'min', r.cools) end
+    r.cools, r.hold, touched[token] = math.max(r.cools, ended + delay), math.max(r.hold, delay), true
     find_bar()
   end
 

@@ -2,13 +2,13 @@
 -- repetition does no harm to the next holder. Without fences it only lists the holders. Records who has died.
 -- KEYS  lock queue waiters meta history seats
 -- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: delete another program's key)
---       evict: a holder with a keeper is marked and told, and holds on until its keeper has given up the lock; other
---       holders are removed.
+--       evict: a holder with a keeper, its own or that of a run inside it, is marked and told, and holds on until its
+--       keeper has given up the lock; other holders are removed.
 --       now: all are removed.
 -- ->    free | foreign type value ttl_ms
 --       holders, then for each "fence held|cooling|marked|removed lease_ms kept(0|1) owner"
 
--- NEEDS queue look
+-- NEEDS queue look leave
 
 local how, by = ARGV[1], ARGV[2]
 
@@ -50,7 +50,7 @@ end
 
 -- Returns the holder's state afterwards.
 local function evict(token, r)
-  if how == 'now' or not is_live(r) or r.kept == '0' then return take_away(token, r) end
+  if how == 'now' or not is_live(r) or not has_keeper(r) then return take_away(token, r) end
   return extra(r.tail, 'evict') and 'marked' or mark(token, r)
 end
 

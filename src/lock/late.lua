@@ -18,16 +18,25 @@ local function take_death(token)
   return found
 end
 
+-- What is left is its minimum hold, if that is not over.
+local function forget_cool_down(token, r)
+  r.cools, touched[token] = tonumber(extra(r.tail, 'min') or 0), true
+  for _, name in ipairs({'failed', 'bar', 'min'}) do r.tail = r.tail:gsub(' ' .. name .. '=%S*', '') end
+end
+
 -- Puts right what a death that was none has left cooling, and for how long others cool.
 local function correct_failure(run, word, has_failed)
   forget_failure(run.fence)
   local r = holders[run.token]
-  if r and extra(r.tail, 'failed') then remove(run.token) end
+  if r and extra(r.tail, 'failed') then
+    forget_cool_down(run.token, r)
+    if r.cools <= now then remove(run.token) end
+  end
   if has_failed then note_failure(run.token, run, tonumber(run.ended), word) end
   for token, other in pairs(holders) do
     local how = not is_live(other) and (extra(other.tail, 'failed') or ''):match('^%d+,(.*)$')
     if how and token ~= run.token then
-      other.cools = other.expires
+      forget_cool_down(token, other)
       cool_down(token, run_of(token, other, capacity), other.expires, how)
       if other.cools <= now then remove(token) end
     end

@@ -1,15 +1,26 @@
 -- Part of the verbs by which a level gives up what its acquisition holds.
 -- NEEDS queue
 
+-- Whether somebody renews it, who can be told to give it up: its own keeper, or that of a run inside it.
+local function has_keeper(r)
+  if r.kept == '1' then return true end
+  local is_maker = not end_of_first(r)
+  for ms in r.levels:gmatch(':(%d+)') do
+    if not is_maker and tonumber(ms) > now then return true end
+    is_maker = false
+  end
+  return false
+end
+
 -- Takes the level out of the record, which lasts as long as one of the others counts on it. Returns whether one does:
--- if none does, the acquisition is over.
+-- if none does, the acquisition is over. One that must be given up is over with its last keeper.
 local function leave(token, r, level)
   touched[token] = true
   local left = levels_without(r.levels, level)
   if left == '' then return false end
   r.levels = left
   r.expires = last_end(r)
-  return is_live(r)
+  return is_live(r) and (has_keeper(r) or not eviction_of(r))
 end
 
 -- Ends an acquisition as the level that made it has ended, whichever is the last to leave: as told here if that one is

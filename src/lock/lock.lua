@@ -85,11 +85,20 @@ do
   end
 end
 
+-- Until when nobody is granted the lock because this one has failed; nil if it bars nobody. Its minimum hold may be
+-- longer.
+local function bar_of(r)
+  if r.expires > now or not extra(r.tail, 'failed') then return nil end
+  local bar = math.min(r.cools, tonumber(extra(r.tail, 'bar') or r.cools))
+  return bar > now and bar or nil
+end
+
 -- Whether the lock cools after a failure, and until when.
 local function find_bar()
   barred = nil
   for _, r in pairs(holders) do
-    if r.expires <= now and extra(r.tail, 'failed') then barred = math.max(barred or 0, r.cools) end
+    local bar = bar_of(r)
+    if bar then barred = math.max(barred or 0, bar) end
   end
 end
 
@@ -151,7 +160,7 @@ do
     local r = holders[token]
     leave_seat(r)
     holders[token], touched[token] = nil, true
-    if r.cools == barred then find_bar() end
+    if barred and bar_of(r) == barred then find_bar() end
   end
 
   local function sort_in(token, text)

@@ -8,7 +8,6 @@ local GRACE = 1000             -- how long after its sleep a waiter still counts
 local LOOK = 2000              -- the first waiter asks at least this often, the one at rank r every (r + 1) * LOOK
 local LONGEST = 60000          -- no waiter sleeps longer
 local MOST_SERVED = 32         -- how many waiters one call hands the lock to
-local MOST_SEEN = 150          -- how many it looks at
 local MOST_DISMISSED = 100     -- how many it looks at to tell them that their work is done
 
 local outbox = {}              -- pairs of a level that was handed the lock, and its message
@@ -128,7 +127,8 @@ local function next_chance() return math.max(next_free(), held_back_until()) end
 -- changed. No call serves more than MOST_SERVED: the next one is told to ask at once, and serves those behind it.
 -- Returns whether it is the turn of `me`, which wants `cap`, and whether anybody is queued.
 local function walk(me, cap, seats_changed)
-  if meta.running:find(' backoff=', 1, true) then bury_dead() end
+  local MOST_SEEN = 150 -- waiters that it looks at
+  if meta.running:find('=', 1, true) then bury_dead() end -- with --backoff, or an attempt of --once
   local first
   local is_news, served, seen = seats_changed, 0, 0
   for rank, token, w in heads(MOST_SEEN) do

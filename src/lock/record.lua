@@ -11,6 +11,7 @@
 --             latest=1 replace=1 first=1 poll=1 quorum=1 once=ID per=MS    how it asked
 --             backoff=MS-MS   for how long the lock cools after a failure, first and at most; attempts=N
 --             failed=N,END    it cools after that many failures in a row, of which this is the last
+--             bar=MS min=MS   if it failed: until when nobody is granted the lock, and the end of its minimum hold
 --             settled=1       its fence is the one on which a quorum has agreed
 --             evict=KIND,BY   it must give up the lock, and is not renewed any more
 --             end=STATUS/END  how the level that made it has ended, while others still share it; a slash after it

@@ -47,6 +47,22 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   done
 }
 
+@test "a run inside what a plain acquire took is dead before a forced release lets the next one in" {
+  local next
+  start inner bash -c 'eval "$(rlock acquire job --output shell)"; exec rlock run job --kill-after 1s -- sh -c "$1" "$0"' \
+    "$T/inner" 'trap : TERM; echo $$ >"$0"; while :; do sleep .02; done'
+  wait_until "$PATIENCE" test -s "$T/inner"
+  start next rlock run job -- sh -c '! kill -0 "$(cat "$0")" || echo overlap' "$T/inner"
+  next=$PID
+  wait_for_text 'waiting for job' "$T/next.err"
+  try release job --force
+  exits 0
+  contains "$OUT" 'job: evicted '
+  finish "$next"
+  exits 0
+  same "$(<"$T/next.out")" ''
+}
+
 @test "when an inner run ends the outer one keeps its lock, and goes on renewing it" {
   start outer rlock run --key job --ttl 2 -- \
     sh -c "rlock run --key job --ttl 2 -- true; echo inner is over; until [ -e $T/over ]; do sleep .02; done"

@@ -86,6 +86,32 @@ cools() {
   outcome granted
 }
 
+@test "a pause after a failure neither shortens a minimum hold nor lasts as long" {
+  SHIFT=-20 TTL=10000 hold a kept=1 hold=100000 backoff=500000-500000
+  call status # finds that it has died
+  acquire b
+  contains "${REPLY[6]}" ' 1,died'
+  call release a level-a 0 '' # it has not
+  acquire b
+  same "${REPLY[0]} ${REPLY[6]}" "busy $(owner a)"
+  nearly 80000 "${REPLY[5]}"
+  SHIFT=81 acquire b
+  outcome granted
+  cli FLUSHALL >/dev/null
+  SHIFT=-20 TTL=10000 hold a kept=1 hold=100000 backoff=30000-30000
+  call status
+  call release a level-a - lost
+  acquire b
+  nearly 80000 "${REPLY[5]}"
+  cli FLUSHALL >/dev/null
+  export CAPACITY=3
+  ends 3 '' fails hold=100000 backoff=50000-50000
+  acquire other
+  outcome busy
+  SHIFT=51 acquire other # the others need not wait until the seat is free
+  same "${REPLY[0]} ${REPLY[2]}" 'granted 1'
+}
+
 @test "attempts are counted for each ID, whatever was done between them, until one of them succeeds" {
   ends 3 '' a once=v1
   ends 4 '' b once=v1 attempts=2
@@ -124,6 +150,16 @@ cools() {
 }
 
 is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
+
+@test "an attempt that has died is one, for a waiter that is to be handed the lock too" {
+  listen b
+  acquire a kept=1 once=v1
+  enqueue b once=v1 attempts=1
+  cli DEL "$LOCK" >/dev/null # its lease is over
+  call cancel c level-c
+  wait_until "$PATIENCE" eval '[[ $(told b) == done ]]'
+  absent "$LOCK"
+}
 
 @test "the last fifty failures are kept, the newest first" {
   local i kept=""

@@ -116,6 +116,33 @@ setup() { start_scripts; }
   same "$(ends)" died
 }
 
+@test "force: what nobody renews is taken away at once only if no run inside it lives" {
+  listen a inner
+  hold a
+  LEVEL=level-inner HOW=reenter acquire a kept=1
+  call renew a 30000 level-inner
+  call force evict me "$FENCE"
+  matches "${REPLY[1]}" "^$FENCE marked "
+  hears inner evicted
+  call renew a 30000 level-inner
+  replies evicted forced me
+  call release a level-inner 143 evicted,me
+  replies released
+  absent "$LOCK"
+  same "$(ends)" evicted,me
+  TTL=90000 hold b
+  LEVEL=level-dead HOW=reenter acquire b kept=1
+  SHIFT=31 call force evict me "$FENCE" # the run inside was killed
+  matches "${REPLY[1]}" "^$FENCE removed "
+  hold c
+  LEVEL=level-left HOW=reenter acquire c kept=1
+  call release c level-c 0 ''
+  call force evict me "$FENCE"
+  matches "${REPLY[1]}" "^$FENCE marked "
+  call status
+  same "$(fact evicted)" 'evicted 3'
+}
+
 @test "force: another program's key is deleted only when it is named" {
   listen b
   cli SET "$LOCK" token
