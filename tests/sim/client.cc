@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "lock/lease.h"
@@ -173,6 +174,8 @@ class Client {
         judge_.is_extended(number, true_time(at), true_time(renewer.lease().kill_at()));
     }
     lock::End end{.status = plan_.status};
+    if (renewer.state() == Renewer::State::released)
+      loop_.wait_out(work_ends);  // the script around us has given it up
     if (BootClock::now() < work_ends)
       end = stop(number, renewer, terms);
     tokens_.erase(number_);
@@ -194,7 +197,7 @@ class Client {
     if (renewer.state() != Renewer::State::evicted)
       return {.status = 143, .word = "lost"};
     const bool replaced = renewer.eviction().kind == lock::Eviction::Kind::replaced;
-    return {.word = replaced ? "replaced,by" : "evicted,by"};
+    return {.word = (replaced ? "replaced," : "evicted,") + rlock::percent_encode(renewer.eviction().by)};
   }
 
   void finish(Judge::Number number, Deadline lease_end, const std::function<lock::Release(Deadline)>& attempt) {
@@ -206,23 +209,60 @@ class Client {
     }
   }
 
-  /// As a script does with `rlock acquire` and `rlock release`; now and then it forgets to release.
+  /// As a script does with `rlock acquire` and `rlock release`, in which runs take the lock once more; now and then it
+  /// forgets to release.
   void use(Judge::Number number,
            const lock::Claim& claim,
            const lock::Granted& granted,
            const lock::LeaseTerms& terms) {
-    const lock::Lease lease{terms, granted.sent, granted.unconfirmed};
-    tell_grant(number, claim, granted, lease.end());
-    loop_.wait_out(std::min(BootClock::now() + std::chrono::nanoseconds{plan_.work}, lease.end()));
-    judge_.stops(number);
-    if (plan_.status == 3)
+    Deadline lease_end = lock::Lease{terms, granted.sent, granted.unconfirmed}.end();
+    tell_grant(number, claim, granted, lease_end);
+    tokens_.insert_or_assign(number_, claim.token);
+    const Deadline work_ends = BootClock::now() + std::chrono::nanoseconds{plan_.work};
+    while (BootClock::now() < std::min(work_ends, lease_end)) {
+      loop_.wait_out(std::min({work_ends, lease_end, BootClock::now() + terms.ttl / 3}));
+      if (plan_.renews && BootClock::now() < work_ends && !renew(number, claim.token, terms, lease_end))
+        break;
+    }
+    tokens_.erase(number_);
+    if (plan_.status == 3) {
+      judge_.stops(number);
       return;
+    }
+    judge_.stops_all(claim.token.text());
     const lock::Level request = lock::Level::random();
     finish(number, rlock::never, [&](Deadline deadline) { return lock_.release_all(claim.token, request, deadline); });
   }
 
+  /// As `rlock renew`. Returns whether it has the lock, as far as it knows.
+  bool renew(Judge::Number number, const lock::Token& token, const lock::LeaseTerms& terms, Deadline& lease_end) {
+    try {
+      Deadline sent;
+      const lock::Renewal renewal = lock::persist(lock_, timeout, [&](Deadline deadline) {
+        sent = BootClock::now();
+        return lock_.renew(token, terms.ttl, deadline);
+      });
+      if (std::holds_alternative<lock::Extended>(renewal)) {
+        lease_end = std::max(lease_end, lock::Lease{terms, sent, {}}.end());
+        judge_.is_extended(number, true_time(sent), true_time(lease_end));
+        return true;
+      }
+      std::holds_alternative<lock::Evicted>(renewal) ? judge_.is_evicted(number) : judge_.is_lost(number);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  }
+
+  /// With a name so long that history cuts it.
   static lock::Owner operator_self() {
-    return {.holder = "op", .host = "h", .user = "u", .pid = 1, .stays = true, .command = "", .note = ""};
+    return {.holder = "operator-of-the-night-shift-in-the-second-data-centre-of-the-north",
+            .host = "h",
+            .user = "u",
+            .pid = 1,
+            .stays = true,
+            .command = "",
+            .note = ""};
   }
 
   void hold() {
@@ -256,11 +296,12 @@ class Client {
         for (const lock::Target& target : *held) fences.push_back(target.fence);
       }
       while (!fences.empty()) {
-        judge_.forces();
+        judge_.forces(plan_.now);
         machine_.world().tell(machine_.name(), "forces the holders to give up the lock");
-        const auto targets = lock::persist(
-            lock_, timeout, [&](Deadline deadline) { return lock_.force(lock::Force::evict, self, fences, deadline); });
-        judge_.forces();
+        const auto how = plan_.now ? lock::Force::now : lock::Force::evict;
+        const auto targets =
+            lock::persist(lock_, timeout, [&](Deadline deadline) { return lock_.force(how, self, fences, deadline); });
+        judge_.forces(plan_.now);
         for (const lock::Target& target : targets) {
           if (target.state == lock::Target::State::marked)
             judge_.is_marked(target.fence.value);

@@ -38,13 +38,15 @@ class Judge {
   void is_evicted(Number n);
   /// From now on it does not rely on the lock.
   void stops(Number n);
+  /// A script gives up the lock, and with it the runs inside do.
+  void stops_all(const std::string& token);
   /// `how`: what the history is to say.
   void gives_up(Number n, std::string how);
   void gave_up(Number n, bool known, bool lost);
   void dies(const std::string& who);
 
-  /// Holders that nobody renews are removed at once.
-  void forces();
+  /// Holders that nobody renews are removed at once; `now`: all are.
+  void forces(bool now);
   /// The holder with that fence was marked: it is not renewed any more.
   void is_marked(long long fence);
   void loses_data(std::size_t host);
@@ -86,6 +88,7 @@ class Judge {
     bool is_inner = false;
   };
   bool believes(const Acquisition& a) const;
+  bool is_script(const Acquisition& a) const;
   static bool has_failed(const Acquisition& a);
   bool exclude_each_other(const Acquisition& a, const Acquisition& b) const;
   void check_exclusion(const Acquisition& granted);
@@ -107,6 +110,7 @@ class Judge {
   void check_inside(const Acquisition& granted);
   /// A waiter for work that somebody does is told at once when it is done.
   Nanos end_of_levels(const Acquisition& a) const;
+  bool was_broken(const Acquisition& a) const;
   void check_news(const Acquisition& idle);
   void check_block(const Acquisition& granted);
   /// How long it may take until a waiter has what it waits for, where nothing goes wrong.
@@ -120,11 +124,12 @@ class Judge {
   World& world_;
   const Plan& plan_;
   std::vector<Acquisition> all_;
-  Nanos forced_ = -1;  // when somebody last did
+  Nanos forced_ = -1, forced_now_ = -1;  // when somebody last did
   Nanos forgotten_ = -1, weakened_ = -1, rewound_ = -1;
   Nanos blocked_since_ = 0, blocked_until_ = 0;
   Nanos held_until_ = 0;  // by an operator's hold, at the latest
   std::set<std::size_t> forgetful_;
+  std::set<std::string> given_up_;  // tokens, by scripts
   long grants_ = 0;
   long long turned_away_ = 0, noted_ = 0;  // since it was first used, which is when Redis begins to remember
   Nanos first_grant_ = -1;

@@ -45,7 +45,7 @@ class Run {
       world_.keep_story();
     the_network() = &network_;
     for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
-      Host& host = network_.add_host(fmt::format("redis{}", i + 1), plan.hosts[i]);
+      Host& host = network_.add_host(fmt::format("redis{}", i + 1), plan.hosts[i], plan.is_quorum());
       host.redis.is_hasty = plan.is_hasty;
       if (plan.has_replica)
         host.replicate(plan.is_fair() ? 2 * milli : 3 * second);
@@ -240,10 +240,9 @@ class Run {
     Words words{"EVAL", std::string{script.source}, std::to_string(name.keys().size())};
     for (const std::string& key : name.keys()) words.push_back(key);
     words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<Value> replies;
     Session session;
     network_.hosts()[0]->redis.is_full = false;
-    network_.hosts()[0]->redis.execute(session, words, replies);
+    const std::vector<Value> replies = network_.hosts()[0]->execute(session, words);
     world_.tell("status", to_string(replies.at(0)));
     return replies.at(0);
   }
@@ -298,6 +297,7 @@ struct Options {
   std::set<std::size_t> omitted;
   bool story = false;
   bool whole = false;
+  bool narrow = false;
   double seconds = 0;
   long worlds = 0;
   std::string seeds_file;
@@ -317,14 +317,15 @@ class Campaign {
     if (!options_.lines_file.empty())
       count_lines();
     std::ifstream seeds{options_.seeds_file};
-    for (std::uint64_t seed = 0; failure_.empty() && seeds >> seed;) try_seed(seed);
+    std::string kind;
+    for (std::uint64_t seed = 0; failure_.empty() && seeds >> kind >> seed;) try_seed(seed, kind == "wide");
     const auto elapsed = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     };
     for (std::uint64_t seed = first; failure_.empty(); ++seed) {
       if (options_.worlds > 0 ? worlds_ >= options_.worlds : elapsed() >= options_.seconds)
         break;
-      try_seed(seed);
+      try_seed(seed, !options_.narrow);
     }
     fmt::print(
         "{} worlds, {:.1f} simulated hours, {} grants, {} commands in {:.1f}s: {:.0f} grants a second of a processor; "
@@ -345,8 +346,8 @@ class Campaign {
   }
 
  private:
-  void try_seed(std::uint64_t seed) {
-    const Plan plan = make_plan(seed);
+  void try_seed(std::uint64_t seed, bool may_be_wide) {
+    const Plan plan = make_plan(seed, may_be_wide);
     const Outcome outcome = play(plan);
     ++worlds_;
     lasted_ += outcome.lasted;
@@ -363,6 +364,7 @@ class Campaign {
                            last_lines(retold.story),
                            retold.accusation,
                            describe(small),
+                           may_be_wide ? "" : " --narrow",
                            seed,
                            omitted.empty() ? "" : " --omit " + omitted);
   }
@@ -395,7 +397,7 @@ class Campaign {
 };
 
 bool tell_story(const Options& options) {
-  Plan plan = make_plan(options.seed.value_or(1));
+  Plan plan = make_plan(options.seed.value_or(1), !options.narrow);
   plan.omitted = options.omitted;
   const Outcome outcome = play(plan, true);
   fmt::print("{}\n{}\n{}\n",
@@ -409,7 +411,9 @@ constexpr const char* usage =
     "rlock-sim [--seed N] (--seconds N | --worlds N) [--seeds FILE]   new worlds, after those of the file\n"
     "          [--lines FILE]                                          notes which lines of the scripts have run\n"
     "          [--whole]                                               makes no failed world smaller\n"
-    "rlock-sim --story --seed N [--omit I,J,...]                      tells one world\n"
+    "          [--narrow]                                              as before there were wide worlds\n"
+    "          [--scripts DIR]                                         servers run the scripts of that src/lock\n"
+    "rlock-sim --story [--narrow] --seed N [--omit I,J,...]           tells one world\n"
     "rlock-sim --compare SOCKET [--seed N] [--commands N]               the model beside a redis-server\n";
 
 Options parse(int argc, char** argv) {
@@ -419,6 +423,10 @@ Options parse(int argc, char** argv) {
     const bool has_value = i + 1 < argc;
     if (word == "--story") {
       options.story = true;
+      continue;
+    }
+    if (word == "--narrow") {
+      options.narrow = true;
       continue;
     }
     if (word == "--whole") {
@@ -442,6 +450,8 @@ Options parse(int argc, char** argv) {
       options.lines_file = value;
     else if (word == "--compare")
       options.compare_with = value;
+    else if (word == "--scripts")
+      replace_scripts(value);
     else if (word == "--commands")
       options.commands = std::strtol(value.c_str(), nullptr, 10);
     else if (word == "--omit") {

@@ -53,8 +53,8 @@ Network*& the_network() {
 
 // ---- Host
 
-Host::Host(World& world, std::string name, Random random, Clock clock)
-    : world_(world), name_(std::move(name)), random_(random), clock_(clock) {
+Host::Host(World& world, std::string name, Random random, Clock clock, bool in_quorum)
+    : world_(world), clerk_(world, redis, name, in_quorum), name_(std::move(name)), random_(random), clock_(clock) {
   redis.clock = [this] { return clock_.read(world_.now()) / micro; };
   redis.push = [this](int session, const Value& value) {
     const auto wire = std::find_if(wires_.begin(), wires_.end(), [&](Wire* w) { return w->session.id == session; });
@@ -98,10 +98,17 @@ void Host::work(Wire& wire) {
   while (wire.server_open && take_command(wire.request, words)) answer(wire, words);
 }
 
-void Host::answer(Wire& wire, const Words& words) {
+std::vector<Value> Host::execute(Session& session, const Words& words) {
   std::vector<Value> replies;
+  clerk_.reads(words);
+  redis.execute(session, words, replies);
+  clerk_.audits(replies.empty() ? Value{} : replies[0]);
+  return replies;
+}
+
+void Host::answer(Wire& wire, const Words& words) {
   ++commands_;
-  redis.execute(wire.session, words, replies);
+  std::vector<Value> replies = execute(wire.session, words);
   Nanos waits = 0;
   if (longest_lag_ > 0)
     words[0] == "WAIT" ? waits = wait_for_replica(wire, words, replies.at(0)) : (write_to_replica(wire), 0);
@@ -112,15 +119,7 @@ void Host::answer(Wire& wire, const Words& words) {
         name_,
         world_.tells() ? fmt::format("{}: {} => {}", wire.client->name(), describe(words), to_string(reply)) : "");
   }
-  check_expiries(words);
   network_->answer(wire, bytes, waits + slowness + random_.between(20 * micro, 80 * micro));
-}
-
-void Host::check_expiries(const Words& words) {
-  for (const auto& [key, entry] : redis.data) {
-    if (entry.expires < 0)
-      world_.accuse(fmt::format("the key {} was left without expiry by {}", key, describe(words)));
-  }
 }
 
 /// In order: what is written later arrives later.
@@ -181,8 +180,8 @@ void Host::start(bool with_data) {
 
 // ---- Network
 
-Host& Network::add_host(std::string name, Clock clock) {
-  hosts_.push_back(std::make_unique<Host>(world_, std::move(name), random_.fork(hosts_.size() + 77), clock));
+Host& Network::add_host(std::string name, Clock clock, bool in_quorum) {
+  hosts_.push_back(std::make_unique<Host>(world_, std::move(name), random_.fork(hosts_.size() + 77), clock, in_quorum));
   hosts_.back()->network_ = this;
   return *hosts_.back();
 }

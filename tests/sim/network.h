@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "clerk.h"
 #include "redis.h"
 #include "world.h"
 
@@ -38,7 +39,7 @@ struct Weather {
 /// A machine with a Redis: it is up or down, frozen or slow, and has a wall clock of its own.
 class Host {
  public:
-  Host(World& world, std::string name, Random random, Clock clock);
+  Host(World& world, std::string name, Random random, Clock clock, bool in_quorum);
 
   Redis redis;
   Nanos slowness = 0;  // what each answer takes longer
@@ -47,6 +48,9 @@ class Host {
   void accept(Wire& wire);
   void receive(Wire& wire, const std::string& bytes);
   void forget(Wire& wire);
+
+  /// The replies to a command, and what the clerk says to that.
+  std::vector<Value> execute(Session& session, const Words& words);
 
   void freeze(bool frozen);
   /// Ends it, with all connections; what it has in memory is lost unless it was saved.
@@ -57,19 +61,22 @@ class Host {
   void replicate(Nanos longest) { longest_lag_ = longest; }
   /// The replica takes the place of the server, with as much as has reached it.
   void fail_over();
-  void step_clock(Nanos by) { clock_.offset += by; }
+  void step_clock(Nanos by) {
+    clock_.offset += by;
+    clerk_.doubts_times();
+  }
   long commands() const { return commands_; }
 
  private:
   friend class Network;
   void work(Wire& wire);
   void answer(Wire& wire, const Words& words);
-  void check_expiries(const Words& words);
   void write_to_replica(Wire& wire);
   /// The reply to WAIT, and how long it takes.
   Nanos wait_for_replica(const Wire& wire, const Words& words, Value& reply);
 
   World& world_;
+  Clerk clerk_;
   class Network* network_ = nullptr;
   std::string name_;
   Random random_;
@@ -94,7 +101,7 @@ class Network {
  public:
   Network(World& world, Random random, Weather weather) : world_(world), random_(random), weather_(weather) {}
 
-  Host& add_host(std::string name, Clock clock);
+  Host& add_host(std::string name, Clock clock, bool in_quorum);
   std::vector<std::unique_ptr<Host>>& hosts() { return hosts_; }
 
   // For the kernel.

@@ -104,6 +104,70 @@ void put_inside(Random& random, ClientPlan& client, std::size_t outer, const Cli
             .rate = enclosing.rate};
 }
 
+/// Puts some clients into one before them, which is in none.
+void nest(Random& random, Plan& plan) {
+  if (!random.chance(40))
+    return;
+  for (std::size_t i = 1; i < plan.clients.size(); ++i) {
+    const auto outer = static_cast<std::size_t>(random.below(i));
+    const auto is_outer = [&](const ClientPlan& c) { return c.inside == i; };
+    const ClientPlan& enclosing = plan.clients[outer];
+    const bool may_enclose = enclosing.kind == ClientPlan::Kind::run || enclosing.kind == ClientPlan::Kind::acquire;
+    if (may_enclose && !enclosing.inside && std::none_of(plan.clients.begin(), plan.clients.end(), is_outer) &&
+        plan.clients[i].kind == ClientPlan::Kind::run && random.chance(40))
+      put_inside(random, plan.clients[i], outer, enclosing);
+  }
+}
+
+/// Gives the clients of a world many of the options that are rare elsewhere.
+void widen(Random random, Plan& plan, bool is_fair) {
+  using Kind = ClientPlan::Kind;
+  const bool quorum = plan.is_quorum(), can_date = is_fair && !quorum;
+  if (is_fair || std::none_of(plan.clients.begin(), plan.clients.end(), [](const auto& c) { return c.skips(); }))
+    nest(random, plan);
+  const bool has_nested = std::any_of(plan.clients.begin(), plan.clients.end(), [](const auto& c) { return c.inside; });
+  const bool once = random.chance(40) && (is_fair || !has_nested), per = random.chance(40) && can_date;
+  const bool min_hold = random.chance(30), backoff = random.chance(40), latest = random.chance(25);
+  const bool replace = random.chance(25), first = random.chance(30) && !quorum, limited = random.chance(30);
+  const bool crowd = !once && !per && random.chance(30), forced = random.chance(30), is_busy = random.chance(50);
+  const int capacity = one_of(random, std::array{0, 0, quorum ? 0 : 2, quorum ? 0 : 3});
+  for (ClientPlan& c : plan.clients) {
+    if (c.kind == Kind::acquire)
+      c.renews = random.chance(50);
+    if (c.kind == Kind::run && forced && random.chance(20) && !c.inside)
+      c.kind = Kind::force;
+    if (c.kind == Kind::force)
+      c.now = random.chance(40);
+    if (is_busy)
+      c.start /= 10, c.pause /= 10;
+    if (c.inside) {
+      const ClientPlan& enclosing = plan.clients[*c.inside];
+      c.replace = enclosing.replace;
+      c.capacity = enclosing.capacity == 1 ? c.capacity : enclosing.capacity;
+    }
+    if (c.inside || c.kind == Kind::force || c.kind == Kind::hold)
+      continue;
+    if (crowd)
+      c.capacity = random.chance(85) ? capacity : 1;
+    const bool is_run = c.kind == Kind::run;
+    if (once && is_run && c.capacity == 1 && random.chance(60))
+      c.once = random.chance(70) || !can_date ? "v1" : "v2";
+    if (per && is_run && c.capacity == 1 && random.chance(60))
+      c.per = random.between(100 * milli, 3 * second);
+    if (min_hold && random.chance(50))
+      c.min_hold = random.between(milli, 2 * second);
+    if (backoff && is_run && random.chance(60))
+      c.backoff = random.between(20 * milli, second);
+    if (c.skips() && random.chance(40))
+      c.attempts = static_cast<int>(random.between(1, 3));
+    c.latest = c.latest || (latest && random.chance(50));
+    c.replace = c.replace || (replace && is_run && random.chance(50));
+    c.first = c.first || (first && random.chance(30));
+    if (limited && random.chance(50))
+      c.max_waiting = static_cast<int>(random.between(0, 3));
+  }
+}
+
 /// A fail-over of the only server, or another program that uses the lock's key.
 FaultPlan choose_late_fault(Random& random, bool has_replica) {
   return {.kind = has_replica ? FaultPlan::Kind::fail_over : FaultPlan::Kind::foreign_key,
@@ -167,7 +231,7 @@ Nanos Plan::calm_at() const {
   return calm;
 }
 
-Plan make_plan(std::uint64_t seed) {
+Plan make_plan(std::uint64_t seed, bool may_be_wide) {
   Random random{seed};
   Random extra = random.fork(1);  // what was thought of later, so that old seeds stay much the same worlds
   Plan plan;
@@ -202,10 +266,14 @@ Plan make_plan(std::uint64_t seed) {
     choose_more(late, plan.clients.back(), theme);
     const auto outer = static_cast<std::size_t>(extra.below(static_cast<std::uint64_t>(i) + 1));
     const ClientPlan& enclosing = plan.clients[outer];
-    if (theme.nested && enclosing.kind == ClientPlan::Kind::run && !enclosing.inside && outer + 1 < plan.clients.size())
+    const bool may_enclose = enclosing.kind == ClientPlan::Kind::run ||
+                             (may_be_wide && enclosing.kind == ClientPlan::Kind::acquire && !theme.once);
+    if (theme.nested && may_enclose && !enclosing.inside && outer + 1 < plan.clients.size())
       put_inside(extra, plan.clients.back(), outer, enclosing);
   }
-  if (holds)
+  Random wide = random.fork(3);
+  const bool is_wide = may_be_wide && wide.chance(60);
+  if (holds || (is_wide && wide.chance(20)))
     plan.clients.back().kind = ClientPlan::Kind::hold;
   const bool steps_clocks = random.chance(10);
   const auto faults = is_fair ? 0 : random.between(0, 8);
@@ -213,6 +281,8 @@ Plan make_plan(std::uint64_t seed) {
   const auto late_faults = !is_fair && (plan.has_replica || late.chance(8)) ? late.between(1, 3) : 0;
   for (std::int64_t i = 0; i < late_faults; ++i) plan.faults.push_back(choose_late_fault(late, plan.has_replica));
   plan.may_count = late.chance(90);
+  if (is_wide)
+    widen(wide, plan, is_fair);
   return plan;
 }
 
@@ -275,10 +345,12 @@ std::string describe(const Plan& plan) {
       out += fmt::format(" --attempts {}", *c.attempts);
     if (c.inside)
       out += fmt::format(" inside client{}", *c.inside);
-    out += fmt::format("{}{}{}, works {:.3f}s, exits with {}{}\n",
+    out += fmt::format("{}{}{}{}{}, works {:.3f}s, exits with {}{}\n",
                        c.latest ? " --latest" : "",
                        c.replace ? " --replace" : "",
                        c.first ? " --first" : "",
+                       c.now ? " --now" : "",
+                       c.renews ? ", renews" : "",
                        seconds(c.work),
                        c.status,
                        c.obeys ? "" : ", ignores TERM");

@@ -19,7 +19,7 @@ constexpr Nanos longest_quorum_lease = 5 * second;
 struct ClientPlan {
   enum class Kind {
     run,      // as `rlock run`: renews, listens, stops when told to
-    acquire,  // as `rlock acquire` and `rlock release`: nobody renews
+    acquire,  // as `rlock acquire` and `rlock release`: nobody renews, or a script does
     force,    // as `rlock release --force`
     hold,     // as `rlock hold --for` its ttl; if the status is 0 it ends that hold when its work is done
   };
@@ -28,8 +28,10 @@ struct ClientPlan {
   int rounds = 1;
   Nanos pause = 0;  // between rounds
   Nanos work = 0;
-  int status = 0;     // of the command
-  bool obeys = true;  // TERM ends the command at once, else only KILL does
+  int status = 0;       // of the command
+  bool obeys = true;    // TERM ends the command at once, else only KILL does
+  bool renews = false;  // a script, with `rlock renew`
+  bool now = false;     // `release --force --now`
   int capacity = 1;
   Nanos ttl = 0;
   std::optional<Nanos> wait{};  // nothing: for ever
@@ -98,7 +100,8 @@ struct Plan {
   Nanos set_back() const;
 };
 
-Plan make_plan(std::uint64_t seed);
+/// `may_be_wide`: most worlds have many of the rare options at once. Old seeds were made without that.
+Plan make_plan(std::uint64_t seed, bool may_be_wide = true);
 std::string describe(const Plan& plan);
 const char* name(FaultPlan::Kind kind);
 

@@ -780,6 +780,7 @@ Value message(std::string kind, const std::string& channel, Value last) {
 }
 
 Value publish(Command& c) {
+  c.redis.published.emplace_back(c[1], c[2]);
   const auto found = c.redis.subscribers.find(c[1]);
   if (found == c.redis.subscribers.end())
     return Value::of(0);
@@ -1022,6 +1023,7 @@ Value Redis::evaluate(Session& session, const Words& words, bool by_digest) {
       return Value::error(std::move(error));
     scripts_.insert(digest);
   }
+  published.clear();
   script_began_full_ = is_full;
   script_has_written_ = false;
   const auto middle = words.begin() + 3 + count;

@@ -85,7 +85,8 @@ class Redis {
   Database data;
   std::map<std::string, std::set<int>, std::less<>> subscribers;
   Value evaluate(Session& session, const Words& words, bool by_digest);
-  std::set<std::string> scripts_;  // digests that it knows
+  std::set<std::string> scripts_;                              // digests that it knows
+  std::vector<std::pair<std::string, std::string>> published;  // by the last script: channel, message
 
  private:
   friend struct Command;
@@ -102,6 +103,9 @@ Value run_script(Redis& redis, Session& session, const std::string& digest, cons
 const std::string& digest_of(const std::string& source);
 /// Compiles it, unless it is known. Returns the error, or an empty text.
 std::string compile_script(const std::string& digest, const std::string& source, bool is_hasty);
+
+/// From now on servers run what that folder has for the scripts of the program, which need not be built for that.
+void replace_scripts(const std::string& folder);
 
 using Lines = std::map<std::string, std::set<int>>;  // digest of a script -> lines
 /// From now on it is noted which lines of the scripts run, which takes time.

@@ -10,16 +10,19 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
 #include "base/sha1.h"
+#include "lock/scripts.h"
 #include "redis.h"
 
 namespace sim {
@@ -347,6 +350,38 @@ void count_lines() { lines.emplace(); }
 
 const Lines& lines_run() { return *lines; }
 
+namespace {
+
+/// A script or part of one, with the parts that it needs, as embed.cmake puts them together.
+std::string link(const std::string& folder, const std::string& part, std::set<std::string>& present) {
+  std::ifstream file{folder + "/" + part + ".lua"};
+  rlock::always(file.is_open(), "there is no such part of a script");
+  std::string text;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("-- NEEDS ")) {
+      text += line + "\n";
+      continue;
+    }
+    std::istringstream words{line.substr(9)};
+    for (std::string name; words >> name;) text += present.insert(name).second ? link(folder, name, present) : "";
+  }
+  return text;
+}
+
+std::map<std::string, std::string>& replacements() {
+  static std::map<std::string, std::string> sources;  // by the digest of what they replace
+  return sources;
+}
+
+}  // namespace
+
+void replace_scripts(const std::string& folder) {
+  for (const rlock::lock::Script* script : rlock::lock::scripts::all) {
+    std::set<std::string> present;
+    replacements()[std::string{script->sha1}] = link(folder, std::string{script->name}, present);
+  }
+}
+
 const std::string& digest_of(const std::string& source) {
   static std::unordered_map<std::string, std::string> known;
   std::string& digest = known[source];
@@ -358,7 +393,8 @@ const std::string& digest_of(const std::string& source) {
 std::string compile_script(const std::string& digest, const std::string& source, bool is_hasty) {
   if (interpreters().contains({digest, is_hasty}))
     return {};
-  std::string text = source;
+  const auto replacement = replacements().find(digest);
+  std::string text = replacement != replacements().end() ? replacement->second : source;
   if (is_hasty)
     make_hasty(text);
   nest_parts(text);
