@@ -141,8 +141,11 @@ std::optional<int> CommandGroup::stopped_by() const {
 
 /// A keeper may take over before the leader has become its child, or before is_over() has found it reaped by the guard.
 void CommandGroup::signal(int number) const noexcept {
-  if (was_started() && (reaped_ || is_our_child(leader_)))
-    send(number);
+  if (!was_started() || (!reaped_ && !is_our_child(leader_)))
+    return;
+  send(number);
+  if (!reaped_ && ::getpgid(leader_) != leader_)  // it has joined another group
+    ::kill(leader_, number);
 }
 
 /// Kernels before 6.9 know no signal to the group of a pidfd. There the ID is all that is left, and it was in use when

@@ -14,6 +14,11 @@
 #include "run/wording.h"
 
 namespace rlock::run {
+namespace {
+
+constexpr std::chrono::seconds usual_end_of_leader{1};
+
+}  // namespace
 
 Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
@@ -122,8 +127,10 @@ void Keeper::do_what_is_due() {
     command_.look(overdue());
   } else if (now >= survivors_due()) {
     look_at_survivors();
+  } else if (now >= hang_up_due_) {
+    look_at_hang_up();
   } else if (now < next_renewal()) {
-    renewer_->sleep(std::min({next_renewal(), command_due, survivors_due()}));
+    renewer_->sleep(std::min({next_renewal(), command_due, survivors_due(), hang_up_due_}));
   } else {
     renew();
   }
@@ -258,9 +265,9 @@ void Keeper::end_by(Signal signal) {
 void Keeper::pass_on(Signal signal) {
   const int number = signal.number;
   heard_hang_up_ = heard_hang_up_ || number == SIGHUP;
-  if (number == SIGHUP && command_.jobs().hung_up())
-    return;  // the kernel has sent SIGHUP to the command itself
-  if (number == SIGCONT) {
+  if (number == SIGHUP && command_.jobs().hung_up()) {
+    hang_up_due_ = BootClock::now() + usual_end_of_leader;
+  } else if (number == SIGCONT) {
     command_.jobs().we_were_continued();
   } else if (command_.survivors() && (number == SIGTERM || number == SIGINT)) {
     leave_survivors(signal_name(number));
@@ -268,6 +275,14 @@ void Keeper::pass_on(Signal signal) {
     log_->step(fmt::format("passing {} on to the command", signal_name(number)));
     command_.pass_on(signal);
   }
+}
+
+/// A shell that leads the session ends when its terminal is closed, upon which the kernel sends SIGHUP to the command.
+/// A run around this one that leads it waits for us, and has passed SIGHUP on to us alone.
+void Keeper::look_at_hang_up() {
+  hang_up_due_ = never;
+  if (!terminal::is_without_leader())
+    command_.pass_on({.number = SIGHUP, .typed = false});
 }
 
 void Keeper::conclude() {

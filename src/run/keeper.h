@@ -73,6 +73,7 @@ class Keeper {
   void on_signal();
   void end_by(Signal signal);
   void pass_on(Signal signal);
+  void look_at_hang_up();
 
   void conclude();
   void part_from_terminal(bool typed);
@@ -97,6 +98,7 @@ class Keeper {
   Deadline tell_at_ = Deadline::min();  // when to warn of survivors again
   bool interrupted_ = false;            // by a signal while taking the lock
   bool heard_hang_up_ = false;          // our group got SIGHUP
+  Deadline hang_up_due_ = never;        // when the kernel must have sent it to the command's
   int owed_ = 0;                        // the terminal's signal that our group has not got, since the command had it
   bool release_waits_ = false;          // the user knows, so a signal may end it
   int release_ended_by_ = 0;            // the signal that is to end it

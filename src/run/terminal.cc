@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/signals.h"
+#include "run/process.h"
 
 namespace rlock::run {
 namespace {
@@ -78,6 +79,12 @@ bool has_hung_up_on_borrower() {
   const SessionTerminal session;
   pollfd terminal{session.fd(), 0, 0};
   return ::poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
+}
+
+bool is_without_leader() {
+  const Fd leader = open_pidfd(::getsid(0));
+  pollfd end{leader.get(), POLLIN, 0};
+  return leader ? ::poll(&end, 1, 0) == 1 : errno == ESRCH;
 }
 
 }  // namespace terminal

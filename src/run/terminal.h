@@ -40,9 +40,12 @@ bool stop_ourselves();
 /// abandons its script only when it gets the signal itself.
 void signal_ourselves(int number);
 
-/// Whether it has hung up, and the kernel has sent SIGHUP directly to the group that was given it. To be asked only
-/// while a group has it.
+/// Whether it has hung up, and the kernel sends SIGHUP directly to the group that was given it, now or when the
+/// session's leader has ended. To be asked only while a group has it.
 bool has_hung_up_on_borrower();
+
+/// Whether the session's leader has ended.
+bool is_without_leader();
 
 }  // namespace terminal
 

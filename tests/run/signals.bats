@@ -46,6 +46,17 @@ noted() { sed -n '2,$p' "$T/job.out" | paste -sd ' '; }
   wait_until 5 no_leftovers
 }
 
+@test "a command that has left its process group hears of TERM" {
+  start job rlock run --key job -- python3 -c 'import os, time
+os.setpgid(0, os.getpgid(os.getppid()))
+print("ready", flush=True)
+time.sleep(600)'
+  wait_for_text ready "$T/job.out"
+  kill "$PID"
+  finish "$PID"
+  exits 143
+}
+
 @test "a signal to the whole group reaches the command once too" {
   WRAP=(setsid)
   notes_signals

@@ -250,6 +250,13 @@ END_OF_SCRIPT
   absent rlock:job
 }
 
+@test "nested: the terminal of an outer run that leads its session is closed: the inner run's command gets one HUP" {
+  notes_hang_ups
+  user rlock run --key job -- rlock run --key inner -- python3 "$T/notes.py" "$T/noted" @ 'expect ready' 'hang-up'
+  same "$(<"$T/noted")" SIGHUP
+  absent rlock:job
+}
+
 @test "a script has the terminal back after a run" {
   echo 'rlock run --key job -- true
     read line; echo got-$line' >"$T/script"
