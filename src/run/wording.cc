@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/signals.h"
@@ -66,8 +68,11 @@ std::string describe_failure(const News& news, const Plan& plan) {
     return fmt::format("cannot start a process for the command: {}", reason);
   if (news.kind == News::Kind::too_late)
     return fmt::format("lost {} before its command was started", plan.name.text());
-  if (news.kind == News::Kind::not_started)
-    return fmt::format("cannot run {}: {}", plan.command.argv.front(), reason);
+  if (news.kind == News::Kind::not_started) {
+    const bool is_there = news.value == ENOENT && ::access(plan.command.file.c_str(), F_OK) == 0;
+    return fmt::format(
+        "cannot run {}: {}", plan.command.argv.front(), is_there ? "the interpreter that it names is missing" : reason);
+  }
   return "the guard process gave up before the command was started";
 }
 

@@ -27,7 +27,7 @@ untouched() { # Redis was never asked to take a lock
   chmod +x "$T/script"
   try run --key job -- "$T/script"
   exits 127
-  contains "$ERR" "rlock: cannot run $T/script"
+  same "$ERR" "rlock: cannot run $T/script: the interpreter that it names is missing"
   absent rlock:job
   printf '#!/etc/passwd\n' >"$T/script"
   try run --key job -- "$T/script"
