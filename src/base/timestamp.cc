@@ -71,9 +71,14 @@ WallTime midnight(int days_ago) {
   return from_seconds(::mktime(&parts));
 }
 
-/// Whether the minute alone would tell too little.
-bool needs_seconds(WallTime time, WallTime now) {
-  return time - now < std::chrono::minutes{10} && local_parts(time).tm_sec != 0;
+/// "22:02", and ":18" if it has seconds.
+std::string format_clock(const tm& parts) {
+  const std::string seconds = parts.tm_sec == 0 ? "" : fmt::format(":{:02}", parts.tm_sec);
+  return fmt::format("{:02}:{:02}{}", parts.tm_hour, parts.tm_min, seconds);
+}
+
+std::string format_day(const tm& parts) {
+  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
 }  // namespace
@@ -151,30 +156,20 @@ std::string format_utc(WallTime time) {
 }
 
 std::string format_local(WallTime time) {
-  return fmt::format("{}:{:02}", format_minute(time), local_parts(time).tm_sec);
-}
-
-std::string format_minute(WallTime time) {
   const tm parts = local_parts(time);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}",
-                     parts.tm_year + 1900,
-                     parts.tm_mon + 1,
-                     parts.tm_mday,
-                     parts.tm_hour,
-                     parts.tm_min);
+  return fmt::format("{} {:02}:{:02}:{:02}", format_day(parts), parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-std::string format_to_come(WallTime time, WallTime now) {
-  return needs_seconds(time, now) ? format_local(time) : format_minute(time);
+std::string format_to_come(WallTime time) {
+  const tm parts = local_parts(time);
+  return fmt::format("{} {}", format_day(parts), format_clock(parts));
 }
 
 std::string format_soon(WallTime time, WallTime now) {
   if (time - now >= std::chrono::hours{6 * 24})
-    return format_minute(time);
+    return format_to_come(time);
   const tm parts = local_parts(time);
-  const auto day = weekdays.at(static_cast<std::size_t>(parts.tm_wday)).substr(0, 3);
-  const std::string second = needs_seconds(time, now) ? fmt::format(":{:02}", parts.tm_sec) : "";
-  return fmt::format("{} {:02}:{:02}{}", day, parts.tm_hour, parts.tm_min, second);
+  return fmt::format("{} {}", weekdays.at(static_cast<std::size_t>(parts.tm_wday)).substr(0, 3), format_clock(parts));
 }
 
 }  // namespace rlock

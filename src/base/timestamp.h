@@ -27,10 +27,8 @@ std::string format_utc(WallTime time);
 
 /// For people, in the local time zone: "2026-11-20 22:02:18".
 std::string format_local(WallTime time);
-/// The same without seconds: "2026-11-20 22:02".
-std::string format_minute(WallTime time);
-/// A time to come, without seconds unless it is less than ten minutes away and has some: "2026-11-20 22:02".
-std::string format_to_come(WallTime time, WallTime now);
+/// A time to come, which has seconds only if they are not 0: "2026-11-25 08:00".
+std::string format_to_come(WallTime time);
 /// The same, or "Mon 08:00" if that is less than six days away.
 std::string format_soon(WallTime time, WallTime now);
 

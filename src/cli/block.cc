@@ -66,9 +66,7 @@ class Block {
     if (lock_.success)
       add_end("success", "ok", lock_.success->ended_at, lock_.success->owner);
     if (lock_.hold)
-      add("hold",
-          fmt::format(
-              "{}, since {}", lock::describe_end(lock_.hold->hold, lock_.now), format_local(lock_.hold->since)));
+      add("hold", fmt::format("{}, since {}", lock::describe_end(lock_.hold->hold), format_local(lock_.hold->since)));
     add("counters", describe_runs(lock_.counters));
     add("skipped", describe_skips(lock_.counters, lock_.now));
     for (const observe::ServerFacts& server : lock_.servers)

@@ -30,7 +30,7 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
       lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.end_hold(user, request, deadline); });
   const std::string& name = lock.name().text();
   if (ended)
-    print(printable(fmt::format("{}: hold ended; it was {}", name, lock::describe_date(*ended, wall_now()))) + "\n");
+    print(printable(fmt::format("{}: hold ended; it was {}", name, lock::describe_date(*ended))) + "\n");
   else
     log.notice(fmt::format("{} is not on hold; nothing changed", name));
   return ended.has_value();
@@ -83,9 +83,8 @@ void put_on_hold(const Settings& settings, lock::Lock& lock, const lock::HoldEnd
   const auto made =
       lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.hold(end, user, request, deadline); });
   const std::string replaced =
-      made.replaced ? fmt::format("; it was {}", lock::describe_date(*made.replaced, wall_now())) : std::string{};
-  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe_date(made.hold, wall_now()), replaced)) +
-        "\n");
+      made.replaced ? fmt::format("; it was {}", lock::describe_date(*made.replaced)) : std::string{};
+  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe_date(made.hold), replaced)) + "\n");
 }
 
 ExitCode hold(const Settings& settings) {

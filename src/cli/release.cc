@@ -133,7 +133,7 @@ class ForcedRelease {
     if (found.empty() || !found[0].hold)
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
-                       lock::describe_date(found[0].hold->hold, found[0].now),
+                       lock::describe_date(found[0].hold->hold),
                        shell_word(lock_.name().text()));
   }
 

@@ -207,9 +207,9 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 40},
 constexpr std::array log_columns{Column{"KEY", Cut::late},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
-                                 Column{"HELD", Cut::never, 0, 5},
-                                 Column{"END", Cut::late, 32},  // what one looks for
-                                 Column{"HOLDER", Cut::late, 8, 4},
+                                 Column{"HELD", Cut::never, 0, 4},
+                                 Column{"END", Cut::late, 33},  // what one looks for, and then whose run it was
+                                 Column{"HOLDER", Cut::late, 16, 5},
                                  Column{"COMMAND", Cut::early, 7, 3},
                                  Column{"NOTE", Cut::early, 12, 1}};
 
@@ -290,7 +290,7 @@ Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
           {format_duration(std::max(Milliseconds{0}, hold.until - lock.now))},
           waiting_of(lock),
           last_of(lock),
-          {fmt::format("until {}{}", format_to_come(hold.until, lock.now), note)},
+          {fmt::format("until {}{}", format_to_come(hold.until), note)},
           {}};
 }
 
@@ -313,7 +313,7 @@ void add_rows(const LockFacts& lock, std::vector<Row>& rows) {
 /// The row of a hold's begin or end.
 Row hold_row(const observe::Run& event) {
   const bool begins = event.ending.kind == observe::Ending::Kind::hold;
-  const std::string until = event.hold_until ? format_minute(*event.hold_until) : "";
+  const std::string until = event.hold_until ? format_to_come(*event.hold_until) : "";
   return {{event.lock},
           {format_local(event.ended_at)},
           {},

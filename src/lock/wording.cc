@@ -97,11 +97,9 @@ std::string describe(const Exhausted& exhausted) {
                      format_duration(exhausted.ended_ago));
 }
 
-std::string describe_end(const Hold& hold, WallTime now) {
-  return describe_end(format_to_come(hold.until, now), hold.by);
-}
+std::string describe_end(const Hold& hold) { return describe_end(format_to_come(hold.until), hold.by); }
 
-std::string describe_date(const Hold& hold, WallTime now) { return "on hold " + describe_end(hold, now); }
+std::string describe_date(const Hold& hold) { return "on hold " + describe_end(hold); }
 
 std::string describe(const Hold& hold, WallTime now) {
   return "on hold " + describe_end(format_soon(hold.until, now), hold.by);

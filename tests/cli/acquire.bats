@@ -75,8 +75,8 @@ lease() { cli PTTL "rlock:$1"; }
 
 @test "after eval of --output shell, rlock run of the same lock runs inside it, and its renewals keep the lease" {
   (
-    eval "$(rlock acquire job --ttl 1s --output shell)"
-    try run --key job --ttl 1s -w 2s -- sh -c 'sleep 2; rlock renew && echo held'
+    eval "$(rlock acquire job --ttl 3s --output shell)"
+    try run --key job --ttl 3s -w 2s -- sh -c 'sleep 4; rlock renew && echo held'
     exits 0
     same "$OUT" held
     exists rlock:job
@@ -90,8 +90,8 @@ lease() { cli PTTL "rlock:$1"; }
 
 @test "after a run inside it a lock that a script has taken lasts as long as the run's last renewal made it" {
   (
-    eval "$(rlock acquire job --ttl 500ms --output shell)"
-    try run --key job -- sleep 1
+    eval "$(rlock acquire job --ttl 2s --output shell)"
+    try run --key job -- sleep 3
     exits 0
     try renew
     exits 0

@@ -130,7 +130,7 @@ try_metrics() {
 }
 
 # try_alerts FILE: a backup that ended well at 0:00 and never again, one that nobody has heard of, and a lock that is
-# found taken six times an hour, and one twice
+# held since 0:00, and one that is held anew each hour
 try_alerts() {
   cat >"$1.test" <<END
 rule_files: [$(basename "$1")]
@@ -138,13 +138,16 @@ tests:
   - interval: 10m
     input_series:
       - {series: 'rlock_last_success_timestamp_seconds{key="backup"}', values: '0x200'}
-      - {series: 'rlock_skipped_total{key="report",reason="held"}', values: '0+1x200'}
-      - {series: 'rlock_skipped_total{key="sync",reason="held"}', values: '0+1x2 2x2 3x2 4x2 5x2 6x2 7x200'}
     alert_rule_test:
       - {eval_time: 26h, alertname: NoBackupForADay}
       - {eval_time: 27h, alertname: NoBackupForADay, exp_alerts: [{exp_labels: {key: backup}}]}
-      - {eval_time: 50m, alertname: LockIsNeverFree}
-      - {eval_time: 3h, alertname: LockIsNeverFree, exp_alerts: [{exp_labels: {key: report, reason: held}}]}
+  - interval: 1m
+    input_series:
+      - {series: 'rlock_held_seconds{key="report"}', values: '0+60x200'}
+      - {series: 'rlock_held_seconds{key="sync"}', values: '0+60x60 0+60x60 0+60x60 0+60x60'}
+    alert_rule_test:
+      - {eval_time: 2h, alertname: HeldForTooLong}
+      - {eval_time: 3h, alertname: HeldForTooLong, exp_alerts: [{exp_labels: {key: report}}]}
   - interval: 10m
     input_series: []
     alert_rule_test:

@@ -114,8 +114,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try acquire job2 --ttl 1h
   try release --force job2
   exits 0
-  matches "$OUT" '^job2: evicted [^ ]+ \(no process\) "[^"]+"$'
-  ((TOOK < 1000)) || fail "took $TOOK ms"
+  matches "$OUT" '^job2: evicted [^ ]+ \(no process\) "[^"]+"$' # it says for how long it has waited, if it has
 }
 
 @test "--force says whom it waits for, and -w limits the wait: 75" {

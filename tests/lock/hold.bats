@@ -9,12 +9,19 @@ on_hold() {
   exits 0
 }
 
+# shown TIME DAY: as rlock shows it, with the day in this format of `date`, and with seconds only if they are not 0
+shown() {
+  local time
+  time=$(date -d "$1" "+$2 %T")
+  echo "${time%:00}"
+}
+
 @test "a lock on hold is granted to nobody: -n and -w get 75, and all are told until when, by whom and why" {
   local until words
   on_hold backup --for 1h
   until=$(rlock status backup --json | jq -r '.[0].hold.until')
-  same "$OUT" "backup: on hold until $(date -d "$until" '+%Y-%m-%d %H:%M') by ann@ops1 (disk swap)"
-  words="on hold until $(date -d "$until" '+%a %H:%M') by ann@ops1 (disk swap)"
+  same "$OUT" "backup: on hold until $(shown "$until" %F) by ann@ops1 (disk swap)"
+  words="on hold until $(shown "$until" %a) by ann@ops1 (disk swap)"
   try run backup -n -- true
   exits 75
   same "$ERR" "rlock: backup not acquired: $words"
@@ -134,14 +141,14 @@ rlock: backup not acquired: $words"
 ends_at() {
   try hold "until" --until "$2"
   exits 0
-  contains "$OUT" "until: on hold until $(date -d "$1" '+%Y-%m-%d %H:%M') by "
+  contains "$OUT" "until: on hold until $(shown "$1" %F) by "
 }
 
 @test "--until takes the next such time of the local zone" {
   local soon later day
   export TZ=America/New_York
-  soon=$(date -d '5 minutes' +%H:%M) later=$(date -d '5 minutes ago' +%H:%M) day=$(date -d '5 minutes ago' +%a)
-  ends_at '5 minutes' "$soon"
+  soon=$(date -d '5 minutes' '+%F %R') later=$(date -d '5 minutes ago' +%H:%M) day=$(date -d '5 minutes ago' +%a)
+  ends_at "$soon" "${soon#* }"
   ends_at "$(date -d '5 minutes ago' '+%F %R') 1 day" "$later"
   ends_at 'tomorrow 08:00' 'tomorrow 08:00'
   ends_at "$(date -d '5 minutes ago' '+%F %R') 1 week" "$day $later"
@@ -210,7 +217,7 @@ ends_at() {
   try status
   exits 0
   matches "$OUT" "
-backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(date -d "$until" '+%F %R') \(disk swap\) +-$"
+backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(disk swap\) +-$"
   try status backup
   exits 1
   try status backup --json
@@ -219,7 +226,7 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(date -d "$until" '+%F
   metrics=$(rlock status --prometheus)
   contains "$metrics" 'rlock_on_hold{key="backup"} 1'
   contains "$metrics" 'rlock_held{key="backup"} 0'
-  contains "$(script -qec 'rlock status backup' /dev/null)" "hold  until $(date -d "$until" '+%F %R') by ann@ops1 (disk swap), since "
+  contains "$(script -qec 'rlock status backup' /dev/null)" "hold  until $(shown "$until" %F) by ann@ops1 (disk swap), since "
   rlock hold backup --end
   contains "$(rlock status --prometheus)" 'rlock_on_hold{key="backup"} 0'
   same "$(rlock status backup --json | jq -c '.[0].hold')" null

@@ -183,13 +183,15 @@ load ../support/supervision
   done
 }
 
-@test "on a narrow terminal END is shown whole, and what is less worth is cut or leaves" {
+@test "on a narrow terminal END and HOLDER are shown whole, and what is less worth is cut or leaves" {
   local row
   cli RPUSH '{rlock:nightly}:history' \
     '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 deploy@web3 web3 root 1 backup.sh%20--full n'
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^nightly 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm pid 19523 deploy@'
-  ((${#row} <= 80)) || fail "$row"
+  matches "$row" '^nightly 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm pid 19523 deploy@web3$'
+  rlock hold nightly --until 'tomorrow 08:00' --holder operations@web3
+  row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
+  matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold until [0-9-]+ 08:00 operations@web3$'
 }
 
 @test "-f shows each run as it ends, under one heading" {
@@ -222,17 +224,14 @@ load ../support/supervision
 
 @test "--since leaves out what ended before" {
   local now
-  try run --key job --note old -- true
-  sleep 1.2
-  try run --key job --note new -- true
-  try log job --since 1s --json
-  query '[.[].note] == ["new"]'
-  try log job --since 1h --json
-  query '[.[].note] == ["old", "new"]'
   now=$(date +%s%3N)
-  cli RPUSH '{rlock:job}:history' "7 $((now - 7200000)) $((now - 60000)) 0 1 0 a@h h u 1 c long"
-  try log job --since 1h --json # of that one the end counts
-  query '[.[].note] == ["long", "old", "new"]'
+  cli RPUSH '{rlock:job}:history' "7 $((now - 7200000)) $((now - 6000000)) 0 1 0 a@h h u 1 c old" \
+    "8 $((now - 5000000)) $((now - 60000)) 0 1 0 a@h h u 1 c long"
+  try run --key job --note new -- true
+  try log job --since 2h --json
+  query '[.[].note] == ["old", "long", "new"]'
+  try log job --since 1h --json # of the long one the end counts
+  query '[.[].note] == ["long", "new"]'
 }
 
 @test "a hundred runs are kept, and take less than 20 KB" {
@@ -331,15 +330,18 @@ a_day() {
   same "$OUT" ''
 }
 
-@test "1,000 locks of 100 runs each are read in a second of processor time" {
+@test "1,000 locks of 100 runs each take less processor time than redis-cli needs to read them fifty times" {
+  local ours theirs
   cli EVAL "for l = 1, 1000 do
     redis.call('HSET', '{rlock:job' .. l .. '}:meta', 'state', '1 1 0 0 0')
     for i = 1, 100 do redis.call('RPUSH', '{rlock:job' .. l .. '}:history',
       string.format('%d %d %d 0 1 0 deploy@web3 web3 deploy 8123 backup.sh%%20--full weekly', i, i * 1000, i * 1000 + 500)) end
   end" 0
-  /usr/bin/env time -f '%U %S' -o "$T/seconds" rlock log -n 100 >"$T/out"
-  same "$(wc -l <"$T/out")" 100001
-  is_sanitized || awk '{exit $1 + $2 >= 1}' "$T/seconds" || fail "$(<"$T/seconds")"
+  same "$(rlock log -n 100 | wc -l)" 100001
+  for _ in {1..5}; do printf 'LRANGE {rlock:job%d}:history 0 -1\n' {1..1000}; done >"$T/questions"
+  theirs=$(processor_ms cli <"$T/questions")
+  ours=$(processor_ms rlock log -n 100)
+  is_sanitized || ((ours < 10 * theirs)) || fail "$ours ms, and redis-cli $theirs ms"
 }
 
 @test "behind Sentinel, at all masters of a cluster, and merged from a quorum by fence" {

@@ -138,6 +138,13 @@ quick() {
   fail "it never took less than $most ms, in the end $TOOK ms: rlock ${*@Q}"
 }
 
+# processor_ms COMMAND...: for how many ms it keeps a processor busy, which is to be compared with another command's
+processor_ms() {
+  local TIMEFORMAT='%3U %3S' user system
+  read -r user system < <({ time "$@" >/dev/null 2>&1; } 2>&1)
+  echo $((10#${user/./} + 10#${system/./}))
+}
+
 # ---- waiting: most of what a test does, so it is done without starting processes
 
 # look_at_clock: sets NOW to the milliseconds of CLOCK_BOOTTIME, to 10 ms
