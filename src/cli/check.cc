@@ -137,21 +137,22 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
       return f.topic == "permissions" && f.grade == Finding::Grade::fail;
     });
   });
-  const std::string& save = all.front().fitness.acl_save;
-  const std::string_view forgets =
-      save.empty() ? " (a restart forgets it, since the server has neither an aclfile nor a configuration file)" : "";
-  Finding rights{
-      .grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
-      .topic = "rights",
-      .text = fmt::format(
-          "{}, paste into redis-cli{}:",
-          suffices
-              ? "optional: to give rlock a user of its own (--username, --password-file) with no more than it needs"
-              : "this user lacks some; as one who may give them",
-          forgets),
-      .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
-  if (!save.empty())
-    rights.remedy.lines.push_back(save);
+  const observe::Fitness& first = all.front().fitness;
+  Finding rights{.grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
+                 .topic = "rights",
+                 .text = {},
+                 .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
+  if (suffices && !first.own_user.empty()) {
+    rights.text = fmt::format("the user {} has all that are needed; this line gives no more:", first.own_user);
+    return rights;
+  }
+  rights.text = fmt::format(
+      "{}, paste into redis-cli{}:",
+      suffices ? "optional: to give rlock a user of its own (--username, --password-file) with no more than it needs"
+               : "this user lacks some; as one who may give them",
+      first.acl_loss.empty() ? "" : fmt::format(" ({})", first.acl_loss));
+  if (!first.acl_save.empty())
+    rights.remedy.lines.push_back(first.acl_save);
   return rights;
 }
 

@@ -254,6 +254,7 @@ class Examiner {
 
   std::vector<Finding> examine() {
     ask_time();
+    acl_file_ = configured("aclfile").value_or("");
     if (const auto info = ask_info()) {
       version_ = Version::read(info->value("redis_version"));
       config_file_ = info->value("config_file");
@@ -273,19 +274,28 @@ class Examiner {
   Version version() const { return version_; }
 
   /// The command that makes an ACL line survive a restart; empty where none can.
-  std::string acl_save() {
-    if (!configured("aclfile").value_or("").empty())
+  std::string acl_save() const {
+    if (!acl_file_.empty())
       return "ACL SAVE";
-    return config_file_.empty() ? "" : "CONFIG REWRITE";
+    return config_file_.empty() || config_is_refused_ ? "" : "CONFIG REWRITE";
+  }
+
+  /// What becomes of an ACL line where acl_save() knows no command.
+  std::string_view acl_loss() const {
+    if (config_is_refused_)
+      return "a restart forgets it without ACL SAVE, or CONFIG REWRITE if the server has no aclfile";
+    return "a restart forgets it, since the server has neither an aclfile nor a configuration file";
   }
 
  private:
   /// What changes a parameter for good. CONFIG REWRITE needs the file that the server was started with.
   Remedy advise(std::string_view parameter, std::string_view value) const {
     std::string set = fmt::format("CONFIG SET {} {}", parameter, value);
+    const std::string paste =
+        fmt::format("{}paste into redis-cli:", config_is_refused_ ? "as one who may use CONFIG, " : "");
     if (!config_file_.empty())
-      return {.words = "paste into redis-cli:", .lines = {std::move(set), "CONFIG REWRITE"}};
-    return {.words = "for now, paste into redis-cli:",
+      return {.words = paste, .lines = {std::move(set), "CONFIG REWRITE"}};
+    return {.words = "for now, " + paste,
             .lines = {std::move(set)},
             .afterwards = fmt::format(
                 "for good, start redis-server with --{} {}: it has no configuration file", parameter, value)};
@@ -381,6 +391,7 @@ class Examiner {
   /// A parameter of the server's configuration. Empty where the server does not know it or refuses CONFIG.
   std::optional<std::string> configured(const std::string& parameter) {
     const auto reply = ask_if_permitted({"CONFIG", "GET", parameter});
+    config_is_refused_ = !reply;
     return reply && reply->elements.size() == 2 ? std::optional{reply->elements[1].text} : std::nullopt;
   }
 
@@ -398,12 +409,16 @@ class Examiner {
             fmt::format("{}; a lock may reach them late (see --replicas); {}", count, describe_isolation())};
   }
 
+  std::string not_known() const {
+    return config_is_refused_ ? "not known, since this user may not use CONFIG" : "not known";
+  }
+
   /// What a master does when it is cut off from its replicas, one of which may have been promoted in its place.
   std::string describe_isolation() {
     const std::string wanted = configured("min-replicas-to-write").value_or("");
     const std::string lag = configured("min-replicas-max-lag").value_or("");
     if (wanted.empty() || lag.empty())
-      return "min-replicas-to-write is not known";
+      return "min-replicas-to-write is " + not_known();
     if (wanted == "0" || lag == "0")
       return fmt::format(
           "with min-replicas-to-write {} and min-replicas-max-lag {} a master that is cut off from them goes on "
@@ -419,7 +434,7 @@ class Examiner {
 
   Finding judge_persistence(const Info& info) {
     if (info.number("aof_enabled") == 1) {
-      const std::string sync = configured("appendfsync").value_or("not known");
+      const std::string sync = configured("appendfsync").value_or(not_known());
       if (sync != "no")
         return {Grade::ok, "persistence", "append-only file, appendfsync " + sync};
       return {Grade::warn,
@@ -435,7 +450,8 @@ class Examiner {
       return {Grade::warn, "persistence", "snapshots only: a crash frees the locks taken since the last one", remedy};
     return {Grade::warn,
             "persistence",
-            save ? "off: a restart frees every lock" : "no append-only file: a crash may free locks",
+            save ? "off: a restart frees every lock"
+                 : fmt::format("no append-only file: a crash may free locks; snapshots are {}", not_known()),
             remedy};
   }
 
@@ -443,7 +459,8 @@ class Examiner {
   const ExamineOptions& how_;
   std::vector<Finding> findings_;
   Version version_ = newest;
-  std::string config_file_;  // of the server; empty where it has none, or does not tell
+  std::string config_file_, acl_file_;  // of the server; empty where it has none, or does not tell
+  bool config_is_refused_ = false;
   BootClock::duration fastest_{};
   std::optional<std::chrono::system_clock::duration> skew_;
 };
@@ -494,15 +511,19 @@ Summary::Line& Summary::line_for(const Finding& finding) {
   return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
 }
 
+/// Empty for the default user, which is not ours alone.
+std::string own_user(const redis::Address& address) {
+  return address.credentials.user == "default" ? "" : address.credentials.user;
+}
+
 /// Names our own user if we have one, else a new user.
 std::string make_acl_line(const redis::Address& address, const ExamineOptions& how, Version version) {
-  const std::string& user = address.credentials.user;
-  const bool ours = !user.empty() && user != "default";
+  const std::string user = own_user(address);
   const lock::Use use{.channels = version >= first_with_channel_rules,
                       .database = address.database != 0,
                       .sentinel = address.kind == redis::Address::Kind::sentinel,
                       .cluster = address.kind == redis::Address::Kind::cluster};
-  const std::string who = ours ? user : "rlock on >" + how.new_password;
+  const std::string who = user.empty() ? "rlock on >" + how.new_password : user;
   return fmt::format("ACL SETUSER {} {}", who, lock::needed_permissions(how.prefix, use));
 }
 
@@ -511,15 +532,17 @@ std::string make_acl_line(const redis::Address& address, const ExamineOptions& h
 Fitness examine(redis::Server& server, const ExamineOptions& how) {
   Summary summary;
   Version oldest_met = newest;
-  std::string acl_save;
+  Fitness fitness;
   const auto examine_node = [&](redis::Server& node) {
     Examiner examiner{node, how};
     summary.add(redis::to_string(node.address().endpoints[0]), examiner.examine());
     oldest_met = std::min(oldest_met, examiner.version());
-    acl_save = examiner.acl_save();
+    fitness.acl_save = examiner.acl_save();
+    fitness.acl_loss = fitness.acl_save.empty() ? examiner.acl_loss() : "";
   };
   server.visit_nodes(BootClock::now() + how.timeout, {}, examine_node);
-  Fitness fitness{.findings = summary.findings(), .acl_line = {}, .acl_save = std::move(acl_save)};
+  fitness.findings = summary.findings();
+  fitness.own_user = own_user(server.address());
   const auto refusals = Rehearsal{server, how.prefix, how.timeout}.play();
   for (const std::string& refusal : refusals) fitness.findings.push_back({Grade::fail, "permissions", refusal});
   if (refusals.empty())

@@ -33,7 +33,9 @@ struct Finding {
 struct Fitness {
   std::vector<Finding> findings;
   std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
-  std::string acl_save;  // the command that makes the line survive a restart; empty where none can
+  std::string acl_save;  // the command that makes the line survive a restart; empty where none can, or it is not known
+  std::string acl_loss{};  // in that case, what becomes of the line
+  std::string own_user{};  // to whom the line gives the permissions; empty where it makes a new user
 };
 
 struct ExamineOptions {

@@ -280,6 +280,26 @@ CONFIG SET maxmemo
   live
 }
 
+@test "run as the user of that line, check claims nothing of what CONFIG would have told, and advises only what helps" {
+  paste "$(acl_line)"
+  as_user rlock
+  try check
+  exits 0
+  says warn persistence 'a crash may free locks; snapshots are not known, since this user may not use CONFIG'
+  contains "$OUT" ', as one who may use CONFIG, paste into redis-cli:'
+  says ok rights 'the user rlock has all that are needed; this line gives no more:'
+  [[ $OUT != *'a restart forgets it'* && $OUT != *'ACL SETUSER rlock on'* ]] || fail "$OUT"
+  cli CONFIG SET appendonly yes >/dev/null
+  try check
+  says ok verdict 'this Redis can be trusted with locks'
+  says ok persistence 'appendfsync not known, since this user may not use CONFIG'
+  cli ACL SETUSER rlock -wait
+  try check
+  exits 1
+  says FAIL rights 'this user lacks some; as one who may give them, paste into redis-cli '
+  contains "$OUT" '(a restart forgets it without ACL SAVE, or CONFIG REWRITE if the server has no aclfile):'
+}
+
 @test "every right in the line is needed: without it something fails, with 77" {
   local line right failed
   line=$(acl_line)
