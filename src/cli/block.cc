@@ -7,6 +7,7 @@
 #include "base/columns.h"
 #include "base/duration.h"
 #include "base/escape.h"
+#include "cli/failure.h"
 #include "lock/wording.h"
 
 namespace rlock::cli {
@@ -101,8 +102,8 @@ class Block {
       text += ", never expires";
     if (lock_.hold)
       text += ", on hold";
-    else if (lock_.state == State::free && lock_.counters.acquired == 0)
-      text += "; no run of it is known: is that its name?";
+    if (observe::is_unheard_of(lock_))
+      text += fmt::format("; {}", doubt);
     const bool taken = lock_.state != State::free || lock_.hold;
     put(fmt::format("{}  {}", printable(lock_.name), text), taken ? colour::yellow : colour::green);
   }
@@ -144,7 +145,7 @@ class Block {
   void add_waiters() {
     if (lock_.waiting == 0)
       return;
-    add("waiting", std::to_string(lock_.waiting));
+    add("waiting", fmt::format("{}{}", lock_.waiting, lock_.hold ? ", until the hold has ended" : ""));
     std::size_t position = 0;
     for (const observe::WaiterFacts& w : lock_.waiters) {
       const std::string command = w.owner.command.empty() ? "" : fmt::format(" \"{}\"", w.owner.command);

@@ -23,6 +23,9 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
   }
 }
 
+/// What is said of a lock that is_unheard_of().
+constexpr std::string_view doubt = "no run of it is known: is that its name?";
+
 /// Says that the token does not hold the lock any more, and what is there instead: free, released, or held by somebody
 /// else. It asks the servers for that until `give_up`.
 ExitCode say_not_held(

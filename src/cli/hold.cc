@@ -12,6 +12,7 @@
 #include "lock/retry.h"
 #include "lock/wording.h"
 #include "observe/listing.h"
+#include "observe/survey.h"
 
 namespace rlock::cli {
 namespace {
@@ -63,14 +64,18 @@ ExitCode hold_or_end(const Settings& settings) {
     throw Error{ExitCode::usage, "for how long? Write --for D, --until TIME, or --end to end a hold"};
   const auto names = choose_names(settings);
   Loop loop;
-  auto servers = choose_servers(loop, settings, log);
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
   ExitCode status = ExitCode::ok;
   for (const lock::LockName& name : names) {
     lock::Lock lock{servers, name, settings.max_lease};
-    if (!settings.end)
-      put_on_hold(settings, lock, choose_end(settings));
-    else if (!end_hold(settings, lock, log))
-      status = ExitCode::negative;
+    if (settings.end) {
+      status = end_hold(settings, lock, log) ? status : ExitCode::negative;
+      continue;
+    }
+    put_on_hold(settings, lock, choose_end(settings));
+    const auto found = observe::survey(servers, {.prefix = settings.prefix, .names = {name}}, settings.timeout);
+    if (!found.empty() && observe::is_unheard_of(found[0]))
+      log.notice(fmt::format("{}: {}", name.text(), doubt));
   }
   return status;
 }

@@ -108,12 +108,13 @@ class ForcedRelease {
   ExitCode report_not_held(std::string_view why) const {
     const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
     const bool is_pattern = observe::is_pattern(lock_.name().text());
-    log_.error(fmt::format("{} is not held{}: {}; {}{}",
+    log_.error(fmt::format("{} is not held{}: {}; {}{}{}",
                            lock_.name().text(),
                            which,
                            why,
                            settings_.hold_for ? "it is on hold now" : "nothing changed",
-                           is_pattern ? "; release takes the name of one lock, and no pattern" : ""));
+                           is_pattern ? "; release takes the name of one lock, and no pattern" : "",
+                           is_unheard_of_ && !is_pattern ? fmt::format("; {}", doubt) : ""));
     return ExitCode::negative;
   }
 
@@ -129,8 +130,9 @@ class ForcedRelease {
   }
 
   std::string describe_free() {
-    const auto found = settings_.hold_for ? std::vector<observe::LockFacts>{} : read_status();
-    if (found.empty() || !found[0].hold)
+    const auto found = read_status();
+    is_unheard_of_ = !found.empty() && observe::is_unheard_of(found[0]);
+    if (settings_.hold_for || found.empty() || !found[0].hold)
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
                        lock::describe_date(found[0].hold->hold),
@@ -274,6 +276,7 @@ class ForcedRelease {
   BootClock::time_point begun_{};
   BootClock::time_point looked_at_ = BootClock::now();
   bool waiting_is_reported_ = false;
+  bool is_unheard_of_ = false;
 };
 
 void check_options(const Settings& settings) {

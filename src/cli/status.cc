@@ -168,6 +168,15 @@ bool is_any_free(const Locks& locks) {
          });
 }
 
+/// A name of which nobody has heard may be mistyped.
+void doubt_names(const Locks& locks, const Settings& settings, const Log& log) {
+  for (const observe::LockFacts& lock : locks) {
+    const bool is_named = std::find(settings.keys.begin(), settings.keys.end(), lock.name) != settings.keys.end();
+    if (is_named && observe::is_unheard_of(lock))
+      log.notice(fmt::format("{}: {}", lock.name, doubt));
+  }
+}
+
 ExitCode look_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   Loop loop;
@@ -176,7 +185,10 @@ ExitCode look_and_print(const Settings& settings) {
   warn_of_replica(servers, settings, log);
   if (settings.watch)
     return Watch{servers, settings}.run(locks);
-  show(format(locks, settings, Screen::now()));
+  const Screen screen = Screen::now();
+  show(format(locks, settings, screen));
+  if (!settings.json && !settings.prometheus && !wants_block(locks, settings, screen))
+    doubt_names(locks, settings, log);
   return !settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok;
 }
 

@@ -196,6 +196,10 @@ std::string format_ago(WallTime then, WallTime now) {
   return fmt::format("{} ago", is_short ? text : text.substr(0, unit + 1));
 }
 
+bool is_unheard_of(const LockFacts& lock) {
+  return lock.state == State::free && lock.counters.acquired == 0 && lock.waiting == 0;
+}
+
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   LockFacts facts;
   facts.name = name.text();

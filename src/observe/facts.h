@@ -125,6 +125,9 @@ struct LockFacts {
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs
 };
 
+/// Whether nobody is known to have used the lock, so that its name may be a mistake.
+bool is_unheard_of(const LockFacts& lock);
+
 /// Reads the answer of status.lua, which is untrusted. Values that make no sense are read as zero or left out; throws
 /// Error{unavailable} only for an answer of another kind.
 LockFacts read_facts(const lock::LockName& name, lock::Fields fields);

@@ -442,6 +442,35 @@ on_terminal() {
   exits 76
 }
 
+@test "status, hold and release --force of a name that nobody has used ask whether that is its name, and do as they are told" {
+  local words doubt='no run of it is known: is that its name?'
+  rlock run job -- true
+  try status jbo
+  exits 1
+  same "$ERR" "rlock: jbo: $doubt"
+  contains "$OUT" $'\njbo  free '
+  try status job jbo
+  same "$ERR" "rlock: jbo: $doubt"
+  for words in '-q jbo' '--json jbo' '--prometheus jbo' job 'jb*'; do
+    # shellcheck disable=SC2086 # words
+    try status $words
+    same "$ERR" ''
+  done
+  try release jbo --force
+  exits 1
+  same "$ERR" "rlock: jbo is not held: it is free; nothing changed; $doubt"
+  try hold job --for 1h
+  same "$ERR" ''
+  try hold jbo --for 1h
+  exits 0
+  contains "$OUT" 'jbo: on hold until '
+  same "$ERR" "rlock: jbo: $doubt"
+  try hold jbo --for 2h -q
+  same "$ERR" ''
+  try run jbo -n -- true
+  exits 75
+}
+
 @test "the end of a hold is told with its seconds wherever it is told, however far it is, and without where there are none" {
   local until=
   until [[ -n $until && $(date -d "$until" +%S) != 00 ]]; do
