@@ -139,7 +139,8 @@ class Block {
       return fmt::format("none any more: it ran {}, and has ended", where);
     if (h.dead)
       return fmt::format("none {}, dead: its lease runs out", where);
-    return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where) : "none " + where;
+    return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
+                                     : fmt::format("none: nobody renews it; taken {}", where);
   }
 
   void add_waiters() {

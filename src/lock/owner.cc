@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 
 #include "base/escape.h"
 #include "base/masking.h"
@@ -38,6 +39,15 @@ std::string summarise(const std::vector<std::string>& command) {
   return line;
 }
 
+/// Whether it has ended and nobody has noticed, as in a container whose first process reaps no orphans.
+bool is_zombie(long long pid) {
+  std::ifstream file{fmt::format("/proc/{}/stat", pid)};
+  std::string text;
+  std::getline(file, text, '\0');
+  const auto state = text.rfind(") ");
+  return state != std::string::npos && text.compare(state + 2, 1, "Z") == 0;
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -48,7 +58,9 @@ std::string host_name() {
 }
 
 bool is_gone(const Owner& owner) {
-  return owner.pid > 0 && owner.host == host_name() && ::kill(owner.pid, 0) < 0 && errno == ESRCH;
+  if (owner.pid <= 0 || owner.host != host_name())
+    return false;
+  return (::kill(owner.pid, 0) < 0 && errno == ESRCH) || is_zombie(owner.pid);
 }
 
 std::string Owner::encode() const {

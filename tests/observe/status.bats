@@ -280,6 +280,23 @@ on_terminal() {
   matches "$OUT" $'\nkept +(dead|free) +[^ ]+ +- '
 }
 
+renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
+
+@test "a holder that was killed is dead, also where its parent does not reap it; of a plain acquire it is said that nobody renews it" {
+  local keeper
+  start parent sh -c 'rlock run job --ttl 60 -- sleep 600 & exec sleep 600'
+  wait_until "$PATIENCE" renewed_for_long
+  keeper=$(rlock status job --json | jq '.[0].holders[0].pid')
+  kill -KILL "$keeper"
+  wait_until "$PATIENCE" gone "$keeper"
+  [[ -e /proc/$keeper ]]
+  try status job
+  matches "$OUT" $'\njob +dead +[^ ]+ +- '
+  try acquire taken
+  NO_COLOR=1 on_terminal 'rlock status taken'
+  contains "$OUT" 'process  none: nobody renews it; taken as '
+}
+
 @test "while a lock cools no process is shown, not even of a run on another machine" {
   unshare --uts true 2>/dev/null || skip "this machine has no namespaces"
   unshare --uts sh -c 'hostname elsewhere && exec rlock run job --min-hold 1m -- true'
