@@ -137,7 +137,8 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
       return f.topic == "permissions" && f.grade == Finding::Grade::fail;
     });
   });
-  const observe::Fitness& first = all.front().fitness;
+  const auto has_line = [](const Examined& one) { return !one.fitness.acl_line.empty(); };
+  const observe::Fitness& first = std::find_if(all.begin(), all.end(), has_line)->fitness;
   Finding rights{.grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
                  .topic = "rights",
                  .text = {},

@@ -221,8 +221,9 @@ CONFIG SET maxmemo
   exits 0
   says ok version "$two: "
   says ok persistence "$two: off; after a restart it does not vote until --max-lease has passed"
-  try check -r "$one" -r "$two" -r redis://127.0.0.1:1
+  try check -r redis://127.0.0.1:1 -r "$one" -r "$two"
   exits 1
+  says ok rights '.* [(]a restart forgets it, since the server has neither an aclfile nor a configuration file[)]:'
   try check -r "$one" -r redis://127.0.0.1:2 -r redis://127.0.0.1:1
   exits 69
 }
