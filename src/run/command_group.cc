@@ -68,6 +68,8 @@ void Lookout::join(pid_t group) {
 }
 
 bool Lookout::has_seen_stop() const {
+  if (!status_)
+    return false;
   const std::uint64_t pending = pending_in(status_);
   for (const int number : {SIGINT, SIGQUIT, SIGHUP}) {
     if ((pending >> (number - 1) & 1U) != 0 && !is_ignored(number))
