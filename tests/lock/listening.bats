@@ -151,14 +151,16 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   hold job
   line_up plain
   PLAIN=$PID
-  start early rlock run --key job --latest --holder early -- touch "$T/early-ran"
+  start early rlock run --key job --latest --holder early --report "$T/report" -- touch "$T/early-ran"
   EARLY=$PID
   wait_until "$PATIENCE" waiting 2
-  start late rlock run --key job --latest --holder late --report "$T/report" -- sh -c "echo late >>$T/log"
+  start late rlock run --key job --latest --holder late -- sh -c "echo late >>$T/log"
   LATE=$PID
   finish "$EARLY"
   exits 75
   matches "$(<"$T/early.err")" "job not acquired: superseded by late pid $LATE"
+  OUT=$(<"$T/report")
+  query '.outcome == "superseded" and .exit_status == 75 and .fence == null'
   waiting 2
   kill -TERM "$HOLDER"
   finish "$PLAIN"

@@ -132,12 +132,12 @@ has_asked() { ss -Htn "sport = :$REDIS_PORT" | awk '$2 > 0 {found = 1} END {exit
 
 @test "a lock that rlock release gives up is cooling, and free when its minimum hold is over" {
   local token
-  token=$(rlock acquire job --ttl 60 --min-hold 1)
+  token=$(rlock acquire job --ttl 60 --min-hold 3)
   RLOCK_TOKEN=$token try release job
   exits 0
   try status job
   matches "$OUT" ' cooling '
-  try run --key job -w 10 -- true
+  try run --key job -w 30 -- true
   exits 0
 }
 

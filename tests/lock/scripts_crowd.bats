@@ -189,7 +189,7 @@ expire() { # TOKEN
 @test "crowd: the death of a run with --backoff bars a crowd too, and what it left is no seat of another" {
   local i
   CAPACITY=30 hold dying backoff=60000-60000
-  for i in {1..20}; do CAPACITY=30 acquire "h$i"; done
+  for i in {1..20}; do CAPACITY=30 hold "h$i"; done
   same "$(cli ZCARD "$SEATS")" 21
   expire dying
   CAPACITY=30 acquire i

@@ -186,6 +186,23 @@ run_reported() {
   same "$(sed -n 2p "$T/out" | jq -r .outcome)" completed
 }
 
+@test "/dev/stderr and /dev/fd/N are the caller's descriptors too, and one that is not open is refused" {
+  rlock run --report /dev/stderr --key job -- true 2>"$T/stderr"
+  rlock run --report /dev/fd/7 --key job -- true 7>"$T/seven"
+  for OUT in "$(<"$T/stderr")" "$(<"$T/seven")"; do query '.outcome == "completed"'; done
+  try run --report /dev/fd/7 --key job -- true
+  exits 78
+  contains "$ERR" '--report /dev/fd/7: '
+}
+
+@test "symbolic links that lead back to themselves are refused before the lock is taken" {
+  ln -s loop "$T/loop"
+  try run --report "$T/loop" --key job -- touch "$T/ran"
+  exits 78
+  contains "$ERR" "--report $T/loop: Too many levels of symbolic links"
+  absent "$T/ran"
+}
+
 @test "a report keeps the mode of the file that it replaces" {
   : >"$T/report"
   chmod 640 "$T/report"
