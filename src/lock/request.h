@@ -87,7 +87,7 @@ Request renew_request(const LockName& name, const Token& token, const std::strin
 Request release_request(const LockName& name, const Token& token, const std::string& level, const End& end);
 Request recall_request(const LockName& name, const Token& token, const Level& level, std::optional<Fence> fence);
 Request force_request(const LockName& name, std::vector<std::string> arguments);
-/// `verb`: "for" or "until" the time, or "end", for which it is 0.
+/// Without an end it ends the hold.
 Request hold_request(const LockName& name, const Level& request, std::optional<HoldEnd> end, const Owner& by);
 Request status_request(const LockName& name);
 /// Asks for the newest `count` runs.
