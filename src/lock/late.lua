@@ -1,7 +1,7 @@
 -- Part of the verb that may hear late how an acquisition ended.
 -- NEEDS history
 
--- The line of one that was recorded as having died, which is forgotten.
+-- The line of one that was recorded as having died, which is forgotten: the last, if several grants of it ran out.
 local function take_death(token)
   local found
   local kept = {}
@@ -9,7 +9,7 @@ local function take_death(token)
     local ended, rest = line:match('^(%d+) (.*)$')
     local run = rest and parse_line(rest)
     if run and run.token == token then
-      found, run.ended = run, ended
+      run.ended, found = ended, found or run -- the newest stands first
     else
       kept[#kept + 1] = line
     end

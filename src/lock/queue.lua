@@ -12,6 +12,7 @@ local MOST_DISMISSED = 100     -- how many it looks at to tell them that their w
 
 local outbox = {}              -- pairs of a level that was handed the lock, and its message
 local leavers = {}             -- tokens that are to leave the queue
+local herald                   -- the one that dismiss_done has told to carry the news on, and that stays until it asks
 local is_cut = false           -- whether so many were dead that the walk ended before the first that is alive
 
 local function channel(level) return QUEUE:sub(1, -#'queue' - 1) .. 'wake:' .. level end
@@ -110,6 +111,7 @@ do
   function needs_lock(token, w)
     if w and is_alive(w) then
       if not success_for(w.tail, w.born) and not exhausted(w.tail) then return true end
+      if token == herald then return false end
       tell(w.level, 'done')
     elseif w then
       tell(w.level, '1')
@@ -192,7 +194,7 @@ local function dismiss_done(from)
     end
   end
   if not last then return end
-  if #tokens < MOST_DISMISSED then leavers[#leavers + 1] = last end
+  if #tokens < MOST_DISMISSED then leavers[#leavers + 1] = last else herald = last end
   tell(its_level, 'done')
   let_leave()
 end

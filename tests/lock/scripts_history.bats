@@ -257,6 +257,27 @@ setup() { start_scripts; }
   outcome granted # it began to ask after that success, and the last one has another ID
 }
 
+@test "once: the news that the work is done goes on behind the first hundred, though its bearer is the next in line" {
+  listen b z
+  hold a once=v42
+  enqueue b once=v42
+  # They wait for other work; they are alive, since they may not listen.
+  cli EVAL "for i = 1, 99 do
+    redis.call('ZADD', KEYS[1], ARGV[2] + i, 't' .. i)
+    redis.call('HSET', KEYS[2], 't' .. i,
+      table.concat({1, ARGV[1], ARGV[1] + 60000, ARGV[2] + i, 'l' .. i, 30000, 0, ARGV[1], 1, ARGV[3]}, ' '))
+  end" 2 "$QUEUE" "$WAITERS" "$(server_ms)" "${TICKETS[b]}" "$(owner t) poll=1" >/dev/null
+  enqueue z once=v42
+  same "$(cli ZRANK "$QUEUE" z)" 100
+  call release a level-a 0 ''
+  hears b "done"
+  same "$(holders)" 1 # another has the lock
+  HOW=queue TICKET=${TICKETS[b]} acquire b once=v42
+  outcome "done"
+  hears z "done"
+  same "$(cli ZRANK "$QUEUE" b)$(cli ZRANK "$QUEUE" z)" ''
+}
+
 @test "once: only the last successes are kept" {
   local i
   for i in {1..20}; do

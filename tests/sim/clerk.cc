@@ -664,11 +664,15 @@ void Clerk::check_release() {
     insist(releases_all() ? token_end_before_ != word(1).substr(1) : level_end_before_ != "r",
            "says that the lock was lost when it is told again");
     const std::string& died = before_.recall("died");
+    const Books::Ending* death = nullptr;  // the last, if several grants of it ran out
     for (const Books::Ending& e : books_.history) {
       const bool was_dead = died.find(fmt::format("{} {} {} ", word(0), e.capacity, e.fence)) != std::string::npos;
-      const std::string how = !word(3).empty() ? word(3) : word(2) != "-" ? word(2) : "lost";
-      insist(!was_dead || e.how.substr(0, 24) == how.substr(0, 24) || has_doubts_, "does not believe who comes late");
+      if (was_dead && (death == nullptr || e.fence > death->fence))
+        death = &e;
     }
+    const std::string how = !word(3).empty() ? word(3) : word(2) != "-" ? word(2) : "lost";
+    insist(death == nullptr || death->how.substr(0, 24) == how.substr(0, 24) || has_doubts_,
+           "does not believe who comes late");
     insist(releases_all() || redis_.is_full || remembered(level_key) == "l", "does not remember who comes too late");
   } else if (releases_all()) {
     insist(remembered(token_key) == word(1).substr(1), "does not remember who has released");

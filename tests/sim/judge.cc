@@ -85,10 +85,11 @@ long Judge::failures_before(const Acquisition& asked, bool at_most) const {
     const bool is_sure = has_failed(*a) && a->client.skips() && a->stopped + doubt() < asked.asked &&
                          (per == 0 || a->asked + per - allowance > world_.now());
     const bool is_possible = per == 0 || a->granted + per + allowance > asked.asked;
-    if (a->client.once != asked.client.once)
+    const bool is_other = a->client.once != asked.client.once;
+    if (is_other && !(at_most && asked.client.once.empty()))  // a period counts the failures of all IDs
       continue;
     if (a->how == "0" && (!at_most || a->released))
-      count = 0;
+      count = is_other ? count : 0;
     else if (at_most ? is_possible : is_sure)
       ++count;
   }

@@ -147,7 +147,7 @@ void widen(Random random, Plan& plan, bool is_fair) {
     }
     if (c.inside || c.kind == Kind::force || c.kind == Kind::hold)
       continue;
-    if (crowd)
+    if (crowd && !c.skips())  // what is done once is not shared
       c.capacity = random.chance(85) ? capacity : 1;
     const bool is_run = c.kind == Kind::run;
     if (once && is_run && c.capacity == 1 && random.chance(60))
