@@ -490,7 +490,8 @@ void Clerk::check_successes() {
 /// Whoever is first in the queue, alive and has a seat, has been given it.
 void Clerk::check_served() {
   const bool serves = is("release") || is("cancel") || is("hold");
-  const bool is_repeated = !level_end_before_.empty() || !token_end_before_.empty();
+  const bool is_repeated =
+      !level_end_before_.empty() || !token_end_before_.empty() || (is("hold") && before_.held_back_until() <= now_);
   if (in_quorum_ || redis_.is_hasty || !serves || is_repeated || books_.queue.empty() || books_.is_foreign ||
       books_.held_back_until() > now_ || was_told("lost") || was_told("kept") || was_told("none"))
     return;
