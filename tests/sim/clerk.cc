@@ -315,7 +315,7 @@ void Clerk::check_grant(const std::string& token, const Books::Record& r) {
   check_precedence(token);
 }
 
-/// Nobody gets the lock before those who are ahead in the queue and alive.
+/// Nobody gets the lock before those who are ahead in the queue, alive, and still have something to do.
 void Clerk::check_precedence(const std::string& token) {
   const Books::Record& r = books_.records.at(token);
   if (!extra(r.tail, "first").empty() || !extra(r.tail, "latest").empty() || !extra(r.tail, "replace").empty())
@@ -326,7 +326,8 @@ void Clerk::check_precedence(const std::string& token) {
   const double ticket = place != nullptr ? place->score : named;
   for (const Books::Waiter& w : books_.queue) {
     const bool may_share = in_quorum_ && w.capacity == 0 && books_.capacity == 0;
-    if (before_.waiter(w.token) != nullptr && w.score < ticket && is_alive(w) && !may_share && w.token != me())
+    if (before_.waiter(w.token) != nullptr && w.score < ticket && is_alive(w) && !may_share && w.token != me() &&
+        !suffices(books_, w.tail, w.born, now_))
       accuse("grants the lock past somebody who is ahead in the queue");
   }
 }
