@@ -5,7 +5,9 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "base/error.h"
 #include "base/loop.h"
 #include "base/timestamp.h"
 #include "base/word.h"
@@ -124,17 +126,19 @@ std::string format_timeline(const std::vector<History>& histories,
   return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), style);
 }
 
-/// Shows each run as it ends, until a signal ends us.
+/// Shows each run as it ends, until a signal ends us. A server that fails later on may come back, and then tells what
+/// has ended meanwhile.
 class Follower {
  public:
-  Follower(std::vector<redis::Server>& servers, const observe::Scope& scope, const Settings& settings)
-      : servers_(servers), scope_(scope), settings_(settings) {}
+  Follower(std::vector<redis::Server>& servers, const observe::Scope& scope, const Settings& settings, const Log& log)
+      : servers_(servers), scope_(scope), settings_(settings), log_(log) {}
 
   /// Prints those of these runs that it has not printed yet.
   void show(std::vector<Run> runs) {
     std::erase_if(runs, [this](const Run& run) { return !seen_.emplace(run.lock, run.fence.value).second; });
     if (settings_.json) {
-      cli::show(format_json(runs));
+      if (!runs.empty())
+        cli::show(format_json(runs));
       return;
     }
     const std::size_t before = shown_.size();
@@ -150,7 +154,7 @@ class Follower {
   [[noreturn]] void follow() {
     for (;;) {
       servers_.front().loop().wait_out(BootClock::now() + period);
-      auto histories = observe::survey_histories(servers_, scope_, observe::kept_runs, settings_.timeout);
+      auto histories = look_again();
       std::vector<Run> runs;
       for (History& history : histories) std::move(history.runs.begin(), history.runs.end(), std::back_inserter(runs));
       std::erase_if(runs, [this](const Run& run) { return run.ended_at < since_; });
@@ -165,14 +169,31 @@ class Follower {
   static constexpr std::chrono::seconds period{1};
   static constexpr std::size_t most_remembered = 1000;
 
+  /// Says once that the servers do not answer, and then nothing until they have.
+  std::vector<History> look_again() {
+    try {
+      auto histories = observe::survey_histories(servers_, scope_, observe::kept_runs, settings_.timeout);
+      failing_ = false;
+      return histories;
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable)
+        throw;
+      if (!std::exchange(failing_, true))
+        log_.notice(fmt::format("{}; trying again", error.what()));
+      return {};
+    }
+  }
+
   std::vector<redis::Server>& servers_;
   const observe::Scope& scope_;
   const Settings& settings_;
+  const Log& log_;
   std::set<std::pair<std::string, long long>> seen_;
   std::vector<Run> shown_;
   std::string table_;
   WallTime since_{};
   bool begun_ = false;
+  bool failing_ = false;
 };
 
 /// Why there is nothing to show of the locks that were named: the first run of one may still go on.
@@ -203,7 +224,7 @@ ExitCode read_and_print(const Settings& settings) {
   for (const History& history : histories) now = std::max(now, history.now);
   auto runs = merge_by_time(std::move(histories), settings);
   if (settings.follow) {
-    Follower follower{servers, scope, settings};
+    Follower follower{servers, scope, settings, log};
     follower.begin_at(now);
     follower.show(std::move(runs));
     follower.follow();

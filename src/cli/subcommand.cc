@@ -75,9 +75,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock log backup --since 7d\n"
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off.",
-     "END is the exit status of the command or the signal that killed it; released, evicted or replaced (by somebody), "
-     "lost (the lease could not be kept), timeout (--max-runtime), interrupted (told to stop) or died (the lease ran "
-     "out)."},
+     "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
+     "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
+     "interrupted (told to stop) or died (the lease ran out). What `rlock hold` does has lines too: on hold until a "
+     "time, and then hold ended or hold replaced (by somebody) or hold over (its time had come)."},
     {"check",
      Subcommand::check,
      check,

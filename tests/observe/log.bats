@@ -205,6 +205,33 @@ load ../support/supervision
   kill "$PID"
 }
 
+@test "-f --json prints an array for the runs of the locks named only" {
+  start follower rlock log -f --json job
+  try run --key other -- true
+  try run --key job --note first -- true
+  wait_for_text first "$T/follower.out"
+  try run --key job --note second -- true
+  wait_for_text second "$T/follower.out"
+  kill "$PID"
+  same "$(jq -c '[.[].note]' "$T/follower.out")" $'["first"]\n["second"]'
+}
+
+@test "-f goes on when Redis does not answer for a while: it says so once, and prints what has ended meanwhile" {
+  try run --key job --note before -- true
+  start follower rlock log -f --redis-timeout 500ms
+  wait_for_text before "$T/follower.out"
+  freeze "$REDIS_PID"
+  wait_for_text 'trying again' "$T/follower.err"
+  try status --redis-timeout 2s # it fails again meanwhile
+  exits 69
+  kill -CONT "$REDIS_PID"
+  try run --key job --note after -- true
+  wait_for_text after "$T/follower.out"
+  kill "$PID"
+  matches "$(<"$T/follower.err")" '^rlock: [^;]*; trying again$'
+  same "$(wc -l <"$T/follower.out")" 3
+}
+
 @test "the table is ordered by what it shows, the time of the start" {
   start long rlock run --key long -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$T/go"
   wait_held long
