@@ -37,6 +37,27 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
   return ended.has_value();
 }
 
+/// What one may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held.
+void remark_on(const observe::LockFacts& lock, const Log& log) {
+  if (observe::is_unheard_of(lock))
+    log.notice(fmt::format("{}: {}", lock.name, doubt));
+  std::vector<const observe::HolderFacts*> holders;
+  for (const observe::HolderFacts& holder : lock.holders) {
+    if (!holder.cools())
+      holders.push_back(&holder);
+  }
+  if (holders.empty())
+    return;
+  const std::size_t others = holders.size() - 1;
+  log.notice(fmt::format("{}: still held by {}{}; to make {} give the lock up: rlock release {} --force --fence {}",
+                         lock.name,
+                         lock::describe(holders[0]->owner),
+                         others == 0 ? "" : fmt::format(" and {} more", others),
+                         others == 0 ? "it" : "the first",
+                         shell_word(lock.name),
+                         holders[0]->fence.value));
+}
+
 lock::HoldEnd choose_end(const Settings& settings) {
   if (settings.hold_for)
     return *settings.hold_for;
@@ -73,9 +94,8 @@ ExitCode hold_or_end(const Settings& settings) {
       continue;
     }
     put_on_hold(settings, lock, choose_end(settings));
-    const auto found = observe::survey(servers, {.prefix = settings.prefix, .names = {name}}, settings.timeout);
-    if (!found.empty() && observe::is_unheard_of(found[0]))
-      log.notice(fmt::format("{}: {}", name.text(), doubt));
+    for (const auto& found : observe::survey(servers, {.prefix = settings.prefix, .names = {name}}, settings.timeout))
+      remark_on(found, log);
   }
   return status;
 }

@@ -9,6 +9,9 @@ on_hold() {
   exits 0
 }
 
+# fence KEY: of the lock's first holder
+fence() { rlock status "$1" --json | jq '.[0].holders[0].fence'; }
+
 # shown TIME DAY: as rlock shows it, with the day in this format of `date`, and with seconds only if they are not 0
 shown() {
   local time
@@ -81,6 +84,24 @@ rlock: backup not acquired: $words"
   exits 3
   same "$(<"$T/run.out")" inside
   absent rlock:job
+}
+
+@test "hold says who still holds the lock, and how that is ended" {
+  local held
+  hold job
+  held="rlock: job: still held by $(id -un)@$(uname -n) pid $HOLDER \"sleep 600\""
+  on_hold job --for 1h
+  same "$ERR" "$held; to make it give the lock up: rlock release job --force --fence $(fence job)"
+  same "$(wc -l <"$T/out")" 1
+  on_hold job --for 1h -q
+  same "$ERR" ''
+  try run cold --min-hold 1h -- true
+  on_hold cold --for 1h
+  same "$ERR" ''
+  try acquire many --slots 3
+  try acquire many --slots 3
+  on_hold many --for 1h
+  contains "$ERR" " and 1 more; to make the first give the lock up: rlock release many --force --fence $(fence many)"
 }
 
 @test "a waiter is told when a hold begins and when it ends, and gets the lock only after both" {
