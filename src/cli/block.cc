@@ -131,7 +131,13 @@ class Block {
       add("lease", fmt::format("{} left", format_duration(h.lease)));
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
+    if (lock_.holders.size() > 1)
+      add("break", break_one(h));
   }
+
+  std::string break_all() const { return fmt::format("rlock release {} --force", shell_word(lock_.name)); }
+  /// The fence makes sure that nobody else is hit.
+  std::string break_one(const HolderFacts& h) const { return fmt::format("{} --fence {}", break_all(), h.fence.value); }
 
   static std::string describe_process(const HolderFacts& h) {
     const std::string where = fmt::format("as {} on {}", h.owner.user, h.owner.host);
@@ -167,17 +173,16 @@ class Block {
     add(name, fmt::format("{} {}, {}, at {}", how, ago, owner.holder, format_local(when)));
   }
 
-  /// The fence makes sure that nobody else is hit; a foreign key has none.
+  /// Of several holders each has a line of its own. A foreign key has no fence.
   void add_way_to_break() {
-    const std::string release = "rlock release " + shell_word(lock_.name) + " --force";
     if (lock_.hold)
       add("end hold", "rlock hold " + shell_word(lock_.name) + " --end");
     if (lock_.foreign)
-      add("break", release);
+      add("break", break_all());
     if (lock_.foreign || lock_.holders.empty())
       return;
     const bool several = lock_.holders.size() > 1;
-    add("break", several ? release : fmt::format("{} --fence {}", release, lock_.holders[0].fence.value));
+    add(several ? "break all" : "break", several ? break_all() : break_one(lock_.holders[0]));
     if (!lock_.waiters.empty() && !lock_.hold)
       add("then", fmt::format("{} starts next, unless you add --hold 1h", lock_.waiters[0].owner.holder));
   }

@@ -168,12 +168,17 @@ bool is_any_free(const Locks& locks) {
          });
 }
 
-/// A name of which nobody has heard may be mistyped.
+/// A name of which nobody has heard may be mistyped, and so may a pattern that matches nothing.
 void doubt_names(const Locks& locks, const Settings& settings, const Log& log) {
   for (const observe::LockFacts& lock : locks) {
     const bool is_named = std::find(settings.keys.begin(), settings.keys.end(), lock.name) != settings.keys.end();
     if (is_named && observe::is_unheard_of(lock))
       log.notice(fmt::format("{}: {}", lock.name, doubt));
+  }
+  for (const std::string& pattern : choose_scope(settings).patterns) {
+    const observe::Scope matching{.prefix = settings.prefix, .patterns = {pattern}};
+    if (std::none_of(locks.begin(), locks.end(), [&](const auto& lock) { return matching.includes(lock.name); }))
+      log.notice(fmt::format("{}: no lock is known that matches: is that its name?", pattern));
   }
 }
 

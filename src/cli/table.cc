@@ -37,7 +37,7 @@ struct Cell {
 using Row = std::vector<Cell>;
 
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
-constexpr std::size_t widest_in_pipe = 32;  // a longer text does not widen its column
+constexpr std::size_t widest_in_pipe = 33;  // as the begin of a hold has; a longer text does not widen its column
 
 using Widths = std::vector<std::size_t>;
 

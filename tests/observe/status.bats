@@ -263,7 +263,7 @@ on_terminal() {
   try acquire short
   try status
   matches "$OUT" $'\n'"$long  x +$long日本日本  .*  $long  [0-9]{16}"
-  matches "$OUT" $'\nshort {29}x '
+  matches "$OUT" $'\nshort {30}x '
 }
 
 @test "a process that can be killed is shown by its PID, and a dash stands for none" {
@@ -356,6 +356,11 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   try status 'none*'
   exits 1
   same "$(wc -l <"$T/out")" 1
+  same "$ERR" 'rlock: none*: no lock is known that matches: is that its name?'
+  try status 'none*' backup 'odd?' -q
+  same "$ERR" ''
+  try status 'none*' --json
+  same "$ERR" ''
   try acquire 'odd[1]'
   try status 'odd[1]' --json
   exits 0
@@ -413,7 +418,10 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   try acquire many --shared
   try acquire many --shared
   NO_COLOR=1 on_terminal 'rlock status many'
-  matches "$OUT" $'break  rlock release many --force\r?$'
+  for fence in $(rlock status many --json | jq '.[0].holders[].fence'); do
+    matches "$OUT" $'\n +break  rlock release many --force --fence '"$fence"$'\r?\n'
+  done
+  matches "$OUT" $'break all  rlock release many --force\r?$'
   NO_COLOR=1 on_terminal 'rlock status never'
   matches "$OUT" '^never  free'
   try run cold --backoff 1h -- sh -c 'exit 3'
@@ -468,7 +476,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   contains "$OUT" $'\njbo  free '
   try status job jbo
   same "$ERR" "rlock: jbo: $doubt"
-  for words in '-q jbo' '--json jbo' '--prometheus jbo' job 'jb*'; do
+  for words in '-q jbo' '--json jbo' '--prometheus jbo' job 'jo*'; do
     # shellcheck disable=SC2086 # words
     try status $words
     same "$ERR" ''
@@ -501,6 +509,8 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   contains "$ERR" "on hold until $(date -d "$until" '+%a %T') by"
   try log job
   contains "$OUT" "on hold until $(date -d "$until" '+%F %T') "
+  until=${OUT%%HOLDER*} # its row is not shifted
+  [[ $(sed -n 2p "$T/out" | cut -c $((${#until} + 1))-) == "$(id -un)@"* ]] || fail "$OUT"
   try hold job --until 'tomorrow 08:00'
   contains "$OUT" "on hold until $(date -d tomorrow +%F) 08:00 by"
   try status job
