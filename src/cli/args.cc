@@ -200,7 +200,7 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
         "there is no --timeout; {}{}", instead_of_timeout, runs ? ", or --max-runtime D (for the command)" : "");
   if (name == "password" || name == "pass")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
-  if (const std::string other = translate(name, subcommand); is_long(word) && !other.empty())
+  if (std::string other = translate(name, subcommand); is_long(word) && !other.empty())
     return other;
   if (!is_long(word) && (name == "p" || name == "u"))  // redis-cli's
     return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
