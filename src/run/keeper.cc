@@ -129,19 +129,35 @@ void Keeper::do_what_is_due() {
     look_at_survivors();
   } else if (now >= hang_up_due_) {
     look_at_hang_up();
+  } else if (now >= warning_due()) {
+    warn_of_end();
   } else if (now < next_renewal()) {
-    renewer_->sleep(std::min({next_renewal(), command_due, survivors_due(), hang_up_due_}));
+    renewer_->sleep(std::min({next_renewal(), command_due, survivors_due(), hang_up_due_, warning_due()}));
   } else {
     renew();
   }
 }
 
 /// When to stop trying to renew. Survivors of KILL cannot be stopped in time anyway, so for them the lease is used to
-/// its very end.
+/// its very end. A command that may outlive its lease is tried for again once the end of that has been told.
 Deadline Keeper::renew_until() const {
   if (command_.survivors())
     return renewer_->lease().end();
-  return stops_when_lost() ? renewer_->lease().term_at() : never;
+  if (stops_when_lost())
+    return renewer_->lease().term_at();
+  return loss_ ? never : renewer_->lease().end();
+}
+
+/// When to tell of a command that may outlive its lease that it does.
+Deadline Keeper::warning_due() const {
+  const bool is_due = !stops_when_lost() && !loss_ && renewer_->state() == Renewer::State::held;
+  return is_due ? renewer_->lease().end() : never;
+}
+
+void Keeper::warn_of_end() {
+  loss_ = Outcome::lost;
+  complaints_.add(fmt::format(
+      "lost {}: it could not be renewed in time; the command goes on, and others may get the lock", plan_.name.text()));
 }
 
 /// Once it is too late there is no next renewal: the guard has begun to stop the command.
@@ -157,7 +173,9 @@ void Keeper::renew() {
   if (renewer_->state() != Renewer::State::held)
     return;
   const bool extended = renewer_->attempt(renew_until());
-  if (renewer_->state() == Renewer::State::lost)
+  if (extended || renewer_->state() == Renewer::State::released)
+    loss_.reset();  // only our lease had ended, not the one on the server
+  if (renewer_->state() == Renewer::State::lost && !loss_)
     lose(Outcome::lost, fmt::format("lost {}: {}", plan_.name.text(), how_locks_vanish));
   if (renewer_->state() == Renewer::State::evicted)
     give_up_to(renewer_->eviction());

@@ -58,6 +58,8 @@ class Keeper {
   void supervise();
   void do_what_is_due();
   Deadline renew_until() const;
+  Deadline warning_due() const;
+  void warn_of_end();
   Deadline next_renewal() const;
   Deadline overdue() const;
   void renew();
