@@ -54,12 +54,14 @@ std::string describe(const Busy& busy, Capacity wanted) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
   }
   const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
-  return fmt::format("held {}by {}{} for {}, lease {} left",
+  const bool is_dead = busy.holder.stays && is_gone(busy.holder);
+  const std::string left = format_duration(busy.lease);
+  return fmt::format("held {}by {}{} for {}, {}",
                      differs ? describe(busy.in_force) + " " : "",
                      describe(busy.holder),
                      busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
                      format_duration(busy.held),
-                     format_duration(busy.lease));
+                     is_dead ? fmt::format("which is dead; free in {}", left) : fmt::format("lease {} left", left));
 }
 
 std::string describe(const Foreign& foreign) {

@@ -144,6 +144,20 @@ script() {
   [[ ! -e $T/ran ]]
 }
 
+@test "of a holder that is dead -n and -w say so, and when the lock is free" {
+  hold job --ttl 60
+  # shellcheck disable=SC2046 # words
+  kill -KILL "$HOLDER" $(pgrep -P "$HOLDER") || true
+  wait_until "$PATIENCE" gone "$HOLDER"
+  try run job -n -- true
+  exits 75
+  matches "$ERR" "^rlock: job not acquired: held by [^ ]+ pid $HOLDER \"sleep 600\" for [0-9ms.]+, which is dead; free in [0-9.ms]+\$"
+  try run job -w 600ms -- true
+  exits 75
+  contains "${ERR%%$'\n'*}" ', which is dead; free in '
+  contains "${ERR##*$'\n'}" ', which is dead; free in '
+}
+
 @test "a waiter says once that it waits, names the holder, and gets the lock when the holder ends" {
   hold job
   start waiter rlock run --key job -- echo mine
