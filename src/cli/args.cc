@@ -191,6 +191,8 @@ std::string translate(std::string_view name, const SubcommandEntry* subcommand) 
   return {};
 }
 
+constexpr std::string_view select_runs_by = "; log has --since, and --json, from which jq selects what you want";
+
 /// What to write instead of an unknown option; empty where we do not know.
 std::string remedy_for(const std::string& word, const SubcommandEntry* subcommand) {
   const std::string name = name_of(word);
@@ -202,6 +204,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
   if (std::string other = translate(name, subcommand); is_long(word) && !other.empty())
     return other;
+  if (is_long(word) && name == "failed" && subcommand != nullptr && subcommand->id == Subcommand::log)
+    return fmt::format("there is no --failed{}", select_runs_by);
   if (!is_long(word) && (name == "p" || name == "u"))  // redis-cli's
     return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
   if (!is_long(word) && is_number(name) && subcommand != nullptr && subcommand->id == Subcommand::log)  // tail's
@@ -340,13 +344,18 @@ void refuse_host(const Words& words) {
 std::string describe_foreign(const Given& given, const Words& words) {
   const std::string_view name = given.option->name;
   const bool means_watch = name == "wait" && words.subcommand->id == Subcommand::status;
-  const bool means_force = name == "follow" && words.subcommand->id == Subcommand::release;  // both are -f
+  const bool releases = words.subcommand->id == Subcommand::release;
+  const bool means_force = name == "follow" && releases;  // both are -f
+  const bool ends_hold = name == "end" && releases;
+  const bool selects_runs = name == "until" && words.subcommand->id == Subcommand::log;
   return fmt::format("--{} is not an option of {}{}",
                      name,
                      words.subcommand->name,
-                     means_watch   ? "; did you mean --watch?"
-                     : means_force ? "; did you mean --force?"
-                                   : "");
+                     means_watch    ? "; did you mean --watch?"
+                     : means_force  ? "; did you mean --force?"
+                     : ends_hold    ? "; to end a hold write `rlock hold KEY --end`"
+                     : selects_runs ? select_runs_by
+                                    : "");
 }
 
 std::string describe_incomplete(const Option& option) {
