@@ -193,28 +193,37 @@ std::string translate(std::string_view name, const SubcommandEntry* subcommand) 
 
 constexpr std::string_view select_runs_by = "; log has --since, and --json, from which jq selects what you want";
 
+bool is_for(const SubcommandEntry* subcommand, Subcommand id) { return subcommand != nullptr && subcommand->id == id; }
+
+/// What to write instead of -x; empty where we do not know.
+std::string remedy_for_letter(const std::string& word, const SubcommandEntry* subcommand) {
+  const std::string name = name_of(word);
+  if (name == "p" || name == "u")  // redis-cli's
+    return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
+  if (is_number(name) && is_for(subcommand, Subcommand::log))  // tail's
+    return fmt::format("unknown option '{0}'; write -n {1}", word, word.substr(1));
+  if (name == "=")  // of consul's -n=2, which was taken apart
+    return "a flag such as -n or -q takes no value; for N holders at a time write --slots N";
+  if (name == "c" && is_for(subcommand, Subcommand::run))
+    return "run has no -c; write `-- sh -c '...'` after the options";
+  return {};
+}
+
 /// What to write instead of an unknown option; empty where we do not know.
 std::string remedy_for(const std::string& word, const SubcommandEntry* subcommand) {
+  if (!is_long(word))
+    return remedy_for_letter(word, subcommand);
   const std::string name = name_of(word);
-  const bool runs = subcommand != nullptr && subcommand->id == Subcommand::run;
-  if (is_long(word) && name == "timeout")
-    return fmt::format(
-        "there is no --timeout; {}{}", instead_of_timeout, runs ? ", or --max-runtime D (for the command)" : "");
+  const std::string_view of_run = is_for(subcommand, Subcommand::run) ? ", or --max-runtime D (for the command)" : "";
+  if (name == "timeout")
+    return fmt::format("there is no --timeout; {}{}", instead_of_timeout, of_run);
   if (name == "password" || name == "pass")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
-  if (std::string other = translate(name, subcommand); is_long(word) && !other.empty())
-    return other;
-  if (is_long(word) && name == "failed" && subcommand != nullptr && subcommand->id == Subcommand::log)
+  if (name == "failed" && is_for(subcommand, Subcommand::log))
     return fmt::format("there is no --failed{}", select_runs_by);
-  if (!is_long(word) && (name == "p" || name == "u"))  // redis-cli's
-    return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
-  if (!is_long(word) && is_number(name) && subcommand != nullptr && subcommand->id == Subcommand::log)  // tail's
-    return fmt::format("unknown option '{0}'; write -n {1}", word, word.substr(1));
-  if (!is_long(word) && name == "=")  // of consul's -n=2, which was taken apart
-    return "a flag such as -n or -q takes no value; for N holders at a time write --slots N";
-  if (name == "c" && runs)
-    return "run has no -c; write `-- sh -c '...'` after the options";
-  const std::string nearest = is_long(word) ? did_you_mean(name, option_names(subcommand), "--") : "";
+  if (std::string other = translate(name, subcommand); !other.empty())
+    return other;
+  const std::string nearest = did_you_mean(name, option_names(subcommand), "--");
   return nearest.empty() ? "" : fmt::format("unknown option '--{}'{}", redis::mask_password(name), nearest);
 }
 
