@@ -1,7 +1,6 @@
 #include "base/calendar.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,31 +9,25 @@ namespace rlock {
 namespace {
 
 std::string name_of(Period period, const tm& parts) {
-  std::string month = fmt::format("{:04}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1);
-  std::string day = fmt::format("{}-{:02}", month, parts.tm_mday);
-  std::array<char, 32> week{};
   switch (period) {
     case Period::minute:
-      return fmt::format("{} {:02}:{:02}", day, parts.tm_hour, parts.tm_min);
+      return format_parts(parts, "%Y-%m-%d %H:%M");
     case Period::hour:
-      return fmt::format("{} {:02}:00", day, parts.tm_hour);
+      return format_parts(parts, "%Y-%m-%d %H:00");
     case Period::day:
-      return day;
+      return format_parts(parts, "%Y-%m-%d");
     case Period::week:
-      return {week.data(), ::strftime(week.data(), week.size(), "%G-W%V", &parts)};
+      return format_parts(parts, "%G-W%V");
     case Period::month:
-      return month;
+      return format_parts(parts, "%Y-%m");
   }
   return {};
 }
 
-/// Of a minute or hour, by the time at which it began.
-std::string id_of(Period period, time_t start) {
-  tm parts{};
-  ::gmtime_r(&start, &parts);
-  std::string name = name_of(Period::minute, parts);
-  name.replace(name.find(' '), 1, "T");
-  return fmt::format("{}:{}Z", period_names.at(static_cast<std::size_t>(period)), name);
+/// When the minute or hour began.
+WallTime begin_of(Period period, WallTime time, const tm& parts) {
+  const std::chrono::minutes minutes{period == Period::hour ? parts.tm_min : 0};
+  return time - minutes - std::chrono::seconds{parts.tm_sec};
 }
 
 }  // namespace
@@ -45,16 +38,11 @@ std::optional<Period> parse_period(std::string_view name) {
 }
 
 Slot slot_of(Period period, WallTime time) {
-  const time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time));
-  tm parts{};
-  ::localtime_r(&seconds, &parts);
-  std::string name = name_of(period, parts);
-  if (period == Period::minute)
-    return {.id = id_of(period, seconds - parts.tm_sec), .name = std::move(name)};
-  if (period == Period::hour)
-    return {.id = id_of(period, seconds - parts.tm_sec - 60L * parts.tm_min), .name = std::move(name)};
-  std::string id = fmt::format("{}:{}", period_names.at(static_cast<std::size_t>(period)), name);
-  return {.id = std::move(id), .name = std::move(name)};
+  const tm parts = local_parts(time);
+  const std::string name = name_of(period, parts);
+  const bool is_short = period == Period::minute || period == Period::hour;
+  const std::string id = is_short ? format_parts(utc_parts(begin_of(period, time, parts)), "%Y-%m-%dT%H:%MZ") : name;
+  return {.id = fmt::format("{}:{}", period_names.at(static_cast<std::size_t>(period)), id), .name = name};
 }
 
 }  // namespace rlock

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "base/escape.h"
 #include "base/fd.h"
+#include "base/timestamp.h"
 
 namespace rlock {
 namespace {
@@ -54,11 +54,8 @@ void write_to_stderr(std::string_view text) {
 
 /// In the machine's time zone, as its other logs have it.
 std::string time_of_day() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  ::localtime_r(&now.tv_sec, &parts);
-  return fmt::format("{:02}:{:02}:{:02}.{:03}", parts.tm_hour, parts.tm_min, parts.tm_sec, now.tv_nsec / 1'000'000);
+  const WallTime now = wall_now();
+  return fmt::format("{}.{:03}", format_parts(local_parts(now), "%H:%M:%S"), now.time_since_epoch().count() % 1000);
 }
 
 void write_line(std::string_view message, std::string_view text = {}) {

@@ -1,7 +1,6 @@
 #include "base/timestamp.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -30,11 +29,8 @@ bool reads_as(const std::string& text, const char* format, tm& parts) {
 
 WallTime from_seconds(time_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
 
-tm local_parts(WallTime time) {
-  const auto count = static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
-  tm parts{};
-  ::localtime_r(&count, &parts);
-  return parts;
+time_t count_seconds(WallTime time) {
+  return std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time));
 }
 
 constexpr std::string_view tomorrow{"tomorrow"};
@@ -69,16 +65,6 @@ WallTime midnight(int days_ago) {
   parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
   parts.tm_isdst = -1;
   return from_seconds(::mktime(&parts));
-}
-
-/// "22:02", and ":18" if it has seconds.
-std::string format_clock(const tm& parts) {
-  const std::string seconds = parts.tm_sec == 0 ? "" : fmt::format(":{:02}", parts.tm_sec);
-  return fmt::format("{:02}:{:02}{}", parts.tm_hour, parts.tm_min, seconds);
-}
-
-std::string format_day(const tm& parts) {
-  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
 }  // namespace
@@ -140,36 +126,45 @@ std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now) 
   return from_seconds(::mktime(&parts));
 }
 
-std::string format_utc(WallTime time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const auto count = static_cast<time_t>(seconds.time_since_epoch().count());
+tm local_parts(WallTime time) {
+  const time_t seconds = count_seconds(time);
   tm parts{};
-  ::gmtime_r(&count, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-                     parts.tm_year + 1900,
-                     parts.tm_mon + 1,
-                     parts.tm_mday,
-                     parts.tm_hour,
-                     parts.tm_min,
-                     parts.tm_sec,
-                     (time - seconds).count());
+  ::localtime_r(&seconds, &parts);
+  return parts;
 }
 
-std::string format_local(WallTime time) {
-  const tm parts = local_parts(time);
-  return fmt::format("{} {:02}:{:02}:{:02}", format_day(parts), parts.tm_hour, parts.tm_min, parts.tm_sec);
+tm utc_parts(WallTime time) {
+  const time_t seconds = count_seconds(time);
+  tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  return parts;
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"  // the callers' formats are checked
+std::string format_parts(const tm& parts, const char* format) {
+  std::array<char, 64> text{};
+  return {text.data(), ::strftime(text.data(), text.size(), format, &parts)};
+}
+#pragma GCC diagnostic pop
+
+std::string format_utc(WallTime time) {
+  const auto rest = time - std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("{}.{:03}Z", format_parts(utc_parts(time), "%Y-%m-%dT%H:%M:%S"), rest.count());
+}
+
+std::string format_local(WallTime time) { return format_parts(local_parts(time), "%Y-%m-%d %H:%M:%S"); }
 
 std::string format_to_come(WallTime time) {
   const tm parts = local_parts(time);
-  return fmt::format("{} {}", format_day(parts), format_clock(parts));
+  return format_parts(parts, parts.tm_sec == 0 ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S");
 }
 
 std::string format_soon(WallTime time, WallTime now) {
   if (time - now >= std::chrono::hours{6 * 24})
     return format_to_come(time);
   const tm parts = local_parts(time);
-  return fmt::format("{} {}", weekdays.at(static_cast<std::size_t>(parts.tm_wday)).substr(0, 3), format_clock(parts));
+  return format_parts(parts, parts.tm_sec == 0 ? "%a %H:%M" : "%a %H:%M:%S");
 }
 
 }  // namespace rlock

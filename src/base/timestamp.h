@@ -1,5 +1,7 @@
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -21,6 +23,12 @@ std::optional<WallTime> parse_time(std::string_view text);
 /// of parse_time() that have a date and a time. The time may have passed all the same. Returns nothing for any other
 /// text.
 std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now);
+
+tm local_parts(WallTime time);
+tm utc_parts(WallTime time);
+
+/// As strftime(3), in English.
+[[gnu::format(strftime, 2, 0)]] std::string format_parts(const tm& parts, const char* format);
 
 /// RFC 3339 in UTC with milliseconds: "2026-11-20T21:02:18.250Z".
 std::string format_utc(WallTime time);

@@ -1,10 +1,8 @@
 #include "cli/timeline.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 #include <vector>
@@ -123,57 +121,25 @@ std::string pad(std::string_view text, std::size_t columns, bool utf8) {
 
 // ---- the axis
 
-using std::chrono::hours;
-using std::chrono::minutes;
 using std::chrono::seconds;
+using namespace std::chrono_literals;
 
-constexpr std::array<seconds, 19> steps{seconds{1},
-                                        seconds{5},
-                                        seconds{15},
-                                        minutes{1},
-                                        minutes{2},
-                                        minutes{5},
-                                        minutes{10},
-                                        minutes{15},
-                                        minutes{30},
-                                        hours{1},
-                                        hours{2},
-                                        hours{3},
-                                        hours{4},
-                                        hours{6},
-                                        hours{12},
-                                        hours{24},
-                                        hours{48},
-                                        hours{7 * 24},
-                                        hours{14 * 24}};
+constexpr seconds steps[] = {
+    1s, 5s, 15s, 1min, 2min, 5min, 10min, 15min, 30min, 1h, 2h, 3h, 4h, 6h, 12h, 24h, 48h, 7 * 24h, 14 * 24h};
 
-/// How many columns a label and a gap take. A label is a date, or a time with or without seconds, depending on the
-/// step.
-std::size_t label_columns(seconds step) {
-  if (step >= hours{24})
-    return 8;
-  return step < minutes{1} ? 10 : 7;
-}
+tm local_parts_of(time_t time) { return local_parts(WallTime{seconds{time}}); }
 
-tm local_parts(time_t time) {
-  tm parts{};
-  ::localtime_r(&time, &parts);
-  return parts;
-}
-
+/// A label is a date, or a time with or without seconds, depending on the step.
 std::string format_label(time_t time, seconds step) {
-  constexpr std::array<std::string_view, 12> months{
-      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const tm parts = local_parts(time);
-  if (step >= hours{24})
-    return fmt::format("{:02} {}", parts.tm_mday, months.at(static_cast<std::size_t>(parts.tm_mon)));
-  const std::string minute = fmt::format("{:02}:{:02}", parts.tm_hour, parts.tm_min);
-  return step < minutes{1} ? fmt::format("{}:{:02}", minute, parts.tm_sec) : minute;
+  const tm parts = local_parts_of(time);
+  if (step >= 24h)
+    return format_parts(parts, "%d %b");
+  return format_parts(parts, step < 1min ? "%H:%M:%S" : "%H:%M");
 }
 
 /// The first round local time, a whole number of steps after midnight.
 time_t first_tick(time_t begin, seconds step) {
-  tm midnight = local_parts(begin);
+  tm midnight = local_parts_of(begin);
   midnight.tm_hour = midnight.tm_min = midnight.tm_sec = 0;
   midnight.tm_isdst = -1;
   time_t tick = ::mktime(&midnight);
@@ -183,12 +149,13 @@ time_t first_tick(time_t begin, seconds step) {
 }
 
 seconds choose_step(seconds window, std::size_t columns) {
+  constexpr std::size_t gap = 2;
   for (const seconds step : steps) {
     const auto ticks = static_cast<std::size_t>(window / step) + 1;
-    if (ticks * label_columns(step) <= columns)
+    if (ticks * (format_label(0, step).size() + gap) <= columns)
       return step;
   }
-  return std::max(steps.back(), window);
+  return std::max(*std::rbegin(steps), window);
 }
 
 /// The time axis of a timeline: a line with ticks at round times, and the local time under each tick where there is
