@@ -63,9 +63,9 @@ class Block {
       add("type", observe::describe(*lock_.foreign));
     add_waiters();
     if (lock_.last)
-      add_end("last", lock_.last->ending.in_words(), lock_.last->ended_at, lock_.last->owner);
+      add_end("last", *lock_.last);
     if (lock_.success)
-      add_end("success", "ok", lock_.success->ended_at, lock_.success->owner);
+      add_end("success", *lock_.success);
     if (lock_.hold)
       add("hold", fmt::format("{}, since {}", lock::describe_end(lock_.hold->hold), format_local(lock_.hold->since)));
     add("counters", describe_runs(lock_.counters));
@@ -168,9 +168,10 @@ class Block {
     }
   }
 
-  void add_end(std::string_view name, std::string_view how, WallTime when, const lock::Owner& owner) {
-    const std::string ago = observe::format_ago(when, lock_.now);
-    add(name, fmt::format("{} {}, {}, at {}", how, ago, owner.holder, format_local(when)));
+  void add_end(std::string_view name, const observe::PastRun& run) {
+    const std::string ago = observe::format_ago(run.ended_at, lock_.now);
+    add(name,
+        fmt::format("{} {}, {}, at {}", run.ending.in_words(), ago, run.owner.holder, format_local(run.ended_at)));
   }
 
   /// Of several holders each has a line of its own. A foreign key has no fence.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/error.h"
@@ -45,16 +46,13 @@ Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, 
   }
 }
 
-std::string_view grade_name(Finding::Grade grade) {
-  switch (grade) {
-    case Finding::Grade::ok:
-      return "ok";
-    case Finding::Grade::warn:
-      return "warn";
-    case Finding::Grade::fail:
-      return "FAIL";
-  }
-  return "";
+struct Look {
+  std::string_view name, colour;
+};
+
+const Look& look_of(Finding::Grade grade) {
+  static constexpr std::array<Look, 3> looks{{{"ok", colour::green}, {"warn", colour::yellow}, {"FAIL", colour::red}}};
+  return looks.at(static_cast<std::size_t>(grade));
 }
 
 /// The lines for all servers, without repetitions.
@@ -65,18 +63,6 @@ std::set<std::string> acl_lines(const std::vector<Examined>& all) {
       lines.insert(one.fitness.acl_line);
   }
   return lines;
-}
-
-std::string_view colour_of(Finding::Grade grade) {
-  switch (grade) {
-    case Finding::Grade::ok:
-      return colour::green;
-    case Finding::Grade::warn:
-      return colour::yellow;
-    case Finding::Grade::fail:
-      return colour::red;
-  }
-  return colour::none;
 }
 
 std::string format_line(std::string_view grade,
@@ -98,8 +84,8 @@ std::string format_remedy(const observe::Remedy& remedy) {
 }
 
 std::string format_finding(const Finding& f, bool coloured) {
-  const std::string_view in_colour = coloured ? colour_of(f.grade) : colour::none;
-  return format_line(grade_name(f.grade), in_colour, f.topic, f.text) + format_remedy(f.remedy);
+  const Look& look = look_of(f.grade);
+  return format_line(look.name, coloured ? look.colour : colour::none, f.topic, f.text) + format_remedy(f.remedy);
 }
 
 std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade grade) {
@@ -191,7 +177,11 @@ std::string text_with_remedy(const Finding& f) {
 }
 
 Json json_of(const Finding& f) {
-  return JsonObject{}.add("result", grade_name(f.grade)).add("topic", f.topic).add("text", text_with_remedy(f)).json();
+  return JsonObject{}
+      .add("result", look_of(f.grade).name)
+      .add("topic", f.topic)
+      .add("text", text_with_remedy(f))
+      .json();
 }
 
 std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {

@@ -1,7 +1,5 @@
 #include "cli/json.h"
 
-#include <algorithm>
-
 #include "base/json.h"
 
 namespace rlock::cli {
@@ -17,13 +15,6 @@ std::string_view mode_name(lock::Capacity capacity) {
 
 std::optional<int> slots_of(std::optional<lock::Capacity> capacity) {
   return capacity && capacity->value > 1 ? std::optional{capacity->value} : std::nullopt;
-}
-
-/// The status as a shell would report it; empty where it is not known.
-std::optional<int> status_of(const Ending& ending) {
-  if (ending.kind == Ending::Kind::signalled)
-    return static_cast<int>(killed_by(ending.number));
-  return ending.kind == Ending::Kind::exited ? std::optional{ending.number} : std::nullopt;
 }
 
 std::optional<int> signal_of(const Ending& ending) {
@@ -57,7 +48,7 @@ Json format_failures(const std::optional<lock::Failures>& failures) {
   return JsonObject{}
       .add("failures", failures->count)
       .add("end", ending_name(last.kind))
-      .add("exit_status", status_of(last))
+      .add("exit_status", last.status())
       .json();
 }
 
@@ -89,24 +80,15 @@ Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
       .json();
 }
 
-Json format_last(const observe::LastRun& last) {
+Json format_past(const observe::PastRun& run) {
   JsonObject object;
-  return add_owner(object, last.owner)
-      .add("acquired_at", format_utc(last.acquired_at))
-      .add("ended_at", format_utc(last.ended_at))
-      .add("held_ms", last.held.count())
-      .add("end", ending_name(last.ending.kind))
-      .add("exit_status", status_of(last.ending))
+  return add_owner(object, run.owner)
+      .add("acquired_at", format_utc(run.acquired_at))
+      .add("ended_at", format_utc(run.ended_at))
+      .add("held_ms", run.held.count())
+      .add("end", ending_name(run.ending.kind))
+      .add("exit_status", run.ending.status())
       .json();
-}
-
-/// It has the members of the last run.
-Json format_success(const observe::Success& success) {
-  return format_last({.owner = success.owner,
-                      .acquired_at = success.acquired_at,
-                      .ended_at = success.ended_at,
-                      .held = std::max(Milliseconds{0}, success.ended_at - success.acquired_at),
-                      .ending = {.kind = observe::Ending::Kind::exited}});
 }
 
 Json format_hold(const observe::HoldFacts& held_back) {
@@ -168,8 +150,8 @@ Json format_lock(const observe::LockFacts& lock) {
       .add("holders", json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots.has_value()); }))
       .add("waiting", lock.waiting)
       .add("waiters", json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }))
-      .add("last", lock.last ? format_last(*lock.last) : null())
-      .add("success", lock.success ? format_success(*lock.success) : null())
+      .add("last", lock.last ? format_past(*lock.last) : null())
+      .add("success", lock.success ? format_past(*lock.success) : null())
       .add("hold", lock.hold ? format_hold(*lock.hold) : null())
       .add("foreign", lock.foreign ? format_foreign(*lock.foreign) : null())
       .add("counters", format_counters(lock.counters))
@@ -204,7 +186,7 @@ Json format_run(const observe::Run& run) {
       .add("waited_ms", run.waited.count())
       .add("held_ms", run.held().count())
       .add("end", ending_name(run.ending.kind))
-      .add("exit_status", status_of(run.ending))
+      .add("exit_status", run.ending.status())
       .add("signal", signal_of(run.ending))
       .add("by", text_or_null(run.ending.by))
       .json();

@@ -130,8 +130,13 @@ std::string format_timeline(const std::vector<History>& histories,
 /// has ended meanwhile.
 class Follower {
  public:
-  Follower(std::vector<redis::Server>& servers, const observe::Scope& scope, const Settings& settings, const Log& log)
-      : servers_(servers), scope_(scope), settings_(settings), log_(log) {}
+  /// Runs that ended before the first look, at `now`, are shown by it or not at all.
+  Follower(std::vector<redis::Server>& servers,
+           const observe::Scope& scope,
+           const Settings& settings,
+           const Log& log,
+           WallTime now)
+      : servers_(servers), scope_(scope), settings_(settings), log_(log), since_(now) {}
 
   /// Prints those of these runs that it has not printed yet.
   void show(std::vector<Run> runs) {
@@ -162,9 +167,6 @@ class Follower {
     }
   }
 
-  /// Runs that ended before the first look are shown by it or not at all.
-  void begin_at(WallTime now) { since_ = now; }
-
  private:
   static constexpr std::chrono::seconds period{1};
   static constexpr std::size_t most_remembered = 1000;
@@ -191,7 +193,7 @@ class Follower {
   std::set<std::pair<std::string, long long>> seen_;
   std::vector<Run> shown_;
   std::string table_;
-  WallTime since_{};
+  WallTime since_;
   bool begun_ = false;
   bool failing_ = false;
 };
@@ -224,8 +226,7 @@ ExitCode read_and_print(const Settings& settings) {
   for (const History& history : histories) now = std::max(now, history.now);
   auto runs = merge_by_time(std::move(histories), settings);
   if (settings.follow) {
-    Follower follower{servers, scope, settings, log};
-    follower.begin_at(now);
+    Follower follower{servers, scope, settings, log, now};
     follower.show(std::move(runs));
     follower.follow();
   }

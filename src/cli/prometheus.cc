@@ -12,6 +12,7 @@
 namespace rlock::cli {
 namespace {
 
+using observe::Counters;
 using observe::Ending;
 using observe::LockFacts;
 
@@ -45,19 +46,18 @@ std::optional<double> held_for(const LockFacts& lock) {
 std::optional<double> last_exit_status(const LockFacts& lock) {
   if (lock.last && lock.last->ending.kind == Ending::Kind::timeout)
     return static_cast<double>(ExitCode::timeout);
-  if (lock.last && lock.last->ending.kind == Ending::Kind::signalled)
-    return static_cast<double>(killed_by(lock.last->ending.number));
-  if (!lock.last || lock.last->ending.kind != Ending::Kind::exited)
-    return std::nullopt;
-  return lock.last->ending.number;
+  return lock.last ? lock.last->ending.status() : std::nullopt;
 }
 
-std::optional<double> last_end(const LockFacts& lock) {
-  return lock.last ? std::optional{seconds(lock.last->ended_at.time_since_epoch())} : std::nullopt;
+/// Of the last run, or the last success.
+template <auto run>
+std::optional<double> ended_at(const LockFacts& lock) {
+  return lock.*run ? std::optional{seconds((lock.*run)->ended_at.time_since_epoch())} : std::nullopt;
 }
 
-std::optional<double> last_success(const LockFacts& lock) {
-  return lock.success ? std::optional{seconds(lock.success->ended_at.time_since_epoch())} : std::nullopt;
+template <auto counter>
+std::optional<double> total(const LockFacts& lock) {
+  return static_cast<double>(lock.counters.*counter);
 }
 
 struct Metric {
@@ -83,28 +83,17 @@ constexpr std::array metrics{
            "gauge",
            "Exit status of the previous run, 124 if it ran for too long; absent if it has none.",
            last_exit_status},
-    Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the previous run ended.", last_end},
-    Metric{"rlock_last_success_timestamp_seconds", "gauge", "When a run last ended with 0.", last_success},
-    Metric{"rlock_acquired_total",
-           "counter",
-           "How often the lock was taken.",
-           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.acquired)}; }},
-    Metric{"rlock_waited_total",
-           "counter",
-           "How often the lock was taken after a wait.",
-           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.waited)}; }},
-    Metric{"rlock_evicted_total",
-           "counter",
-           "How many holders were made to give the lock up.",
-           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.evicted)}; }},
-    Metric{"rlock_lost_total",
-           "counter",
-           "How many holders died or could not keep the lock.",
-           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.lost)}; }},
-    Metric{"rlock_failed_total",
-           "counter",
-           "How many runs have failed.",
-           [](const LockFacts& lock) { return std::optional{static_cast<double>(lock.counters.failed)}; }},
+    Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the previous run ended.", ended_at<&LockFacts::last>},
+    Metric{"rlock_last_success_timestamp_seconds",
+           "gauge",
+           "When a run last ended with 0.",
+           ended_at<&LockFacts::success>},
+    Metric{"rlock_acquired_total", "counter", "How often the lock was taken.", total<&Counters::acquired>},
+    Metric{"rlock_waited_total", "counter", "How often the lock was taken after a wait.", total<&Counters::waited>},
+    Metric{
+        "rlock_evicted_total", "counter", "How many holders were made to give the lock up.", total<&Counters::evicted>},
+    Metric{"rlock_lost_total", "counter", "How many holders died or could not keep the lock.", total<&Counters::lost>},
+    Metric{"rlock_failed_total", "counter", "How many runs have failed.", total<&Counters::failed>},
 };
 
 void add_head(std::string& out, std::string_view name, std::string_view help, std::string_view type) {

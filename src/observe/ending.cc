@@ -4,9 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <iterator>
 
+#include "base/error.h"
 #include "base/escape.h"
 #include "base/signals.h"
 #include "lock/answer.h"
@@ -16,28 +16,28 @@ namespace {
 
 using Kind = Ending::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 15> kind_names{{{Kind::exited, "exited"},
-                                                                        {Kind::signalled, "signalled"},
-                                                                        {Kind::released, "released"},
-                                                                        {Kind::ended, "ended"},
-                                                                        {Kind::evicted, "evicted"},
-                                                                        {Kind::replaced, "replaced"},
-                                                                        {Kind::lost, "lost"},
-                                                                        {Kind::died, "died"},
-                                                                        {Kind::timeout, "timeout"},
-                                                                        {Kind::interrupted, "interrupted"},
-                                                                        {Kind::hold, "hold"},
-                                                                        {Kind::hold_ended, "hold ended"},
-                                                                        {Kind::hold_replaced, "hold replaced"},
-                                                                        {Kind::hold_over, "hold over"},
-                                                                        {Kind::unknown, "unknown"}}};
+/// In the order of the enumerators.
+constexpr std::string_view kind_names[] = {"exited",
+                                           "signalled",
+                                           "released",
+                                           "ended",
+                                           "evicted",
+                                           "replaced",
+                                           "lost",
+                                           "died",
+                                           "timeout",
+                                           "interrupted",
+                                           "hold",
+                                           "hold ended",
+                                           "hold replaced",
+                                           "hold over",
+                                           "unknown"};
 
 constexpr std::string_view signal_prefix = "signal:";
 
 Kind kind_named(std::string_view word) {
-  const auto found =
-      std::find_if(kind_names.begin(), kind_names.end(), [&](const auto& name) { return name.second == word; });
-  return found == kind_names.end() ? Kind::unknown : found->first;
+  const auto* const found = std::find(std::begin(kind_names), std::end(kind_names), word);
+  return found == std::end(kind_names) ? Kind::unknown : static_cast<Kind>(found - std::begin(kind_names));
 }
 
 }  // namespace
@@ -60,6 +60,12 @@ Ending Ending::read(std::string_view text) {
   return ending;
 }
 
+std::optional<int> Ending::status() const {
+  if (kind == Kind::signalled)
+    return static_cast<int>(killed_by(number));
+  return kind == Kind::exited ? std::optional{number} : std::nullopt;
+}
+
 std::string Ending::brief() const {
   if (kind == Kind::exited)
     return std::to_string(number);
@@ -79,9 +85,6 @@ bool Ending::is_failure() const {
   return is_of_run() && !is_untold && !(kind == Kind::exited && number == 0);
 }
 
-std::string_view ending_name(Kind kind) {
-  return std::find_if(kind_names.begin(), kind_names.end(), [&](const auto& name) { return name.first == kind; })
-      ->second;
-}
+std::string_view ending_name(Kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
 }  // namespace rlock::observe

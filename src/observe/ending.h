@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,8 @@ struct Ending {
   /// may be followed by who did it, percent-encoded: "evicted,WHO". Accepts any text.
   static Ending read(std::string_view text);
 
+  /// As a shell would report it; empty where it is not known.
+  std::optional<int> status() const;
   /// For people: "0", "SIGKILL", "released", "evicted", "died".
   std::string brief() const;
   /// For a table of locks: "ok", "exit 3", "killed", "SIGTERM", "died".

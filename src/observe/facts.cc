@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::string_view unreadable_type = "unreadable";
 
+/// In the order of the enumerators.
+constexpr std::array<std::string_view, 4> state_names{"free", "held", "cooling", "foreign"};
+
 /// Who told the holder to give the lock up, which Redis keeps as "forced,WHO" or "replaced,WHO".
 std::optional<Ending> read_eviction(std::string_view extras) {
   const auto mark = lock::find_extra(extras, "evict");
@@ -64,7 +67,7 @@ void read_waiter(lock::WordReader words, LockFacts& facts) {
 }
 
 void read_last(lock::WordReader words, LockFacts& facts) {
-  LastRun last;
+  PastRun last;
   last.acquired_at = words.time();
   last.ended_at = words.time();
   last.held = words.duration();
@@ -74,9 +77,11 @@ void read_last(lock::WordReader words, LockFacts& facts) {
 }
 
 void read_success(lock::WordReader words, LockFacts& facts) {
-  Success success;
+  PastRun success;
   success.acquired_at = words.time();
   success.ended_at = words.time();
+  success.held = std::max(Milliseconds{0}, success.ended_at - success.acquired_at);
+  success.ending.kind = Ending::Kind::exited;
   success.owner = words.owner();
   facts.success = std::move(success);
 }
@@ -87,6 +92,11 @@ void read_hold(lock::WordReader words, LockFacts& facts) {
   held_back.since = words.time();
   held_back.hold.by = words.owner();
   facts.hold = std::move(held_back);
+}
+
+template <auto counter>
+void read_counter(lock::WordReader words, LockFacts& facts) {
+  facts.counters.*counter += words.number_or_zero();
 }
 
 /// Redis counts an acquisition either as "acquired" or, after a wait, as "waited".
@@ -132,13 +142,11 @@ constexpr std::array readers{
     Reader{"last", read_last},
     Reader{"success", read_success},
     Reader{"hold", read_hold},
-    Reader{"acquired",
-           [](lock::WordReader words, LockFacts& facts) { facts.counters.acquired += words.number_or_zero(); }},
+    Reader{"acquired", read_counter<&Counters::acquired>},
     Reader{"waited", read_waited},
-    Reader{"evicted",
-           [](lock::WordReader words, LockFacts& facts) { facts.counters.evicted = words.number_or_zero(); }},
-    Reader{"lost", [](lock::WordReader words, LockFacts& facts) { facts.counters.lost = words.number_or_zero(); }},
-    Reader{"failed", [](lock::WordReader words, LockFacts& facts) { facts.counters.failed = words.number_or_zero(); }},
+    Reader{"evicted", read_counter<&Counters::evicted>},
+    Reader{"lost", read_counter<&Counters::lost>},
+    Reader{"failed", read_counter<&Counters::failed>},
     Reader{"skipped", read_skips},
     Reader{"type", [](lock::WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
     Reader{"value", [](lock::WordReader words, LockFacts& facts) { foreign(facts).value = words.rest(); }},
@@ -156,32 +164,15 @@ void read_fact(std::string_view fact, LockFacts& facts) {
 }
 
 State read_state(const lock::Fields& fields) {
-  if (fields.outcome() == "free")
-    return State::free;
-  if (fields.outcome() == "held")
-    return State::held;
-  if (fields.outcome() == "cooling")
-    return State::cooling;
-  if (fields.outcome() == "foreign")
-    return State::foreign;
-  fields.unexpected();
+  const auto* const found = std::find(state_names.begin(), state_names.end(), fields.outcome());
+  if (found == state_names.end())
+    fields.unexpected();
+  return static_cast<State>(found - state_names.begin());
 }
 
 }  // namespace
 
-std::string_view state_name(State state) {
-  switch (state) {
-    case State::free:
-      return "free";
-    case State::held:
-      return "held";
-    case State::cooling:
-      return "cooling";
-    case State::foreign:
-      return "foreign";
-  }
-  return "";
-}
+std::string_view state_name(State state) { return state_names.at(static_cast<std::size_t>(state)); }
 
 std::string describe(const ForeignFacts& key) {
   if (key.type == unreadable_type)

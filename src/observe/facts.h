@@ -49,20 +49,13 @@ struct WaiterFacts {
   bool first = false;  // asked to go to the head of the queue
 };
 
-/// How the previous run ended.
-struct LastRun {
+/// A run that has ended.
+struct PastRun {
   lock::Owner owner;
   WallTime acquired_at;
   WallTime ended_at;
   Milliseconds held;
   Ending ending;
-};
-
-/// The newest run that ended with 0.
-struct Success {
-  lock::Owner owner;
-  WallTime acquired_at;
-  WallTime ended_at;
 };
 
 /// A hold, since when there is one.
@@ -117,9 +110,9 @@ struct LockFacts {
   std::vector<HolderFacts> holders{};  // ordered by fence
   std::vector<WaiterFacts> waiters{};  // the first 500, in the order of the queue
   long long waiting = 0;               // the length of the whole queue
-  std::optional<LastRun> last{};
-  std::optional<Success> success{};
-  std::optional<HoldFacts> hold{};  // nobody is granted the lock until it ends
+  std::optional<PastRun> last{};
+  std::optional<PastRun> success{};  // the newest run that ended with 0
+  std::optional<HoldFacts> hold{};   // nobody is granted the lock until it ends
   Counters counters{};
   std::optional<ForeignFacts> foreign{};
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs

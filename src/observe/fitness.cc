@@ -47,10 +47,10 @@ class Rehearsal {
     attempt("subscribe", [&] { check_that_it_listens(); });
     attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });
     attempt("renew", [&] { (void)lock_.renew(holder_.token, holder_.ttl, deadline()); });
-    attempt("settle", [&] { settle(); });
+    attempt("settle", [&] { call_script(lock::settle_request(name_, holder_, {1}, false)); });
     attempt("release", [&] { (void)lock_.release_all(holder_.token, holder_.level, deadline()); });
     attempt("recall", [&] { (void)lock_.fate_of(holder_.token, holder_.level, lock::Fence{1}, deadline()); });
-    attempt("log", [&] { log(); });
+    attempt("log", [&] { call_script(lock::log_request(name_, 1)); });
     attempt("trim", [&] { call({"LTRIM", name_.history(), "0", "-1"}); });  // release does it once the log is full
     attempt("correct", [&] { call({"LSET", name_.history(), "0", ""}); });  // release does it after a death
     attempt("hold", [&] { hold(); });
@@ -106,9 +106,7 @@ class Rehearsal {
       throw *why;
   }
 
-  void settle() { (void)lock::call_script(server_, lock::settle_request(name_, holder_, {1}, false), deadline()); }
-
-  void log() { (void)lock::call_script(server_, lock::log_request(name_, 1), deadline()); }
+  void call_script(const lock::Request& request) { (void)lock::call_script(server_, request, deadline()); }
 
   void hold() {
     (void)lock_.hold(Milliseconds{10'000}, holder_.owner, holder_.level, deadline());
@@ -213,19 +211,13 @@ WallTime latest_of(const LockFacts& facts) {
   return facts.success ? std::max(latest, facts.success->ended_at) : latest;
 }
 
-/// How far the server's clock is behind what a sample of its locks has recorded; zero where it is not.
-Milliseconds measure_step(redis::Server& server, const std::string& prefix, Milliseconds timeout) {
-  Milliseconds step{0};
-  for (const LockFacts& facts : sample(server, {.prefix = prefix, .remembered = true}, timeout))
-    step = std::max(step, latest_of(facts) - facts.now);
-  return step;
-}
-
 /// How far the server's clock is behind the latest time that a sample of its locks has recorded, which means that it
 /// was set back. Empty where it is less than a second behind, or where we may not read the locks.
 std::optional<Milliseconds> find_clock_step(redis::Server& server, const std::string& prefix, Milliseconds timeout) {
   try {
-    const Milliseconds step = measure_step(server, prefix, timeout);
+    Milliseconds step{0};
+    for (const LockFacts& facts : sample(server, {.prefix = prefix, .remembered = true}, timeout))
+      step = std::max(step, latest_of(facts) - facts.now);
     return step >= smallest_step ? std::optional{step} : std::nullopt;
   } catch (const Error& error) {
     if (error.code() != ExitCode::no_permission)
@@ -469,8 +461,20 @@ class Examiner {
 /// names of the nodes that it holds for.
 class Summary {
  public:
-  void add(std::string_view node, const std::vector<Finding>& findings);
-  std::vector<Finding> findings() const;
+  void add(std::string_view node, const std::vector<Finding>& findings) {
+    ++nodes_;
+    for (const Finding& finding : findings) line_for(finding).nodes.emplace_back(node);
+  }
+
+  std::vector<Finding> findings() const {
+    std::vector<Finding> all;
+    for (const Line& line : lines_) {
+      all.push_back(line.finding);
+      if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // its text names the node anyway
+        all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
+    }
+    return all;
+  }
 
  private:
   struct Line {
@@ -478,38 +482,21 @@ class Summary {
     std::vector<std::string> nodes;
   };
 
-  Line& line_for(const Finding& finding);
+  /// Keeps the lines of one topic together.
+  Line& line_for(const Finding& finding) {
+    auto place = lines_.end();
+    for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+      if (line->finding == finding)
+        return *line;
+      if (line->finding.topic == finding.topic)
+        place = line + 1;
+    }
+    return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
+  }
 
   std::vector<Line> lines_;
   std::size_t nodes_ = 0;
 };
-
-void Summary::add(std::string_view node, const std::vector<Finding>& findings) {
-  ++nodes_;
-  for (const Finding& finding : findings) line_for(finding).nodes.emplace_back(node);
-}
-
-std::vector<Finding> Summary::findings() const {
-  std::vector<Finding> all;
-  for (const Line& line : lines_) {
-    all.push_back(line.finding);
-    if (line.nodes.size() < nodes_ && line.finding.topic != "reachable")  // its text names the node anyway
-      all.back().text = fmt::format("{}: {}", fmt::join(line.nodes, ", "), line.finding.text);
-  }
-  return all;
-}
-
-/// Keeps the lines of one topic together.
-Summary::Line& Summary::line_for(const Finding& finding) {
-  auto place = lines_.end();
-  for (auto line = lines_.begin(); line != lines_.end(); ++line) {
-    if (line->finding == finding)
-      return *line;
-    if (line->finding.topic == finding.topic)
-      place = line + 1;
-  }
-  return *lines_.insert(place, Line{.finding = finding, .nodes = {}});
-}
 
 /// Empty for the default user, which is not ours alone.
 std::string own_user(const redis::Address& address) {

@@ -72,11 +72,9 @@ Counters most_counted(const std::vector<ServerView>& views, std::size_t index) {
     if (!view.facts)
       continue;
     const Counters& counters = (*view.facts)[index].counters;
-    most.acquired = std::max(most.acquired, counters.acquired);
-    most.waited = std::max(most.waited, counters.waited);
-    most.evicted = std::max(most.evicted, counters.evicted);
-    most.lost = std::max(most.lost, counters.lost);
-    most.failed = std::max(most.failed, counters.failed);
+    for (const auto total :
+         {&Counters::acquired, &Counters::waited, &Counters::evicted, &Counters::lost, &Counters::failed})
+      most.*total = std::max(most.*total, counters.*total);
     for (std::size_t i = 0; i < most.skipped.size(); ++i)
       most.skipped.at(i) = std::max(most.skipped.at(i), counters.skipped.at(i));
     if (counters.last_skip && (!most.last_skip || counters.last_skip->at > most.last_skip->at))
@@ -176,62 +174,54 @@ class Inquirer {
       : inquiry_(inquiry), timeout_(timeout), budget_(budget) {}
 
   /// Throws Error if a server fails.
-  void ask_all(Addressee addressee, std::span<const lock::LockName> names);
+  void ask_all(Addressee addressee, std::span<const lock::LockName> names) {
+    if (names.empty())
+      return;
+    if (addressee.node.is_spread()) {
+      for (const lock::LockName& name : names) ask(addressee.node, name);
+      return;
+    }
+    ask(addressee.whole, names.front());  // loads the script where the server does not have it yet
+    for (std::size_t begin = 1; begin < names.size(); begin += batch)
+      ask_at_once(addressee, names.subspan(begin, std::min(batch, names.size() - begin)));
+  }
 
  private:
-  void ask(redis::Server& server, const lock::LockName& name);
-  void ask_at_once(Addressee addressee, std::span<const lock::LockName> names);
-  void pass_over(const redis::Server& server, const lock::LockName& name, const redis::Reply& reply) const;
+  void ask(redis::Server& server, const lock::LockName& name) {
+    try {
+      inquiry_.take(name, lock::call_script(server, inquiry_.ask(name), BootClock::now() + timeout_));
+    } catch (const Error& error) {
+      pass_over(name, error);
+    }
+  }
+
+  void ask_at_once(Addressee addressee, std::span<const lock::LockName> names) {
+    std::vector<redis::Command> commands;
+    for (const lock::LockName& name : names) commands.push_back(inquiry_.ask(name).command);
+    auto replies = addressee.node.call(commands, BootClock::now() + timeout_);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (must_be_asked_again(replies[i])) {
+        ask(addressee.whole, names[i]);
+      } else if (replies[i].is_error()) {
+        pass_over(names[i], redis::refusal(replies[i]).about(addressee.node.address().url));
+      } else {
+        budget_.spend(replies[i]);
+        inquiry_.take(names[i], {addressee.node.address(), std::move(replies[i])});
+      }
+    }
+  }
+
+  /// Throws the failure unless it is the lock's.
+  void pass_over(const lock::LockName& name, const Error& failure) const {
+    if (!is_about_the_value(failure))
+      throw Error{failure};
+    inquiry_.pass_over(name, failure);
+  }
 
   const Inquiry& inquiry_;
   Milliseconds timeout_;
   Budget& budget_;
 };
-
-void Inquirer::ask(redis::Server& server, const lock::LockName& name) {
-  try {
-    inquiry_.take(name, lock::call_script(server, inquiry_.ask(name), BootClock::now() + timeout_));
-  } catch (const Error& error) {
-    if (!is_about_the_value(error))
-      throw;
-    inquiry_.pass_over(name, error);
-  }
-}
-
-void Inquirer::ask_all(Addressee addressee, std::span<const lock::LockName> names) {
-  if (names.empty())
-    return;
-  if (addressee.node.is_spread()) {
-    for (const lock::LockName& name : names) ask(addressee.node, name);
-    return;
-  }
-  ask(addressee.whole, names.front());  // loads the script where the server does not have it yet
-  for (std::size_t begin = 1; begin < names.size(); begin += batch)
-    ask_at_once(addressee, names.subspan(begin, std::min(batch, names.size() - begin)));
-}
-
-void Inquirer::ask_at_once(Addressee addressee, std::span<const lock::LockName> names) {
-  std::vector<redis::Command> commands;
-  for (const lock::LockName& name : names) commands.push_back(inquiry_.ask(name).command);
-  auto replies = addressee.node.call(commands, BootClock::now() + timeout_);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (must_be_asked_again(replies[i])) {
-      ask(addressee.whole, names[i]);
-    } else if (replies[i].is_error()) {
-      pass_over(addressee.node, names[i], replies[i]);
-    } else {
-      budget_.spend(replies[i]);
-      inquiry_.take(names[i], {addressee.node.address(), std::move(replies[i])});
-    }
-  }
-}
-
-void Inquirer::pass_over(const redis::Server& server, const lock::LockName& name, const redis::Reply& reply) const {
-  const Error error = redis::refusal(reply).about(server.address().url);
-  if (!is_about_the_value(error))
-    throw Error{error};
-  inquiry_.pass_over(name, error);
-}
 
 /// Asks one server about every lock of the scope.
 void visit(redis::Server& server, const Scope& scope, const Inquiry& inquiry, Milliseconds timeout) {
