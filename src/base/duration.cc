@@ -95,4 +95,11 @@ std::string format_duration(Milliseconds duration) {
   return fmt::format("{}d{:02}h", s / 86400, s % 86400 / 3600);
 }
 
+std::string format_limit(Milliseconds limit) {
+  const long long ms = limit.count();
+  auto unit = units.rbegin();
+  while (unit->ms > 1 && (ms == 0 || ms % static_cast<long long>(unit->ms) != 0)) ++unit;
+  return fmt::format("{}{}", ms / static_cast<long long>(unit->ms), unit->name);
+}
+
 }  // namespace rlock

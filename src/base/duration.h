@@ -17,4 +17,7 @@ std::optional<Milliseconds> parse_duration(std::string_view text);
 /// For people: "350ms", "22s", "4m12s", "3h05m", "2d04h".
 std::string format_duration(Milliseconds duration);
 
+/// As a user would write it: "7d" where format_duration() says "7d00h".
+std::string format_limit(Milliseconds limit);
+
 }  // namespace rlock

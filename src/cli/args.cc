@@ -31,7 +31,7 @@ bool is_long(std::string_view word) { return word.starts_with("--"); }
 const Option* find_long(std::string_view word) { return find_option(word.substr(2, word.find('=') - 2)); }
 
 /// The option whose value is the next word; nullptr where the word is no option, or one that needs no further word.
-const Option* option_that_awaits_value(std::string_view word, std::optional<Subcommand> subcommand) {
+const Option* option_that_awaits_value(std::string_view word, const SubcommandEntry* subcommand) {
   if (!is_option(word))
     return nullptr;
   if (is_long(word)) {
@@ -59,14 +59,14 @@ Line::iterator find_subcommand_word(Line& line) {
     if (next == line.end())
       break;
     const bool counts_lines = !is_long(*word) && word->ends_with('n') && is_number(*next);
-    if (counts_lines || option_that_awaits_value(*word, std::nullopt) != nullptr)
+    if (counts_lines || option_that_awaits_value(*word, nullptr) != nullptr)
       ++word;
   }
   return line.end();
 }
 
 /// CLI11 would take the next word as the value of `--option=`, and `--flag=` as the flag alone.
-Line separate_values(const Line& line, std::optional<Subcommand> subcommand) {
+Line separate_values(const Line& line, const SubcommandEntry* subcommand) {
   Line out;
   bool is_value = false;
   for (const std::string& word : line) {
@@ -85,7 +85,7 @@ Line separate_values(const Line& line, std::optional<Subcommand> subcommand) {
 }
 
 /// Two options share a letter; CLI11 must know it only for the one that it means here. A flag alone means "yes".
-std::string names_for_cli11(const Option& option, std::optional<Subcommand> subcommand) {
+std::string names_for_cli11(const Option& option, const SubcommandEntry* subcommand) {
   const std::string_view bare = option.is_flag() ? "{yes}" : "";
   std::string names = fmt::format("--{}{}", option.name, bare);
   if (find_option(option.letter, subcommand) == &option)
@@ -112,7 +112,6 @@ void add_given(const Option& option, const std::vector<std::string>& results, La
 /// Has CLI11 sort the words. It is told of the options that the line mentions, since to declare all 50 would cost every
 /// start 150 us.
 void sort(Line line, Words& words) {
-  const auto id = words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id};
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -120,7 +119,7 @@ void sort(Line line, Words& words) {
   for (const Option& option : all_options()) {
     if (!is_mentioned(option, line))
       continue;
-    const std::string names = names_for_cli11(option, id);
+    const std::string names = names_for_cli11(option, words.subcommand);
     CLI::Option* read = option.is_flag() ? app.add_flag(names) : app.add_option(names);
     read->take_all();  // so that we, not CLI11, report an option that is given twice
     known.emplace_back(&option, read);
@@ -130,7 +129,7 @@ void sort(Line line, Words& words) {
   try {
     app.parse(std::move(line));
   } catch (const CLI::ArgumentMismatch&) {
-    words.incomplete = option_that_awaits_value(last, id);  // only there can a value be missing
+    words.incomplete = option_that_awaits_value(last, words.subcommand);  // only there can a value be missing
   }
   for (std::string& extra : app.remaining()) {
     if (words.unknown.empty() && is_option(extra))
@@ -190,6 +189,10 @@ std::string translate(std::string_view name, const SubcommandEntry* subcommand) 
   }
   return {};
 }
+
+/// flock's name for --wait is --timeout.
+constexpr std::string_view instead_of_timeout =
+    "write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)";
 
 constexpr std::string_view select_runs_by = "; log has --since, and --json, from which jq selects what you want";
 
@@ -315,7 +318,6 @@ void refuse_typographic_dash(const std::string& word) {
 
 /// Refuses words that stand where they mean something else than was meant.
 void refuse_misplaced(const Words& words) {
-  const auto id = words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id};
   const Option* awaiting = nullptr;  // the option whose value the word is
   bool has_key = words.find("key") != nullptr;
   bool has_name = words.subcommand == nullptr;
@@ -330,7 +332,7 @@ void refuse_misplaced(const Words& words) {
     }
     refuse_typographic_dash(word);
     refuse_single_dash(word);
-    awaiting = option_that_awaits_value(word, id);
+    awaiting = option_that_awaits_value(word, words.subcommand);
     if (const auto equals = word.find('='); is_long(word) && equals != std::string::npos && find_long(word) != nullptr)
       refuse_split_value(*find_long(word), word.substr(equals + 1), next, has_key);
     const bool is_name = !has_name && word == words.subcommand->name;
@@ -349,22 +351,21 @@ void refuse_host(const Words& words) {
     refuse(fmt::format("-h is --help; to name a server write --redis redis://{}", redis::mask_password(host)));
 }
 
-/// What is to be said of an option that the subcommand does not have.
-std::string describe_foreign(const Given& given, const Words& words) {
-  const std::string_view name = given.option->name;
-  const bool means_watch = name == "wait" && words.subcommand->id == Subcommand::status;
-  const bool releases = words.subcommand->id == Subcommand::release;
-  const bool means_force = name == "follow" && releases;  // both are -f
-  const bool ends_hold = name == "end" && releases;
-  const bool selects_runs = name == "until" && words.subcommand->id == Subcommand::log;
-  return fmt::format("--{} is not an option of {}{}",
-                     name,
-                     words.subcommand->name,
-                     means_watch    ? "; did you mean --watch?"
-                     : means_force  ? "; did you mean --force?"
-                     : ends_hold    ? "; to end a hold write `rlock hold KEY --end`"
-                     : selects_runs ? select_runs_by
-                                    : "");
+/// What was probably meant by an option that the subcommand does not have.
+std::string_view remedy_for_foreign(std::string_view option, Subcommand subcommand) {
+  if (option == "wait" && subcommand == Subcommand::status)
+    return "; did you mean --watch?";
+  if (option == "follow" && subcommand == Subcommand::release)  // both are -f
+    return "; did you mean --force?";
+  if (option == "end" && subcommand == Subcommand::release)
+    return "; to end a hold write `rlock hold KEY --end`";
+  return option == "until" && subcommand == Subcommand::log ? select_runs_by : "";
+}
+
+void refuse_foreign(const Option& option, const SubcommandEntry& entry) {
+  if (!option.belongs_to(entry.id))
+    refuse(fmt::format(
+        "--{} is not an option of {}{}", option.name, entry.name, remedy_for_foreign(option.name, entry.id)));
 }
 
 std::string describe_incomplete(const Option& option) {
@@ -412,14 +413,11 @@ void check_words(const Words& words) {
     check_words_of_run(words);
   if (!words.unknown.empty())
     refuse(describe_unknown(words.unknown.front(), words.subcommand));
-  for (const Given& given : words.options) {
-    if (!given.option->belongs_to(words.subcommand->id))
-      refuse(describe_foreign(given, words));
-  }
-  if (words.incomplete != nullptr && !words.incomplete->belongs_to(words.subcommand->id))
-    refuse(describe_foreign({words.incomplete, {}}, words));
-  if (words.incomplete != nullptr)
+  for (const Given& given : words.options) refuse_foreign(*given.option, *words.subcommand);
+  if (words.incomplete != nullptr) {
+    refuse_foreign(*words.incomplete, *words.subcommand);
     refuse(describe_incomplete(*words.incomplete));
+  }
   check_consistency(words.options);
   if (words.subcommand->id == Subcommand::release && words.find("note") != nullptr && words.find("hold") == nullptr)
     refuse("--note is the reason of a hold; it needs --hold");
@@ -431,13 +429,13 @@ void take_positional_keys(const Words& words, Settings& settings) {
   const auto refuse_key = [&](const std::string& word, std::string_view why) {
     refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
   };
-  if (words.subcommand->id == Subcommand::check)
+  const Subcommand id = words.subcommand->id;
+  if (id == Subcommand::check)
     refuse_key(words.plain[0], "check looks at servers, not at locks; to name one write --redis redis://HOST:PORT");
-  const bool acquires = words.subcommand->id == Subcommand::acquire;
+  const bool acquires = id == Subcommand::acquire;
   const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
     refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
-  const Subcommand id = words.subcommand->id;
   const bool several = id == Subcommand::hold || id == Subcommand::status || id == Subcommand::log;
   if (words.plain.size() > 1 && !several && lock::Token::parse(words.plain[1]))
     refuse("a token is given by --token");  // and not shown
@@ -492,12 +490,6 @@ std::string describe_fault(const Words& words) {
 
 }  // namespace
 
-const Given* Words::find(std::string_view option) const {
-  const auto found =
-      std::find_if(options.begin(), options.end(), [&](const Given& g) { return g.option->name == option; });
-  return found == options.end() ? nullptr : &*found;
-}
-
 Words read_words(int argc, const char* const* argv) {
   const Line all(argv + std::min(argc, 1), argv + argc);
   const auto dashes = std::find(all.begin(), all.end(), "--");
@@ -509,7 +501,7 @@ Words read_words(int argc, const char* const* argv) {
   words.subcommand = name == line.end() ? nullptr : find_subcommand(*name);
   if (words.subcommand != nullptr)
     line.erase(name);
-  sort(separate_values(line, words.subcommand == nullptr ? std::nullopt : std::optional{words.subcommand->id}), words);
+  sort(separate_values(line, words.subcommand), words);
   if (words.has_dashes) {
     const bool is_command = words.subcommand == nullptr || words.subcommand->id == Subcommand::run;
     auto& rest = is_command ? words.command : words.plain;

@@ -23,7 +23,7 @@ struct Words {
   bool has_dashes = false;             // there is a "--"
   std::vector<std::string> command;    // what follows the first "--" of `run` or of no subcommand
 
-  const Given* find(std::string_view option) const;
+  const Given* find(std::string_view option) const { return find_given(options, option); }
 };
 
 /// Splits the line as getopt_long(3) would, except that long names cannot be abbreviated, and that the first "--" ends

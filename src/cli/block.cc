@@ -132,12 +132,10 @@ class Block {
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
     if (lock_.holders.size() > 1)
-      add("break", break_one(h));
+      add("break", command_to_break(lock_.name, h.fence));
   }
 
   std::string break_all() const { return fmt::format("rlock release {} --force", shell_word(lock_.name)); }
-  /// The fence makes sure that nobody else is hit.
-  std::string break_one(const HolderFacts& h) const { return fmt::format("{} --fence {}", break_all(), h.fence.value); }
 
   static std::string describe_process(const HolderFacts& h) {
     const std::string where = fmt::format("as {} on {}", h.owner.user, h.owner.host);
@@ -183,7 +181,7 @@ class Block {
     if (lock_.foreign || lock_.holders.empty())
       return;
     const bool several = lock_.holders.size() > 1;
-    add(several ? "break all" : "break", several ? break_all() : break_one(lock_.holders[0]));
+    add(several ? "break all" : "break", several ? break_all() : command_to_break(lock_.name, lock_.holders[0].fence));
     if (!lock_.waiters.empty() && !lock_.hold)
       add("then", fmt::format("{} starts next, unless you add --hold 1h", lock_.waiters[0].owner.holder));
   }

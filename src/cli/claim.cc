@@ -73,13 +73,7 @@ lock::Token choose_token(const Settings& settings, std::string_view hint) {
   const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
   if (!text)
     throw Error{ExitCode::usage, fmt::format("no --token, and no RLOCK_TOKEN{}", hint)};
-  const auto token = lock::Token::parse(*text);
-  if (!token) {
-    throw Error{ExitCode::usage,
-                fmt::format("{}: not a token; acquire prints one as 32 hexadecimal digits",
-                            settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN")};
-  }
-  return *token;
+  return Value{.text = *text, .origin = settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN"}.token();
 }
 
 lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool kept) {

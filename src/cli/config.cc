@@ -1,7 +1,6 @@
 #include "cli/config.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -270,15 +269,14 @@ std::string read_text(const Fd& fd, const std::string& file) {
 bool has_password(const std::vector<Layer>& layers) {
   const auto secret = [](const Value& v) { return redis::mask_password(v.text) != v.text; };
   return std::any_of(layers.begin(), layers.end(), [&](const Layer& layer) {
-    return std::any_of(layer.begin(), layer.end(), [&](const Given& given) {
-      return given.option->name == "redis" && std::any_of(given.values.begin(), given.values.end(), secret);
-    });
+    const Given* urls = find_given(layer, "redis");
+    return urls != nullptr && std::any_of(urls->values.begin(), urls->values.end(), secret);
   });
 }
 
 struct FileLayers {
-  std::vector<Layer> layers;         // the weakest first
-  std::vector<std::string> exposed;  // files that contain a password and that others can read
+  std::vector<Layer> layers;               // the weakest first
+  std::vector<std::string> with_password;  // files that contain one
 };
 
 /// `asked_by`: "--config " or "RLOCK_CONFIG "; empty for one of the usual files, which need not exist.
@@ -292,10 +290,8 @@ void read_file(const std::string& file, std::string_view asked_by, Subcommand su
   if (!fd)
     refuse(shown, ::strerror(errno));
   auto layers = parse_config(read_text(fd, shown), file, subcommand);
-  struct stat info {};
-  const bool is_file = ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode);
-  if (is_file && (info.st_mode & (S_IRGRP | S_IROTH)) != 0 && has_password(layers))
-    into.exposed.push_back(file);
+  if (has_password(layers))
+    into.with_password.push_back(file);
   std::move(layers.begin(), layers.end(), std::back_inserter(into.layers));
 }
 
@@ -317,10 +313,9 @@ Layer read_environment(Subcommand subcommand) {
 /// Whether these are the addresses that a file gives, but for the passwords in them. So a run hands them on; the runs
 /// inside it find the passwords where it has found them.
 bool only_lacks_passwords(const Given& variable, std::span<const Layer> files) {
-  const auto gives_redis = [](const Given& given) { return given.option->name == "redis"; };
-  for (auto layer = files.rbegin(); gives_redis(variable) && layer != files.rend(); ++layer) {
-    const auto of_file = std::find_if(layer->begin(), layer->end(), gives_redis);
-    if (of_file == layer->end())
+  for (auto layer = files.rbegin(); variable.option->name == "redis" && layer != files.rend(); ++layer) {
+    const Given* of_file = find_given(*layer, "redis");
+    if (of_file == nullptr)
       continue;
     const auto is_bare = [](const Value& mine, const Value& its) {
       return mine.text == redis::strip_password(its.text);
@@ -333,10 +328,8 @@ bool only_lacks_passwords(const Given& variable, std::span<const Layer> files) {
 
 /// The configuration file that is asked for, if there is one.
 std::optional<Value> chosen_file(const Layer& line) {
-  for (const Given& given : line) {
-    if (given.option->name == "config")
-      return given.values.back();
-  }
+  if (const Given* given = find_given(line, "config"))
+    return given->values.back();
   if (const auto file = from_environment("RLOCK_CONFIG"))
     return Value{.text = *file, .origin = "RLOCK_CONFIG"};
   return std::nullopt;
@@ -365,6 +358,11 @@ std::optional<std::string> from_environment(const char* variable) {
   if (value == nullptr || *value == '\0')
     return std::nullopt;
   return value;
+}
+
+const Given* find_given(const Layer& layer, std::string_view option) {
+  const auto found = std::find_if(layer.begin(), layer.end(), [&](const Given& g) { return g.option->name == option; });
+  return found == layer.end() ? nullptr : &*found;
 }
 
 void check_consistency(const Layer& layer) {
@@ -424,7 +422,7 @@ Settings read_settings(Subcommand subcommand, const Layer& line) {
   files.layers.push_back(std::move(environment));
   files.layers.push_back(line);
   Settings settings = merge(files.layers);
-  settings.exposed_files = std::move(files.exposed);
+  settings.files_with_password = std::move(files.with_password);
   return settings;
 }
 

@@ -23,6 +23,9 @@ struct Given {
 /// Everything that one source gives, with each option at most once.
 using Layer = std::vector<Given>;
 
+/// What the layer gives for that option; nullptr for nothing.
+const Given* find_given(const Layer& layer, std::string_view option);
+
 /// Throws Error{usage or config}, as the option's source says, for an option that one source gives twice, and for two
 /// that contradict each other (--wait and --nonblock).
 void check_consistency(const Layer& layer);

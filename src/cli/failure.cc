@@ -34,12 +34,11 @@ std::string describe_instead(lock::Lock& lock, const lock::Token& token, Deadlin
   const auto& targets = std::get<std::vector<lock::Target>>(found);
   if (!targets.empty()) {
     const bool cooling = targets[0].state == lock::Target::State::cooling;
-    return fmt::format("{} {} with fence {}; to make it give the lock up: rlock release {} --force --fence {}",
+    return fmt::format("{} {} with fence {}; to make it give the lock up: {}",
                        cooling ? "cooling after" : "held by",
                        lock::describe(targets[0].owner),
                        targets[0].fence.value,
-                       shell_word(lock.name().text()),
-                       targets[0].fence.value);
+                       command_to_break(lock.name().text(), targets[0].fence));
   }
   const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
   return std::holds_alternative<lock::GivenBack>(fate) ? "it was released already"
@@ -63,6 +62,10 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
                       refused ? missing_password(settings) : whose_address(settings),
                       undone.empty() ? "" : "; ",
                       undone)};
+}
+
+std::string command_to_break(std::string_view key, lock::Fence fence) {
+  return fmt::format("rlock release {} --force --fence {}", shell_word(key), fence.value);
 }
 
 ExitCode say_not_held(

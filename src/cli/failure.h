@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -22,6 +23,9 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
     throw with_context(error, settings, undone);
   }
 }
+
+/// The command that makes a holder give the lock up. The fence makes sure that nobody else is hit.
+std::string command_to_break(std::string_view key, lock::Fence fence);
 
 /// What is said of a lock that is_unheard_of().
 constexpr std::string_view doubt = "no run of it is known: is that its name?";

@@ -49,13 +49,12 @@ void remark_on(const observe::LockFacts& lock, const Log& log) {
   if (holders.empty())
     return;
   const std::size_t others = holders.size() - 1;
-  log.notice(fmt::format("{}: still held by {}{}; to make {} give the lock up: rlock release {} --force --fence {}",
+  log.notice(fmt::format("{}: still held by {}{}; to make {} give the lock up: {}",
                          lock.name,
                          lock::describe(holders[0]->owner),
                          others == 0 ? "" : fmt::format(" and {} more", others),
                          others == 0 ? "it" : "the first",
-                         shell_word(lock.name),
-                         holders[0]->fence.value));
+                         command_to_break(lock.name, holders[0]->fence)));
 }
 
 lock::HoldEnd choose_end(const Settings& settings) {

@@ -108,11 +108,8 @@ void set_timeout(Settings& s, const Value& v) {
 
 void set_token(Settings& s, const Value& v) {
   s.token_from_stdin = v.text == "-";
-  if (s.token_from_stdin)
-    return;
-  s.token = lock::Token::parse(v.text);
-  if (!s.token)
-    v.refuse("not a token; acquire prints one as 32 hexadecimal digits");  // does not show it, since it is a secret
+  if (!s.token_from_stdin)
+    s.token = v.token();
 }
 
 void set_replicas(Settings& s, const Value& v) {
@@ -413,10 +410,10 @@ const Option* find_option(std::string_view name) {
   return found == std::end(options) ? nullptr : found;
 }
 
-const Option* find_option(char letter, std::optional<Subcommand> subcommand) {
+const Option* find_option(char letter, const SubcommandEntry* subcommand) {
   const Option* found = nullptr;
   for (const Option& option : options) {
-    const bool better = found == nullptr || (subcommand && option.belongs_to(*subcommand));
+    const bool better = found == nullptr || (subcommand != nullptr && option.belongs_to(subcommand->id));
     if (option.letter == letter && letter != '\0' && better)
       found = &option;
   }

@@ -32,8 +32,8 @@ using Since = std::variant<Milliseconds, WallTime>;
 /// itself, but not yet against the others.
 struct Settings {
   std::vector<redis::Address> redis;
-  std::string redis_origin;                // of the last URL: "--redis", "RLOCK_REDIS"; empty for the default
-  std::vector<std::string> exposed_files;  // configuration files that contain a password and that others can read
+  std::string redis_origin;                      // of the last URL: "--redis", "RLOCK_REDIS"; empty for the default
+  std::vector<std::string> files_with_password;  // configuration files
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";
@@ -143,6 +143,6 @@ std::span<const Option> all_options();
 /// Finds an option by its long name, without the dashes, or by its letter; nullptr for an unknown one. Of two options
 /// with the same letter the one of the subcommand is preferred.
 const Option* find_option(std::string_view name);
-const Option* find_option(char letter, std::optional<Subcommand> subcommand);
+const Option* find_option(char letter, const SubcommandEntry* subcommand);
 
 }  // namespace rlock::cli

@@ -34,7 +34,10 @@ void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
     warn("password file", settings.password_file);
   if (!key.empty() && others_can_read(key))
     warn("the private key in", key);
-  for (const std::string& file : settings.exposed_files) warn("the URL's password in configuration file", file);
+  for (const std::string& file : settings.files_with_password) {
+    if (others_can_read(file))
+      warn("the URL's password in configuration file", file);
+  }
 }
 
 /// Whoever can change one of these can read the password that we send, or be us.

@@ -41,7 +41,10 @@ constexpr std::size_t widest_in_pipe = 33;  // as the begin of a hold has; a lon
 
 using Widths = std::vector<std::size_t>;
 
-/// The rows with their texts escaped, and the layout.
+/// A heading and one line for each row. On a screen that is too narrow, columns are left out, first those that are
+/// empty, the last one first, and then in the order of `leaves`, until the others fit when they are cut, and those are
+/// cut no more than necessary. Where there is no screen nothing is left out or cut, and a single long text does not
+/// widen the column for all rows.
 class Grid {
  public:
   Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
@@ -177,14 +180,6 @@ class Grid {
   std::vector<std::size_t> shown_;  // the indices of the columns that are
   std::size_t gap_ = 2;
 };
-
-/// Formats a heading and one line for each row. On a screen that is too narrow, columns are left out, first those that
-/// are empty, the last one first, and then in the order of `leaves`, until the others fit when they are cut, and those
-/// are cut no more than necessary. Where there is no screen nothing is left out or cut, and a single long text does not
-/// widen the column for all rows.
-std::string format_grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen) {
-  return Grid{columns, std::move(rows), screen}.text();
-}
 
 using observe::HolderFacts;
 using observe::LockFacts;
@@ -342,14 +337,14 @@ Row run_row(const observe::Run& run) {
 std::string format_table(const std::vector<LockFacts>& locks, const Screen& screen) {
   std::vector<Row> rows;
   for (const LockFacts& lock : locks) add_rows(lock, rows);
-  return format_grid(status_columns, std::move(rows), screen);
+  return Grid{status_columns, std::move(rows), screen}.text();
 }
 
 std::string format_table(const std::vector<observe::Run>& runs, const Screen& screen) {
   std::vector<Row> rows;
   rows.reserve(runs.size());
   for (const observe::Run& run : runs) rows.push_back(run_row(run));
-  return format_grid(log_columns, std::move(rows), screen);
+  return Grid{log_columns, std::move(rows), screen}.text();
 }
 
 }  // namespace rlock::cli

@@ -119,17 +119,6 @@ std::string meant_duration(std::string_view text) {
   return parse_duration(meant) ? meant : "";
 }
 
-std::string format_limit(Milliseconds limit) {
-  constexpr std::array<std::pair<std::string_view, long long>, 4> units{
-      {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}}};
-  const long long ms = limit.count();
-  for (const auto& [name, size] : units) {
-    if (ms >= size && ms % size == 0)
-      return fmt::format("{}{}", ms / size, name);
-  }
-  return fmt::format("{}ms", ms);
-}
-
 /// Masks passwords, since a rejected value may be a URL in the wrong place.
 void Value::refuse(std::string_view why) const {
   throw Error{fault, fmt::format("{}: {}", origin, redis::mask_password(why))};
@@ -181,6 +170,13 @@ bool Value::flag() const {
   if (text != "yes" && text != "no")
     refuse(fmt::format("'{}' is neither yes nor no", text));
   return text == "yes";
+}
+
+lock::Token Value::token() const {
+  const auto token = lock::Token::parse(text);
+  if (!token)
+    refuse("not a token; acquire prints one as 32 hexadecimal digits");
+  return *token;
 }
 
 const std::string& Value::bytes() const {

@@ -8,12 +8,9 @@
 
 #include "base/duration.h"
 #include "base/error.h"
+#include "lock/token.h"
 
 namespace rlock::cli {
-
-/// The advice to whoever writes --timeout, which is flock's name for --wait.
-constexpr std::string_view instead_of_timeout =
-    "write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)";
 
 /// Returns "; did you mean WORD?" with the candidate nearest to `word`, if it is only a typing error away; else an
 /// empty string.
@@ -29,9 +26,6 @@ std::string meant_duration(std::string_view text);
 
 /// The signals that completions offer and that a mistyped one is compared with.
 constexpr std::array<std::string_view, 7> common_signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
-
-/// As a user would write it: "7d" where format_duration() says "7d00h".
-std::string format_limit(Milliseconds limit);
 
 /// One value as it was given, and its origin, so that an error can name the place.
 struct Value {
@@ -54,6 +48,8 @@ struct Value {
   int signal() const;
   /// Accepts "yes" and "no".
   bool flag() const;
+  /// Accepts what acquire prints. A refusal does not show it, since it is a secret.
+  lock::Token token() const;
   /// Accepts any bytes, up to a limit.
   const std::string& bytes() const;
 };
