@@ -17,6 +17,8 @@ void Loop::unwatch(int fd) {
 }
 
 Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {
+  if (const Handler work = std::exchange(deferred_, {}))
+    work();
   std::vector<pollfd> polled(fds.begin(), fds.end());
   if (mutes_ == 0) {
     for (const Watch& watch : watches_) polled.push_back({watch.fd, POLLIN, 0});

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -27,6 +28,8 @@ class Loop {
   /// handler may throw: that ends the wait.
   void watch(int fd, Handler handler);
   void unwatch(int fd);
+  /// Calls `work` once, when the next wait begins: what others need has been sent by then, and they work meanwhile.
+  void at_next_wait(Handler work) { deferred_ = std::move(work); }
 
   /// Sleeps until a handler has run, `deadline` has passed, or one of `fds` is ready (its revents are set). Where
   /// several are true, handlers count first, then the deadline, then readiness: an answer found after a suspend is
@@ -62,6 +65,7 @@ class Loop {
   bool run_handlers(std::span<const pollfd> polled);
 
   std::vector<Watch> watches_;
+  Handler deferred_;
   int mutes_ = 0;
 };
 

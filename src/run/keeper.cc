@@ -45,10 +45,9 @@ Result Keeper::run() {
   start_command();
   supervise();
   conclude();
-  give_way();
-  signals_.drop(SIGCHLD);  // the guard's end must not wake us while Redis answers
-  command_.dismiss();
+  loop_.at_next_wait([this] { part_from_guard(); });
   release();
+  command_.dismiss();  // again, since a release that finds nothing to do has not waited
   command_.reap_guard();
   if (owed_ != 0)
     terminal::signal_ourselves(owed_);
@@ -333,6 +332,13 @@ void Keeper::part_from_terminal(bool typed) {
     owed_ = SIGHUP;
   const bool ended_by_itself = verdict.outcome == Outcome::completed && !verdict.command_signal;
   command_.jobs().take_back_terminal(ended_by_itself ? JobControl::Modes::as_left : JobControl::Modes::as_lent);
+}
+
+/// While Redis works on the release: woken before, the guard might run first, and its exit takes as long as a script.
+void Keeper::part_from_guard() {
+  give_way();
+  signals_.drop(SIGCHLD);  // the guard's end must not wake us while Redis answers
+  command_.dismiss();
 }
 
 void Keeper::release() {

@@ -79,6 +79,7 @@ class Keeper {
 
   void conclude();
   void part_from_terminal(bool typed);
+  void part_from_guard();
   void release();
   lock::Release release_in_time();
   void end_release(int number);
