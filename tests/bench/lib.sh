@@ -29,11 +29,13 @@ cleanup() {
 # under the lock is built with musl where that is installed: it starts ten times faster than with glibc, which makes the
 # lock's own cost visible.
 build() {
-  local name compiler
+  local name compiler libraries
   for name; do
     compiler=cc
     [[ $name != @(stamp|trade) ]] || ! command -v musl-gcc >/dev/null || compiler=musl-gcc
-    "$compiler" -std=gnu11 -O2 -Wall -Wextra -static -o "$T/bin/$name" "$bench/$name.c"
+    libraries=()
+    [[ $name != bare ]] || libraries=(-lssl -lcrypto -Xlinker --no-warnings)
+    "$compiler" -std=gnu11 -O2 -Wall -Wextra -static -o "$T/bin/$name" "$bench/$name.c" "${libraries[@]}"
   done
 }
 
