@@ -191,6 +191,7 @@ std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
   const auto text = [](const std::string& line) { return Json{json_string(line)}; };
   return JsonObject{}
              .add("exit_status", static_cast<int>(code))
+             .add("verdict", json_of(sum_up(all)))
              .add("servers", json_array(all, server))
              .add("acl", json_array(acl_lines(all), text))
              .text() +

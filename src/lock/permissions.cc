@@ -52,7 +52,10 @@ Error with_rights(const Error& error) {
   if (error.code() != ExitCode::no_permission || !redis::lacks_permission(message))
     return error;
   return {error.code(),
-          fmt::format("{}; rlock needs more rights: `rlock check` prints the ACL SETUSER line that suffices", message)};
+          fmt::format(
+              "{}; rlock needs more rights: `rlock check` with the same user and URL prints the ACL SETUSER line that "
+              "suffices",
+              message)};
 }
 
 }  // namespace rlock::lock

@@ -173,7 +173,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   local rules
   cli ACL SETUSER poor on '>pw' '+eval' '+evalsha' >/dev/null
   RLOCK_REDIS=redis://poor:pw@127.0.0.1:$REDIS_PORT
-  refused "; rlock needs more rights: \`rlock check\` prints the ACL SETUSER line that suffices; the command was not started"
+  refused "; rlock needs more rights: \`rlock check\` with the same user and URL prints the ACL SETUSER line that suffices; the command was not started"
   rules=$(rlock check | sed -n 's/^ *ACL SETUSER poor //p')
   contains "$rules" '~rlock:* ~{rlock:*}:* &rlock:*:wake:* &{rlock:*}:wake:* +eval'
   # shellcheck disable=SC2086 # one word each
@@ -207,7 +207,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
     # shellcheck disable=SC2086 # words
     try $verb
     exits 77
-    contains "$ERR" 'rlock needs more rights: `rlock check` prints'
+    contains "$ERR" 'rlock needs more rights: `rlock check` with the same user and URL prints'
   done
 }
 
