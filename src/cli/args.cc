@@ -222,6 +222,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --timeout; {}{}", instead_of_timeout, of_run);
   if (name == "password" || name == "pass")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
+  if (name == "port" || name == "db" || name == "database")  // others name a server in pieces
+    return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
   if (name == "failed" && is_for(subcommand, Subcommand::log))
     return fmt::format("there is no --failed{}", select_runs_by);
   if (std::string other = translate(name, subcommand); !other.empty())

@@ -63,7 +63,7 @@ lock::LockName choose_held_lock(const Settings& settings) {
     return choose_lock(settings);
   const auto key = from_environment("RLOCK_KEY");
   if (!key)
-    throw Error{ExitCode::usage, "no key, and no RLOCK_KEY"};
+    throw Error{ExitCode::usage, "no key, and no RLOCK_KEY; write it after the subcommand"};
   return {settings.prefix, *key, "RLOCK_KEY"};
 }
 

@@ -219,6 +219,20 @@ void set_until(Settings& s, const Value& v) {
   s.hold_until = *time;
 }
 
+void set_for(Settings& s, const Value& v) {
+  if (!has_form_of_duration(v.text) && parse_time_to_come(v.text, wall_now()))
+    v.refuse(fmt::format("'{0}' is a time and not a duration; write --until '{0}'", v.text));
+  s.hold_for = v.duration(Milliseconds{1}, Milliseconds{longest_hold});
+}
+
+/// Other tools have a word for a wait without a limit.
+void set_wait(Settings& s, const Value& v) {
+  constexpr std::array<std::string_view, 5> endless{"-1", "forever", "inf", "infinite", "never"};
+  if (std::find(endless.begin(), endless.end(), v.text) != endless.end())
+    v.refuse(fmt::format("'{}' is not a duration; to wait for ever leave it out", v.text));
+  s.wait = v.duration(Milliseconds{0}, Milliseconds{longest_duration});
+}
+
 void set_signal(Settings& s, const Value& v) { s.first_signal = v.signal(); }
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
@@ -240,7 +254,7 @@ constexpr Option options[] = {
   {'n', "nonblock",            "",                 takers,            Section::lock, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                "D",                takers | release,  Section::lock, "",
-   "Give up after D [wait for ever]; Redis must answer when rlock starts", duration<0, longest_duration, &S::wait>},
+   "Give up after D [wait for ever]; Redis must answer when rlock starts", set_wait},
   {'E', "conflict-exit-code",  "N",                takers,            Section::lock, "",
    "Exit status when the lock was not acquired [75]", set_conflict},
   {'x', "exclusive",           "",                 takers,            Section::lock, "",
@@ -312,7 +326,7 @@ constexpr Option options[] = {
    "With --force: first put the lock on hold for D, so that nobody gets it next; `rlock hold KEY --end` ends that",
    duration<1, longest_hold, &S::hold_for>},
   {0,   "for",                 "D",                hold,              Section::lock, "",
-   "Grant the lock to nobody for D, at most 90d", duration<1, longest_hold, &S::hold_for>},
+   "Grant the lock to nobody for D, at most 90d", set_for},
   {0,   "until",               "TIME",             hold,              Section::lock, "",
    "Grant the lock to nobody until TIME, at most 90d away", set_until},
   {0,   "end",                 "",                 hold,              Section::lock, "",

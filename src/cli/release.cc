@@ -47,7 +47,7 @@ class ForcedRelease {
   /// A hold comes first, so that nobody gets the lock meanwhile, not even if its holder has just gone.
   ExitCode run() {
     if (settings_.hold_for)
-      put_on_hold(settings_, lock_, lock::AtLeast{*settings_.hold_for});
+      put_on_hold();
     const lock::Forced found = look();
     if (!is_there(found))
       return report_not_held(describe_others(found));
@@ -59,6 +59,15 @@ class ForcedRelease {
   }
 
  private:
+  /// A hold that there is already keeps its reason, unless another one is given.
+  void put_on_hold() {
+    Settings how = settings_;
+    const auto found = how.note.empty() ? read_status() : std::vector<observe::LockFacts>{};
+    if (!found.empty() && found[0].hold)
+      how.note = found[0].hold->hold.by.note;
+    cli::put_on_hold(how, lock_, lock::AtLeast{*settings_.hold_for});
+  }
+
   ExitCode break_it(const lock::Forced& found) {
     if (const auto* foreign = std::get_if<lock::ForeignKey>(&found))
       return delete_foreign(*foreign);

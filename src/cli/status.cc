@@ -182,6 +182,16 @@ void doubt_names(const Locks& locks, const Settings& settings, const Log& log) {
   }
 }
 
+/// An empty table leaves a person without a clue: the server or the prefix may be another one than was meant.
+void explain_emptiness(const std::vector<redis::Server>& servers, const Settings& settings, const Log& log) {
+  const std::string where = fmt::format("under the prefix '{}' on {}{}",
+                                        settings.prefix,
+                                        servers.front().address().url,
+                                        servers.size() > 1 ? " and the others" : "");
+  log.notice(settings.all ? fmt::format("no lock is known {}", where)
+                          : fmt::format("no lock is held {}; `rlock status --all` shows those that are free", where));
+}
+
 ExitCode look_and_print(const Settings& settings) {
   const Log log{settings.verbosity};
   Loop loop;
@@ -194,6 +204,8 @@ ExitCode look_and_print(const Settings& settings) {
   show(format(locks, settings, screen));
   if (!settings.json && !settings.prometheus && !wants_block(locks, settings, screen))
     doubt_names(locks, settings, log);
+  if (screen.is_terminal && locks.empty() && settings.keys.empty() && !settings.json && !settings.prometheus)
+    explain_emptiness(servers, settings, log);
   return !settings.keys.empty() && is_any_free(locks) ? ExitCode::negative : ExitCode::ok;
 }
 

@@ -141,7 +141,9 @@ class Parser {
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
       fail(parse_endpoint(rest_, redis_port) && !looks_like_a_password(rest_)
-               ? fmt::format("no scheme; write redis://{}", rest_)
+               ? fmt::format("no scheme; write redis://{}{}",
+                             rest_.find_first_not_of("0123456789") == std::string_view::npos ? "127.0.0.1:" : "",
+                             rest_)
                : "no scheme; write redis://HOST[:PORT][/DB]");
     const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);

@@ -216,6 +216,16 @@ std::string shown_words(const Reply& reply) {
   return words;
 }
 
+/// What to write instead of the URL of another kind of server; empty where it seems to be of the right kind.
+std::string_view other_kind(std::string_view words) {
+  if (!says(words, {"unknown command"}))
+    return {};
+  if (says(words, {"SENTINEL"}))
+    return ": it is no Sentinel; write redis://HOST:PORT";
+  const bool may_be_sentinel = says(words, {"EVALSHA", "SCAN", "TIME"});
+  return may_be_sentinel ? ": is it a Sentinel? Then write redis-sentinel://HOST:PORT/MASTER-NAME" : "";
+}
+
 Error refusal(const Reply& reply) {
   const ExitCode code = refuses_us(reply) ? ExitCode::no_permission : ExitCode::unavailable;
   const std::string words = shown_words(reply);
@@ -226,7 +236,7 @@ Error refusal(const Reply& reply) {
     return {code, "this server has no Lua: install its Lua module, or load it", true};
   if (reply.is_error("READONLY"))
     return {code, "this is a replica, which takes no writes; name its master, or its sentinels by redis-sentinel://"};
-  return {code, words, !may_pass(reply)};
+  return {code, fmt::format("{}{}", words, other_kind(words)), !may_pass(reply)};
 }
 
 void check_reply(const Address& from, const Reply& reply) {

@@ -89,7 +89,7 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   RLOCK_TOKEN=$(<"$T/out") try renew job
   cli FLUSHALL
   refuses 64 'no key' acquire
-  refuses 64 'no key, and no RLOCK_KEY' renew --token 0123456789abcdef0123456789abcdef
+  refuses 64 'no key, and no RLOCK_KEY; write it after the subcommand' renew --token 0123456789abcdef0123456789abcdef
   refuses 64 'no key, and no RLOCK_KEY' release --token 0123456789abcdef0123456789abcdef
 }
 

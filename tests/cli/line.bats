@@ -309,6 +309,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 "--until: '3am' is not a time such as 08:00, 15:30, 'tomorrow 08:00', " hold a --until 3am
   refuses 64 '; for a time from now write --for 10m' hold a --until +10m
   refuses 64 '; for a time from now write --for 10m' hold a --until 10min
+  refuses 64 "'08:00' is a time and not a duration; write --until '08:00'" hold a --for 08:00
   refuses 64 "--since: '3am' is neither a time such as 08:00, 15:30, yesterday, " log --since 3am
   refuses 64 "--since: '22.11.2026' is neither a time such as " log --since 22.11.2026
 }
@@ -326,6 +327,10 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 ', or --max-runtime D (for the command)' run a --timeout 1 -- true
   refuses 64 'to name one write --redis redis://HOST:PORT' check redis://db1
   refuses 64 'no scheme; write redis://db1:6380' status -r db1:6380
+  refuses 64 'no scheme; write redis://127.0.0.1:6380' status -r 6380
+  refuses 64 'there is no --db; write --redis redis://HOST:PORT/DB' status --db 3
+  refuses 64 "'-1' is not a duration; to wait for ever leave it out" run a -w -1 -- true
+  refuses 64 'to wait for ever leave it out' run a --wait forever -- true
   refuses 64 'did you mean --ttl 10m?' acquire a 10m
   refuses 64 'no key; write it before the `--`' run -- true
   try unhold a

@@ -65,6 +65,14 @@ waits() {
   contains "$OUT" '; it was on hold until '
 }
 
+@test "release --force --hold keeps the reason of the hold that it replaces, unless another is given" {
+  rlock hold job --for 1h --note 'disk swap'
+  try release job --force --hold 2h
+  rlock status job --json | jq -e '.[0].hold.note == "disk swap"'
+  try release job --force --hold 3h --note 'hung NFS'
+  rlock status job --json | jq -e '.[0].hold.note == "hung NFS"'
+}
+
 @test "--hold needs --force, and holds back a lock whose holder has just gone too: 1" {
   refuses 64 '--hold needs --force' release job --token "$(printf 'a%.0s' {1..32})" --hold 1h
   refuses 64 '--note is the reason of a hold; it needs --hold' release job --force --note 'hung NFS'

@@ -224,6 +224,15 @@ on_terminal() {
   [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
 }
 
+@test "an empty table says on a terminal where it looked, and how to see more" {
+  try status
+  same "$ERR" ''
+  on_terminal 'rlock status'
+  contains "$OUT" "rlock: no lock is held under the prefix 'rlock:' on $RLOCK_REDIS; \`rlock status --all\` shows those that are free"
+  on_terminal 'rlock status --all'
+  contains "$OUT" "rlock: no lock is known under the prefix 'rlock:' on $RLOCK_REDIS"
+}
+
 @test "a row is one line on a terminal: columns leave by their worth, commands and notes are cut, KEY and FENCE stay" {
   local long wide heading row key command
   long=$(printf '%60s' '' | tr ' ' x)

@@ -8,6 +8,18 @@ setup() { hermetic; }
 
 fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
 
+@test "who takes a sentinel for the server, or the server for a sentinel, is told what to write" {
+  start_redis
+  PRIMARY=$REDIS_PORT
+  try status -r "redis-sentinel://127.0.0.1:$PRIMARY/main"
+  exits 69
+  contains "$ERR" 'it is no Sentinel; write redis://HOST:PORT (from --redis)'
+  start_one_sentinel "$(printf '%040x' 1)"
+  try status -r "redis://127.0.0.1:$REDIS_PORT"
+  exits 69
+  contains "$ERR" 'is it a Sentinel? Then write redis-sentinel://HOST:PORT/MASTER-NAME (from --redis)'
+}
+
 @test "the master is found, even past sentinels that are dead, frozen, or name the wrong one" {
   start_sentinel
   local sentinels=$RLOCK_REDIS dead liar
