@@ -162,6 +162,7 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"name", "key"},
     {"lease", "ttl"},
     {"expire", "ttl"},
+    {"exit-code", "conflict-exit-code"},
     {"nowait", "nonblock"},
     {"no-wait", "nonblock"},
     {"try", "wait"},  // consul's
@@ -353,21 +354,33 @@ void refuse_host(const Words& words) {
     refuse(fmt::format("-h is --help; to name a server write --redis redis://{}", redis::mask_password(host)));
 }
 
+/// "; it is one of run, acquire, renew"
+std::string name_owners(const Option& option) {
+  std::string names;
+  for (const SubcommandEntry& entry : all_subcommands()) {
+    if (option.belongs_to(entry.id))
+      names += fmt::format("{}{}", names.empty() ? "; it is one of " : ", ", entry.name);
+  }
+  return names;
+}
+
 /// What was probably meant by an option that the subcommand does not have.
-std::string_view remedy_for_foreign(std::string_view option, Subcommand subcommand) {
+std::string remedy_for_foreign(const Option& given, Subcommand subcommand) {
+  const std::string_view option = given.name;
+  if (option == "json" && subcommand == Subcommand::acquire)
+    return "; write --output json";
   if (option == "wait" && subcommand == Subcommand::status)
     return "; did you mean --watch?";
   if (option == "follow" && subcommand == Subcommand::release)  // both are -f
     return "; did you mean --force?";
   if (option == "end" && subcommand == Subcommand::release)
     return "; to end a hold write `rlock hold KEY --end`";
-  return option == "until" && subcommand == Subcommand::log ? select_runs_by : "";
+  return option == "until" && subcommand == Subcommand::log ? std::string{select_runs_by} : name_owners(given);
 }
 
 void refuse_foreign(const Option& option, const SubcommandEntry& entry) {
   if (!option.belongs_to(entry.id))
-    refuse(fmt::format(
-        "--{} is not an option of {}{}", option.name, entry.name, remedy_for_foreign(option.name, entry.id)));
+    refuse(fmt::format("--{} is not an option of {}{}", option.name, entry.name, remedy_for_foreign(option, entry.id)));
 }
 
 std::string describe_incomplete(const Option& option) {

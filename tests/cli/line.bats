@@ -317,6 +317,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
 @test "what users of other tools write for an option is answered with ours" {
   refuses 64 'there is no --lock; did you mean --key?' run --lock a -- true
   refuses 64 'there is no --no-wait; did you mean --nonblock?' run a --no-wait -- true
+  refuses 64 'there is no --exit-code; did you mean --conflict-exit-code?' run a --exit-code 0 -- true
   refuses 64 'there is no --daily; did you mean --once-per day?' run a --daily -- true
   refuses 64 'there is no --reason; did you mean --note?' hold a --for 1h --reason x
   refuses 64 'there is no --host; did you mean --redis?' status --host=db1
@@ -366,7 +367,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "an option of another subcommand, and one without its value, are named" {
   refuses 64 '--slots is not an option of status' status --slots 3
-  refuses 64 '--timeline is not an option of status' status --timeline
+  refuses 64 '--timeline is not an option of status; it is one of log' status --timeline
+  refuses 64 '--ttl is not an option of release; it is one of run, acquire, renew' release a --ttl 5
+  refuses 64 '--json is not an option of acquire; write --output json' acquire a --json
   refuses 64 '--fence is not an option of status' status a --fence
   refuses 64 '--end is not an option of release; to end a hold write `rlock hold KEY --end`' release a --end
   refuses 64 '--until is not an option of log; log has --since, and --json,' log --until 08:00
