@@ -236,7 +236,7 @@ Error refusal(const Reply& reply) {
     return {code, "this server has no Lua: install its Lua module, or load it", true};
   if (reply.is_error("READONLY"))
     return {code, "this is a replica, which takes no writes; name its master, or its sentinels by redis-sentinel://"};
-  return {code, fmt::format("{}{}", words, other_kind(words)), !may_pass(reply)};
+  return {code, words + std::string{other_kind(words)}, !may_pass(reply)};
 }
 
 void check_reply(const Address& from, const Reply& reply) {
