@@ -260,7 +260,8 @@ do
     local r = first_to_leave()
     if not r then -- in a quorum: a seat is kept for a waiter ahead of us, which has not been granted it yet
       local w = waiter(call('ZRANGE', QUEUE, 0, 0)[1] or '')
-      return {'busy', ms, ticket, '0', '0', '0', w and owner_of(w.tail) or '', num(now), num(w and w.capacity or cap),
+      return {'busy', ms, ticket, '0', '0', '0', w and owner_of(w.tail) or '', num(now),
+              num(capacity or w and w.capacity or cap),
               place, waiting}
     end
     local cooling = is_live(r) and 0 or r.cools - now

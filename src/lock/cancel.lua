@@ -13,13 +13,14 @@ if waits ~= '' then leave_queue(waits) end
 load_lock()
 read_meta()
 local ended, r = call('GET', LEVEL_END), holder(token)
-if r and not ended and has_level(r, level) then
-  local is_unused = is_first(r.levels, level) and not end_of_first(r)
-  local goes_on = leave(token, r, level)
-  if is_unused and not goes_on then
+local is_ours = r and not ended and has_level(r, level)
+local is_unused = is_ours and is_first(r.levels, level) and not end_of_first(r)
+-- What only cools has ended already, and its end is recorded, or will be like that of any that has died.
+if is_ours and (is_unused or is_live(r)) and not leave(token, r, level) then
+  if is_unused then
     remove(token)
     strike(token)
-  elseif not goes_on then
+  else
     end_run(token, r)
   end
 end

@@ -153,9 +153,10 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted};
-  std::optional<Answer> refusal = take_done(votes, claim.slot.has_value());
+  const std::size_t majority = servers_.size() / 2 + 1;
+  std::optional<Answer> refusal = take_done(votes, claim.slot.has_value(), majority);
   if (!refusal && question.how != Question::How::reenter && question.how != Question::How::restore)
-    refusal = take_failed(votes);
+    refusal = take_failed(votes, majority);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(votes, sent);
     const bool is_new = question.how != Question::How::reenter;  // else an enclosing run uses this fence already
@@ -165,7 +166,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
     }
     ballot = Ballot{answers_, outcome_is("settled")};
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && question.how != Question::How::reenter))) {
-    refusal = sum_up_refusals(votes, servers_.size() / 2 + 1);
+    refusal = sum_up_refusals(votes, majority);
   }
   const bool leaves = refusal && ends_wait(*refusal) && may_have_place(question, votes);
   if (!is_granted_nowhere || leaves) {

@@ -12,7 +12,8 @@ local MOST_DISMISSED = 100     -- how many it looks at to tell them that their w
 
 local outbox = {}              -- pairs of a level that was handed the lock, and its message
 local leavers = {}             -- tokens that are to leave the queue
-local herald                   -- the one that dismiss_done has told to carry the news on, and that stays until it asks
+local herald                   -- the one that dismiss_done has told to carry the news on, and that stays until it asks;
+                               -- '' if one has left that may have had to do so
 local is_cut = false           -- whether so many were dead that the walk ended before the first that is alive
 
 local function channel(level) return QUEUE:sub(1, -#'queue' - 1) .. 'wake:' .. level end
@@ -112,6 +113,7 @@ do
     if w and is_alive(w) then
       if not success_for(w.tail, w.born) and not exhausted(w.tail) then return true end
       if token == herald then return false end
+      herald = herald or ''
       tell(w.level, 'done')
     elseif w then
       tell(w.level, '1')
@@ -123,6 +125,28 @@ end
 
 -- When the first in the queue may get the lock at the earliest.
 local function next_chance() return math.max(next_free(), held_back_until()) end
+
+-- Tells the waiters from that rank on that they need no more than a success which there is now, and removes them. If
+-- there may be more than it looks at, the last of them stays and is told to ask: it does the same for those behind it.
+local function dismiss_done(from)
+  local tokens = call('ZRANGE', QUEUE, from, from + MOST_DISMISSED - 1)
+  if #tokens == 0 then return end
+  local texts, last, its_level = call('HMGET', WAITERS, unpack(tokens)), nil, nil
+  for i, token in ipairs(tokens) do
+    local w = texts[i] and texts[i]:find('=', 1, true) and parse_waiter(texts[i])
+    if w and success_for(w.tail, w.born) then
+      if last then
+        leavers[#leavers + 1] = last
+        tell(its_level, 'done')
+      end
+      last, its_level = token, w.level
+    end
+  end
+  if not last then return end
+  if #tokens < MOST_DISMISSED then leavers[#leavers + 1] = last else herald = last end
+  tell(its_level, 'done')
+  let_leave()
+end
 
 -- Walks the queue from its head: hands the lock to each waiter that fits, drops the dead and stops at the first that
 -- does not fit. That one is told when the next seat falls free, if it has just become the first or the seats have
@@ -150,6 +174,7 @@ local function walk(me, cap, seats_changed)
     first, is_news = nil, true
   end
   let_leave()
+  if herald == '' then dismiss_done(0) end
   is_cut = seen == MOST_SEEN and not first
   if is_cut then first = call('ZRANGE', QUEUE, 0, 0)[1] end
   return me ~= nil and (not first or first == me) and fits(cap), first ~= nil
@@ -176,28 +201,6 @@ end
 
 -- Hands the lock to the waiters that fit now that it has changed.
 local function serve_next() walk(nil, nil, true) end
-
--- Tells the waiters from that rank on that they need no more than a success which there is now, and removes them. If
--- there may be more than it looks at, the last of them stays and is told to ask: it does the same for those behind it.
-local function dismiss_done(from)
-  local tokens = call('ZRANGE', QUEUE, from, from + MOST_DISMISSED - 1)
-  if #tokens == 0 then return end
-  local texts, last, its_level = call('HMGET', WAITERS, unpack(tokens)), nil, nil
-  for i, token in ipairs(tokens) do
-    local w = texts[i] and texts[i]:find('=', 1, true) and parse_waiter(texts[i])
-    if w and success_for(w.tail, w.born) then
-      if last then
-        leavers[#leavers + 1] = last
-        tell(its_level, 'done')
-      end
-      last, its_level = token, w.level
-    end
-  end
-  if not last then return end
-  if #tokens < MOST_DISMISSED then leavers[#leavers + 1] = last else herald = last end
-  tell(its_level, 'done')
-  let_leave()
-end
 
 -- How long a waiter may sleep: until a seat falls free, if it stands close to the head, so that the first that is alive
 -- has the lock soon, whoever died ahead of it; else the longer the further back it stands.

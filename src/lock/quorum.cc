@@ -97,6 +97,13 @@ void add_target(std::vector<Target>& targets, Target target) {
     *known = std::move(target);
 }
 
+template <typename Kind>
+bool is_said_by(std::size_t majority, std::span<const Answer> votes) {
+  const auto count =
+      std::count_if(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Kind>(vote); });
+  return static_cast<std::size_t>(count) >= majority;
+}
+
 }  // namespace
 
 const Fields* vote_of(const CallResult& answer) {
@@ -189,7 +196,7 @@ std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t
   return refusal;
 }
 
-std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot) {
+std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot, std::size_t majority) {
   const Done* newest = nullptr;
   for (const Answer& vote : votes) {
     const auto* done = std::get_if<Done>(&vote);
@@ -202,13 +209,13 @@ std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot) {
     const auto success = last_success(vote);
     return success && *success < newest->granted_ago;
   };
-  if (is_slot || std::none_of(votes.begin(), votes.end(), knows_later))
+  if (is_slot || is_said_by<Done>(majority, votes) || std::none_of(votes.begin(), votes.end(), knows_later))
     return *newest;
   std::erase_if(votes, [](const Answer& vote) { return std::holds_alternative<Done>(vote); });
   return std::nullopt;
 }
 
-std::optional<Answer> take_failed(std::vector<Answer>& votes) {
+std::optional<Answer> take_failed(std::vector<Answer>& votes, std::size_t majority) {
   const auto failed_ago = [](const Answer& vote) -> std::optional<Milliseconds> {
     if (const auto* exhausted = std::get_if<Exhausted>(&vote))
       return exhausted->granted_ago;
@@ -220,7 +227,11 @@ std::optional<Answer> take_failed(std::vector<Answer>& votes) {
     if (const auto ago = last_success(vote); ago && (!success || *ago < *success))
       success = ago;
   }
-  const auto is_outdated = [&](const Answer& vote) { return success && *success < *failed_ago(vote); };
+  const bool is_exhausted = is_said_by<Exhausted>(majority, votes);
+  const auto is_outdated = [&](const Answer& vote) {
+    const bool is_certain = is_exhausted && std::holds_alternative<Exhausted>(vote);
+    return !is_certain && success && *success < *failed_ago(vote);
+  };
   const auto found = std::find_if(
       votes.begin(), votes.end(), [&](const Answer& vote) { return failed_ago(vote) && !is_outdated(vote); });
   if (found != votes.end())

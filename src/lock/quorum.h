@@ -64,13 +64,15 @@ Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent)
 std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t majority);
 
 /// The answer of a server that remembers the work of --once as done. A single server is enough, since the release may
-/// have reached no other. If another server knows of a later success, such answers are removed from the votes, unless
-/// a slot of the calendar was asked for: a success with another ID does not undo that of a day.
-std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot);
+/// have reached no other. If another server knows of a later success, such answers are removed from the votes, unless a
+/// `majority` gives them, which nobody could outvote, or a slot of the calendar was asked for: a success with another
+/// ID does not undo that of a day.
+std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot, std::size_t majority);
 
 /// The answer of a server that remembers failures: the lock cools after one, or there were too many attempts. A single
-/// server is enough, as for take_done(), unless another knows of a success that was granted later.
-std::optional<Answer> take_failed(std::vector<Answer>& votes);
+/// server is enough, as for take_done(), unless another knows of a success that was granted later; that there were too
+/// many attempts is what a `majority` says, even so.
+std::optional<Answer> take_failed(std::vector<Answer>& votes, std::size_t majority);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.
 Fence largest_used_fence(std::span<const CallResult> answers);

@@ -532,6 +532,22 @@ remember() {
   try run --key job --ttl 1s --once v43 -- echo again
   exits 0
   same "$OUT" ''
+  remember "$first" "${QUORUM_PORTS[@]:0:3}"
+  remember "$second" "${QUORUM_PORTS[@]:3}"
+  try run --key job --ttl 1s --once v42 -- echo 'not while a majority has not heard of v43'
+  exits 0
+  same "$OUT" ''
+}
+
+@test "--attempts: what a majority remembers of an ID counts, though another server knows of a later success only" {
+  local port
+  learn_success v42
+  for port in "${QUORUM_PORTS[@]:0:4}"; do
+    cli_at "$port" HSET '{rlock:job}:meta' failures '1 1000 2000 3 v43 host' >/dev/null
+  done
+  try run --key job --ttl 1s --once v43 --attempts 1 -w 20s -- echo ran
+  exits 75
+  contains "$ERR" '1 attempt failed'
 }
 
 @test "--once: whoever is told that it is done leaves no place behind on a server that did not know" {

@@ -112,7 +112,7 @@ expire() { # TOKEN
   outcome granted
   SHIFT=120 acquire b # a thousand of them are looked at
   outcome busy
-  same "${REPLY[1]}" 1
+  same "${REPLY[1]} ${REPLY[8]}" '1 0'
   same "$(holders)" 8001
   for _ in {1..9}; do SHIFT=120 acquire b; done
   is_granted b

@@ -349,3 +349,13 @@ crowd_waits() {
   SHIFT=31 call status
   matches "$(fact last)" '^last [0-9]+ [0-9]+ [0-9]+ died '"$(owner a)$"
 }
+
+@test "cancel: what cools has ended, and does not end again when a run inside gives up late" {
+  hold a hold=20000
+  LEVEL=inner acquire a
+  call release a '*request' - ''
+  outcome cooling
+  call cancel a inner
+  replies cancelled
+  same "$(ends)" released
+}

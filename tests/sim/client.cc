@@ -145,6 +145,8 @@ class Client {
       judge_.is_exhausted(number);
     else if (conflict.kind == Kind::full)
       judge_.is_crowded_out(number);
+    else if (conflict.message.ends_with("right after it was granted"))
+      judge_.is_refused(number, conflict.message);  // nobody counts it: it had the lock
     else
       judge_.is_turned_away(number, conflict.message);
   }
@@ -274,7 +276,7 @@ class Client {
       lock::persist(lock_, timeout, [&](Deadline deadline) {
         return lock_.hold(milliseconds(plan_.ttl), operator_self(), request, deadline);
       });
-      judge_.is_blocked(plan_.ttl - (now() - asked), plan_.ttl);
+      judge_.is_on_hold(plan_.ttl - (now() - asked), plan_.ttl);
       wait(plan_.work);
       judge_.is_unblocked();
       if (plan_.status == 0)
@@ -283,7 +285,7 @@ class Client {
       if (plan_.status == 0)
         judge_.is_open_again();
     } catch (const Error&) {
-      // The hold ends by itself.
+      judge_.may_end_late();  // else it ends by itself
     }
   }
 

@@ -88,7 +88,7 @@ long Judge::failures_before(const Acquisition& asked, bool at_most) const {
     const bool is_other = a->client.once != asked.client.once;
     if (is_other && !(at_most && asked.client.once.empty()))  // a period counts the failures of all IDs
       continue;
-    if (a->how == "0" && (!at_most || a->released))
+    if (a->how == "0" && (!at_most || end_of_levels(*a) < forever))
       count = is_other ? count : 0;
     else if (at_most ? is_possible : is_sure)
       ++count;
@@ -257,7 +257,7 @@ void Judge::check_fence(const Acquisition& granted) {
 /// First come, first served, where the difference is larger than what the network may have made of it. The fences tell
 /// the order in which the server served them, whoever heard of it first.
 void Judge::check_order(const Acquisition& granted) {
-  if (!granted.client.is_plain() || granted.client.capacity == 0)
+  if (!granted.client.is_plain() || granted.client.capacity == 0 || forced_ >= granted.asked)
     return;
   for (const Acquisition& a : all_) {
     const bool was_earlier = a.fence != 0 && a.fence < granted.fence && a.asked > granted.asked + doubt();
@@ -292,8 +292,9 @@ void Judge::check_delay(const Acquisition& granted) {
 
 /// Whatever has gone wrong, a free lock is granted soon when all is well again.
 void Judge::check_idle(const Acquisition& granted) {
-  constexpr Nanos soon = 5 * second;
-  Nanos free = std::max({granted.asked, plan_.calm_at(), blocked_until_, held_until_});
+  // A grant to one that was killed lasts that long, and so does it until a server that was restarted votes again.
+  const Nanos soon = 5 * second + promptness() + (plan_.is_quorum() ? longest_quorum_lease : 0);
+  Nanos free = std::max({granted.asked, plan_.calm_at(), std::max(blocked_until_, held_until_) + plan_.set_back()});
   for (const Acquisition& a : all_) {
     if (&a == &granted || (a.fence == 0 && a.released))
       continue;
@@ -321,11 +322,12 @@ void Judge::check_once(const Acquisition& granted) {
   }
 }
 
-/// What was done once may be done again when something else has been done since.
+/// What was done once may be done again when something else has been done since. A question that came late seems to be
+/// younger than it is.
 bool Judge::is_last_success(const Acquisition& success, const Acquisition& granted) const {
   return std::none_of(all_.begin(), all_.end(), [&](const Acquisition& a) {
     return a.how == "0" && a.client.once != success.client.once && a.fence > success.fence && a.fence < granted.fence &&
-           success.stopped < granted.asked;
+           (success.stopped < granted.asked || !plan_.is_fair());
   });
 }
 
@@ -369,7 +371,7 @@ void Judge::check_backoff(const Acquisition& granted) {
 Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
   Nanos time = failed.client.backoff;
   for (const Acquisition* a : granted_before(failed.fence)) {
-    const bool counts = has_failed(*a) && (a->client.backoff > 0 || a->client.skips());
+    const bool counts = has_failed(*a) && a->client.capacity == 1 && (a->client.backoff > 0 || a->client.skips());
     if (at_most ? a->how == "0" : !counts || is_lenient())
       time = failed.client.backoff;
     else
@@ -380,14 +382,18 @@ Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
 
 /// Of an operator's hold, or by another program's key.
 void Judge::check_block(const Acquisition& granted) {
-  if (granted.asked > blocked_since_ && granted.granted < blocked_until_ && !granted.excused &&
+  if (granted.asked > blocked_since_ && granted.granted < blocked_until_ && !granted.excused && !ends_late_ &&
       weakened_ < blocked_since_)
     world_.accuse(granted.who + " got the lock, which was on hold or another program's");
 }
 
-void Judge::is_blocked(Nanos at_least, Nanos at_most) {
+void Judge::is_blocked(Nanos time) {
   blocked_since_ = world_.now();
-  blocked_until_ = world_.now() + at_least - at_least / 100;
+  blocked_until_ = world_.now() + time - time / 100;
+}
+
+void Judge::is_on_hold(Nanos at_least, Nanos at_most) {
+  is_blocked(at_least);
   held_until_ = world_.now() + at_most + at_most / 100;
 }
 
@@ -560,7 +566,7 @@ void Judge::check_memory(const Remains& remains) {
                               counter("lost"),
                               lines,
                               lost));
-  if (plan_.is_fair() && grants_ == 0 && held_until_ == 0 && !remains.keys.empty())
+  if (plan_.is_fair() && grants_ == 0 && held_until_ == 0 && forced_ < 0 && !remains.keys.empty())
     world_.accuse("there is a key, although nobody had the lock");
   if (remains.skipped > 0 && remains.last_skipped.find(",client") == std::string::npos)
     world_.accuse("it is not told who left last without the lock");

@@ -53,8 +53,11 @@ class Judge {
   /// A replica has taken its master's place: what was written last is lost, but for what waited for it.
   void fails_over();
   /// Nobody who asks from now on is granted the lock for that long.
-  void is_blocked(Nanos at_least, Nanos at_most);
+  void is_blocked(Nanos time);
+  void is_on_hold(Nanos at_least, Nanos at_most);
   void is_unblocked();
+  /// Somebody has asked to end the hold, and has had no answer: the next one may be ended instead.
+  void may_end_late() { ends_late_ = true; }
   /// The hold was ended, as far as its operator knows.
   void is_open_again();
   /// A server's clock has jumped: what was promised before does not count.
@@ -128,6 +131,7 @@ class Judge {
   Nanos forgotten_ = -1, weakened_ = -1, rewound_ = -1;
   Nanos blocked_since_ = 0, blocked_until_ = 0;
   Nanos held_until_ = 0;  // by an operator's hold, at the latest
+  bool ends_late_ = false;
   std::set<std::size_t> forgetful_;
   std::set<std::string> given_up_;  // tokens, by scripts
   long grants_ = 0;

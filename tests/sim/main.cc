@@ -180,7 +180,7 @@ class Run {
       return;
     host.redis.data.insert_or_assign(key, Redis::Entry{std::string{"theirs"}, now + duration / milli});
     if (!plan_.is_quorum())
-      judge_.is_blocked(duration, duration);
+      judge_.is_blocked(duration);
   }
 
   /// When all have gone, and what they left has run out.
@@ -360,7 +360,7 @@ class Campaign {
     std::string omitted;
     for (const std::size_t item : small.omitted) omitted += (omitted.empty() ? "" : ",") + std::to_string(item);
     const Outcome retold = play(small, true);
-    failure_ = fmt::format("\n...\n{}\nFAILED: {}\n{}again: rlock-sim --story --seed {}{}\n",
+    failure_ = fmt::format("\n...\n{}\nFAILED: {}\n{}again: rlock-sim --story{} --seed {}{}\n",
                            last_lines(retold.story),
                            retold.accusation,
                            describe(small),

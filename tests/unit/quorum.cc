@@ -136,23 +136,26 @@ void test_done() {
   const auto grant = [](const std::string& ago) { return says({"granted", "42", "0", "30000", ago, "id"}); };
   const auto counts = [&](std::vector<CallResult> answers) {
     std::vector<lock::Answer> votes = lock::read_votes(answers, now, ttl);
-    const bool taken = lock::take_done(votes, false).has_value();
+    const bool taken = lock::take_done(votes, false, 2).has_value();
     expect_same(votes.size(), taken ? answers.size() : answers.size() - 1, "a success that is outdated has no vote");
     return taken;
   };
   std::vector<CallResult> both{done, says({"done", "700", "800", "1000", "b host user 17 command note", "v42"}), done};
   std::vector<lock::Answer> both_votes = lock::read_votes(both, now, ttl);
-  const auto newest = lock::take_done(both_votes, false);
+  const auto newest = lock::take_done(both_votes, false, 3);
   expect(newest && std::get<lock::Done>(*newest).by.holder == "b", "of several successes the latest is told");
   expect(counts({done, grant("-1"), grant("501")}), "a success that one server remembers counts");
   expect(!counts({done, grant("-1"), grant("499")}), "unless a server that is free knows of a later one");
   expect(!counts({done, busy("499")}), "or one where the lock is held");
+  std::vector<CallResult> outvoting{done, done, grant("1")};
+  std::vector<lock::Answer> votes_of_most = lock::read_votes(outvoting, now, ttl);
+  expect(lock::take_done(votes_of_most, false, 2).has_value(), "what a majority says counts, or all wait for ever");
   std::vector<CallResult> with_later{done, grant("1"), grant("1")};
   std::vector<lock::Answer> votes_on_slot = lock::read_votes(with_later, now, ttl);
-  expect(lock::take_done(votes_on_slot, true).has_value(), "a slot is done, whatever was done after it");
+  expect(lock::take_done(votes_on_slot, true, 2).has_value(), "a slot is done, whatever was done after it");
   std::vector<CallResult> alone{done, grant("499"), says({"young", "1"})};
   std::vector<lock::Answer> votes = lock::read_votes(alone, now, ttl);
-  (void)lock::take_done(votes, false);
+  (void)lock::take_done(votes, false, 2);
   expect(!lock::sum_up_refusals(votes, 2), "and then nothing refuses");
 }
 
@@ -166,13 +169,18 @@ void test_failed() {
     return lock::read_votes(answers, BootClock::now(), Milliseconds{30'000});
   };
   std::vector<lock::Answer> votes = votes_of({cooling("700", "-1"), grant("-1"), grant("701")});
-  expect(lock::take_failed(votes).has_value(), "a failure that one server remembers counts");
+  expect(lock::take_failed(votes, 2).has_value(), "a failure that one server remembers counts");
   votes = votes_of({cooling("700", "-1"), grant("699"), grant("-1")});
-  expect(!lock::take_failed(votes), "unless another knows of a success that was granted later");
+  expect(!lock::take_failed(votes, 2), "unless another knows of a success that was granted later");
   expect_same(lock::sum_up_grants(votes, BootClock::now()).fence.value, 42, "which then is granted");
   votes = votes_of({cooling("700", "600"), cooling("700", "600"), cooling("700", "600")});
-  expect(!lock::take_failed(votes), "a reader that was granted later may have succeeded before");
+  expect(!lock::take_failed(votes, 2), "a reader that was granted later may have succeeded before");
   expect(lock::sum_up_refusals(votes, 2).has_value(), "a lock that cools at a majority is waited for all the same");
+  const auto exhausted = says({"attempts", "1", "3", "500", "600", "1000", "host", "id"});
+  votes = votes_of({exhausted, grant("400"), grant("400")});
+  expect(!lock::take_failed(votes, 2), "attempts that one server remembers do not count after a later success");
+  votes = votes_of({exhausted, exhausted, grant("400")});
+  expect(lock::take_failed(votes, 2).has_value(), "those that a majority remembers do, or all wait for ever");
 }
 
 }  // namespace
