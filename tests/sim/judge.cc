@@ -123,7 +123,8 @@ void Judge::is_crowded_out(Number n) {
 /// Whoever has waited although as many did already as it allows.
 void Judge::check_crowd(const Acquisition& granted) {
   const ClientPlan& client = granted.client;
-  if (!client.max_waiting || client.latest || client.replace || client.first || client.skips() || is_lenient())
+  if (!client.max_waiting || client.latest || client.replace || client.first || client.skips() || is_lenient() ||
+      !plan_.may_listen)
     return;
   const auto others = std::count_if(all_.begin(), all_.end(), [&](const Acquisition& a) {
     return &a != &granted && a.client.is_plain() && a.asked + doubt() < granted.asked && a.fence != 0 &&
@@ -277,7 +278,7 @@ void Judge::check_delay(const Acquisition& granted) {
       continue;
     if (!a.released || forced_ >= 0)
       return;
-    free = std::max({free, a.stopped + cooling(a, true) * 101 / 100, a.granted + a.client.min_hold * 101 / 100});
+    free = std::max({free, end_of_levels(a) + cooling(a, true) * 101 / 100, a.granted + a.client.min_hold * 101 / 100});
   }
   free = std::max(free, held_until_);
   if (!plan_.may_listen || plan_.confirms || granted.client.capacity != 1)
