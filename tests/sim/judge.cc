@@ -499,6 +499,7 @@ void Judge::loses_data(std::size_t host) {
 void Judge::fails_over() {
   weakened_ = world_.now();
   rewound_ = world_.now();
+  for (Acquisition& a : all_) a.excused = a.excused || is_script(a);  // what renews by a token waits for no replica
   if (!plan_.confirms)
     forgets();
 }
