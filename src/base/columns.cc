@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <utility>
 
 namespace rlock {
 namespace {
 
 std::uint8_t byte_at(std::string_view text, std::size_t i) { return static_cast<std::uint8_t>(text[i]); }
-
-using CodeRange = std::pair<char32_t, char32_t>;
 
 /// The large blocks of Unicode's EastAsianWidth W and F; the small ones are rare in practice.
 constexpr std::array<CodeRange, 9> wide{{{0x1100, 0x115F},
@@ -24,11 +21,6 @@ constexpr std::array<CodeRange, 9> wide{{{0x1100, 0x115F},
                                          {0x20000, 0x3FFFD}}};
 constexpr std::array<CodeRange, 4> combining{{{0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x20D0, 0x20FF}}};
 
-template <std::size_t size>
-bool is_in(const std::array<CodeRange, size>& ranges, char32_t c) {
-  return std::any_of(ranges.begin(), ranges.end(), [c](CodeRange r) { return c >= r.first && c <= r.second; });
-}
-
 std::size_t width(const CodePoint& c) {
   if (is_in(combining, c.value))
     return 0;
@@ -36,6 +28,10 @@ std::size_t width(const CodePoint& c) {
 }
 
 }  // namespace
+
+bool is_in(std::span<const CodeRange> ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](CodeRange r) { return c >= r.first && c <= r.second; });
+}
 
 CodePoint decode_utf8(std::string_view text) {
   const std::uint8_t first = byte_at(text, 0);

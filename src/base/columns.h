@@ -1,10 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rlock {
+
+/// The first and the last character of a range.
+using CodeRange = std::pair<char32_t, char32_t>;
+bool is_in(std::span<const CodeRange> ranges, char32_t c);
 
 /// One character, and how many bytes it takes.
 struct CodePoint {

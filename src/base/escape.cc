@@ -10,20 +10,14 @@
 namespace rlock {
 namespace {
 
-struct Range {
-  char32_t first, last;
-};
-
 /// Control characters, and those that reorder, hide or break the line (Unicode: Cc, bidi controls, default-ignorables).
-constexpr Range unsafe[] = {{0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},
-                            {0x61C, 0x61C},   {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},
-                            {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},   {0x3164, 0x3164},
-                            {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
-                            {0xFFFE, 0xFFFF}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+constexpr CodeRange unsafe[] = {{0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},
+                                {0x61C, 0x61C},   {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},
+                                {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},   {0x3164, 0x3164},
+                                {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
+                                {0xFFFE, 0xFFFF}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
 
-bool is_unsafe(char32_t c) {
-  return std::any_of(std::begin(unsafe), std::end(unsafe), [c](Range r) { return c >= r.first && c <= r.last; });
-}
+bool is_unsafe(char32_t c) { return is_in(unsafe, c); }
 
 /// How many printable ASCII characters the text begins with. Most text is nothing else, and needs no work.
 std::size_t count_plain(std::string_view text) {

@@ -15,34 +15,18 @@
 namespace rlock::observe {
 namespace {
 
-/// The votes about one lock, one from each server.
-struct Votes {
-  std::map<State, std::size_t> states;
-  std::map<long long, std::size_t> holders;  // by fence
-  std::size_t silent = 0;
-};
+/// What the servers that answered say about one lock.
+using Views = std::vector<const LockFacts*>;
 
-Votes count(const std::vector<ServerView>& views, std::size_t index) {
-  Votes votes;
-  for (const ServerView& view : views) {
-    if (!view.facts) {
-      ++votes.silent;
-      continue;
-    }
-    const LockFacts& facts = (*view.facts)[index];
-    ++votes.states[facts.state];
-    for (const HolderFacts& holder : facts.holders) ++votes.holders[holder.fence.value];
-  }
-  return votes;
-}
-
-State decide(const Votes& votes, std::size_t majority) {
-  const auto free = votes.states.find(State::free);
-  if (free != votes.states.end() && free->second >= majority)
+State decide(const Views& views, std::size_t majority) {
+  std::map<State, std::size_t> votes;
+  for (const LockFacts* facts : views) ++votes[facts->state];
+  const auto free = votes.find(State::free);
+  if (free != votes.end() && free->second >= majority)
     return State::free;
   State state = State::free;
   std::size_t most = 0;
-  for (const auto& [candidate, voters] : votes.states) {
+  for (const auto& [candidate, voters] : votes) {
     if (candidate != State::free && voters > most) {
       state = candidate;
       most = voters;
@@ -52,26 +36,19 @@ State decide(const Votes& votes, std::size_t majority) {
 }
 
 /// The most informative view: one with the decided state, the most holders and the latest run.
-const LockFacts* best_view(const std::vector<ServerView>& views, std::size_t index, State state) {
-  const auto rank = [state](const LockFacts& facts) {
-    const WallTime last = facts.last ? facts.last->acquired_at : WallTime{};
-    return std::tuple{facts.state == state, facts.holders.size(), last};
+const LockFacts& best_of(const Views& views, State state) {
+  const auto rank = [state](const LockFacts* facts) {
+    const WallTime last = facts->last ? facts->last->acquired_at : WallTime{};
+    return std::tuple{facts->state == state, facts->holders.size(), last};
   };
-  const LockFacts* best = nullptr;
-  for (const ServerView& view : views) {
-    if (view.facts && (best == nullptr || rank((*view.facts)[index]) > rank(*best)))
-      best = &(*view.facts)[index];
-  }
-  return best;
+  return **std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
 }
 
 /// A server may have missed some of what it counts, and must not make a total fall.
-Counters most_counted(const std::vector<ServerView>& views, std::size_t index) {
+Counters most_counted(const Views& views) {
   Counters most;
-  for (const ServerView& view : views) {
-    if (!view.facts)
-      continue;
-    const Counters& counters = (*view.facts)[index].counters;
+  for (const LockFacts* facts : views) {
+    const Counters& counters = facts->counters;
     for (const auto total :
          {&Counters::acquired, &Counters::waited, &Counters::evicted, &Counters::lost, &Counters::failed})
       most.*total = std::max(most.*total, counters.*total);
@@ -83,52 +60,50 @@ Counters most_counted(const std::vector<ServerView>& views, std::size_t index) {
   return most;
 }
 
-/// A waiter queues at every server that it can reach, so the longest queue counts.
-long long most_waiting(const std::vector<ServerView>& views, std::size_t index) {
-  long long most = 0;
-  for (const ServerView& view : views) {
-    if (view.facts)
-      most = std::max(most, (*view.facts)[index].waiting);
-  }
-  return most;
-}
-
 /// A hold that a majority of the servers knows of, or may know of.
-std::optional<HoldFacts> agreed_hold(const std::vector<ServerView>& views, std::size_t index, std::size_t majority) {
+std::optional<HoldFacts> agreed_hold(const Views& views, std::size_t silent, std::size_t majority) {
   std::optional<HoldFacts> last;
-  std::size_t count = 0;
-  for (const ServerView& view : views) {
-    const auto* const known = view.facts ? &(*view.facts)[index].hold : nullptr;
-    if (known == nullptr || *known)
-      ++count;
-    if (known != nullptr && *known && (!last || (*known)->since > last->since))
-      last = *known;
+  std::size_t count = silent;
+  for (const LockFacts* facts : views) {
+    if (!facts->hold)
+      continue;
+    ++count;
+    if (!last || facts->hold->since > last->since)
+      last = facts->hold;
   }
   return count >= majority ? last : std::nullopt;
 }
 
-LockFacts merge_one(const std::vector<ServerView>& views, std::size_t index) {
-  const std::size_t majority = views.size() / 2 + 1;
-  const Votes votes = count(views, index);
-  const State state = decide(votes, majority);
-  LockFacts merged = *best_view(views, index, state);
+LockFacts merge_one(const std::vector<ServerView>& servers, std::size_t index) {
+  Views views;
+  std::vector<ServerFacts> states;
+  for (const ServerView& server : servers) {
+    states.push_back({.url = server.url, .state = {}});
+    if (!server.facts)
+      continue;
+    views.push_back(&(*server.facts)[index]);
+    states.back().state = views.back()->state;
+  }
+  const std::size_t majority = servers.size() / 2 + 1;
+  const std::size_t silent = servers.size() - views.size();
+  const State state = decide(views, majority);
+  LockFacts merged = best_of(views, state);
   merged.state = state;
-  merged.waiting = most_waiting(views, index);
-  merged.counters = most_counted(views, index);
-  merged.hold = agreed_hold(views, index, majority);
+  merged.counters = most_counted(views);
+  merged.hold = agreed_hold(views, silent, majority);
+  merged.servers = std::move(states);
+  std::map<long long, std::size_t> known;  // how many know of the holder with that fence
+  for (const LockFacts* facts : views) {
+    merged.waiting = std::max(merged.waiting, facts->waiting);  // a waiter queues at every server that it can reach
+    for (const HolderFacts& holder : facts->holders) ++known[holder.fence.value];
+  }
   if (state != State::foreign)
     merged.foreign.reset();
-  std::erase_if(merged.holders, [&](const HolderFacts& holder) {
-    return votes.holders.at(holder.fence.value) + votes.silent < majority;
-  });
+  std::erase_if(merged.holders,
+                [&](const HolderFacts& holder) { return known.at(holder.fence.value) + silent < majority; });
   if (state == State::free) {
     merged.capacity.reset();
     merged.holders.clear();
-  }
-  for (const ServerView& view : views) {
-    merged.servers.push_back({.url = view.url, .state = {}});
-    if (view.facts)
-      merged.servers.back().state = (*view.facts)[index].state;
   }
   return merged;
 }
