@@ -120,10 +120,10 @@ std::string format_timeline(const std::vector<History>& histories,
   Lanes lanes{settings.since.value_or(Since{Milliseconds{usual_window}})};
   for (const History& history : histories) lanes.add(history, choose_count(settings));
   for (const LockFacts& facts : now) lanes.add(facts);
-  const Screen screen = Screen::now();
-  const TimelineStyle style{
-      .columns = screen.columns > 0 ? screen.columns : columns_in_pipe, .utf8 = screen.utf8, .colour = screen.colour};
-  return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), style);
+  Screen screen = Screen::now();
+  if (screen.columns == 0)
+    screen.columns = columns_in_pipe;
+  return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), screen);
 }
 
 /// Shows each run as it ends, until a signal ends us. A server that fails later on may come back, and then tells what

@@ -39,8 +39,6 @@ using Row = std::vector<Cell>;
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
 constexpr std::size_t widest_in_pipe = 33;  // as the begin of a hold has; a longer text does not widen its column
 
-using Widths = std::vector<std::size_t>;
-
 /// A heading and one line for each row. On a screen that is too narrow, columns are left out, first those that are
 /// empty, the last one first, and then in the order of `leaves`, until the others fit when they are cut, and those are
 /// cut no more than necessary. Where there is no screen nothing is left out or cut, and a single long text does not
@@ -54,7 +52,7 @@ class Grid {
     measure(headings_);
     for (Row& row : rows_) measure(row);
     if (screen_.columns == 0) {
-      let_long_texts_stick_out();
+      for (std::size_t& width : widths_) width = std::min(width, widest_in_pipe);
     } else {
       fit();
     }
@@ -73,10 +71,6 @@ class Grid {
       row[i].text = row[i].text.empty() ? std::string{nothing} : printable(row[i].text);
       widths_[i] = std::max(widths_[i], count_columns(row[i].text));
     }
-  }
-
-  void let_long_texts_stick_out() {
-    for (std::size_t& width : widths_) width = std::min(width, widest_in_pipe);
   }
 
   std::size_t total() const {
@@ -176,7 +170,7 @@ class Grid {
   Row headings_;
   std::vector<Row> rows_;
   const Screen& screen_;
-  Widths widths_;
+  std::vector<std::size_t> widths_;
   std::vector<std::size_t> shown_;  // the indices of the columns that are
   std::size_t gap_ = 2;
 };

@@ -10,7 +10,6 @@
 #include "base/columns.h"
 #include "base/duration.h"
 #include "base/escape.h"
-#include "cli/screen.h"
 
 namespace rlock::cli {
 namespace {
@@ -20,11 +19,11 @@ constexpr std::size_t narrowest_lane = 20;
 /// The characters that lanes are drawn with.
 struct Marks {
   std::vector<std::string_view> levels;  // from held for a moment to held all of the column's time
-  std::string_view failed, unknown, nothing;
+  std::string_view failed, unknown;
 };
 
-const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "✗", "·", " "};
-const Marks ascii{{".", "-", "=", "#"}, "X", "~", " "};
+const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "✗", "·"};
+const Marks ascii{{".", "-", "=", "#"}, "X", "~"};
 
 /// What happened during the time of one column.
 struct Slice {
@@ -76,7 +75,7 @@ std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
   if (column.failed)
     return marks.failed;
   if (!column.touched)
-    return known ? marks.nothing : marks.unknown;
+    return known ? " " : marks.unknown;
   const auto count = static_cast<double>(marks.levels.size());
   const auto level = static_cast<std::size_t>(std::clamp(std::floor(column.held * count), 0.0, count - 1));
   return marks.levels[level];
@@ -188,21 +187,21 @@ Axis draw_axis(WallTime begin, WallTime end, std::size_t columns, bool utf8) {
 
 }  // namespace
 
-std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const TimelineStyle& style) {
+std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const Screen& screen) {
   std::size_t names = 1;
   for (const Lane& lane : lanes) names = std::max(names, count_columns(printable(lane.name)));
-  names = std::min(names, std::max<std::size_t>(8, style.columns / 4));
-  const std::size_t wanted = style.columns > names + 1 ? style.columns - names - 1 : 0;
+  names = std::min(names, std::max<std::size_t>(8, screen.columns / 4));
+  const std::size_t wanted = screen.columns > names + 1 ? screen.columns - names - 1 : 0;
   const Window window{begin, end, std::max(narrowest_lane, wanted)};
-  const Marks& marks = style.utf8 ? unicode : ascii;
+  const Marks& marks = screen.utf8 ? unicode : ascii;
   std::string out;
   for (const Lane& lane : lanes)
     out += fmt::format(
-        "{} {}\n", pad(printable(lane.name), names, style.utf8), draw_lane(lane, window, marks, style.colour));
+        "{} {}\n", pad(printable(lane.name), names, screen.utf8), draw_lane(lane, window, marks, screen.colour));
   const std::string margin(names + 1, ' ');
-  const Axis axis = draw_axis(begin, end, window.columns(), style.utf8);
+  const Axis axis = draw_axis(begin, end, window.columns(), screen.utf8);
   return out + margin + axis.line + "\n" + margin + axis.labels + "\n" +
-         cut_to_columns(legend(window, marks), style.columns, style.utf8) + "\n";
+         cut_to_columns(legend(window, marks), screen.columns, screen.utf8) + "\n";
 }
 
 }  // namespace rlock::cli

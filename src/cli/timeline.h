@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "base/timestamp.h"
+#include "cli/screen.h"
 
 namespace rlock::cli {
 
@@ -21,14 +21,8 @@ struct Lane {
   WallTime known_since{};  // what happened earlier is not known
 };
 
-struct TimelineStyle {
-  std::size_t columns = 100;
-  bool utf8 = false;
-  bool colour = false;
-};
-
 /// Draws a lane for each lock from `begin` to `end`, an axis with local times below, and a legend. Every hold is
 /// visible, however short; the higher a block, the more of the column's time the lock was held.
-std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const TimelineStyle& style);
+std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const Screen& screen);
 
 }  // namespace rlock::cli

@@ -15,8 +15,8 @@ using std::chrono::seconds;
 const WallTime midnight{hours{24 * 20'000}};
 
 /// The lines of a timeline of one day.
-std::vector<std::string> draw(const std::vector<cli::Lane>& lanes, const cli::TimelineStyle& style) {
-  const std::string text = cli::draw_timeline(lanes, midnight, midnight + hours{24}, style);
+std::vector<std::string> draw(const std::vector<cli::Lane>& lanes, const cli::Screen& screen) {
+  const std::string text = cli::draw_timeline(lanes, midnight, midnight + hours{24}, screen);
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = text.find('\n', begin);
@@ -34,7 +34,7 @@ std::vector<cli::Block> every_minute() {
 }
 
 void test_marks() {
-  const cli::TimelineStyle narrow{.columns = 29, .utf8 = false};  // 24 columns: an hour each
+  const cli::Screen narrow{.columns = 29, .utf8 = false};  // 24 columns: an hour each
   const cli::Block hour{.begin = midnight + hours{2}, .end = midnight + hours{3}};
   const cli::Block moment{.begin = midnight + hours{5}, .end = midnight + hours{5}};
   const cli::Block failure{.begin = midnight + hours{8}, .end = midnight + hours{9} + minutes{30}, .failed = true};
@@ -68,7 +68,7 @@ void test_size() {
       expect_same(count_columns(lines[0]), columns, "a lane is as wide as the terminal");
     }
   }
-  const auto coloured = draw(lanes, {.columns = 80, .utf8 = true, .colour = true});
+  const auto coloured = draw(lanes, {.columns = 80, .colour = true, .utf8 = true});
   expect(coloured[1].find("\x1b[31m") != std::string::npos, "what failed is red where there are colours");
   expect(coloured[2].find("\x1b[2J") == std::string::npos, "a name cannot speak to the terminal");
 }
