@@ -30,55 +30,6 @@
 namespace rlock::cli {
 namespace {
 
-/// Assignments for a script's `eval`. With them `rlock run` of this lock re-enters it, as inside `run`.
-std::string format_exports(const Settings& settings,
-                           const lock::LockName& name,
-                           const lock::Claim& claim,
-                           const lock::Granted& grant,
-                           const std::string& urls) {
-  std::string out = fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_HELD={} {}={}",
-                                shell_word(name.text()),
-                                claim.token.text(),
-                                grant.fence.value,
-                                shell_word(held_with(settings, urls, name.text(), claim.token)),
-                                prefix_variable,
-                                shell_word(settings.prefix));
-  // Where the environment names these servers with a password, the script keeps what it has.
-  if (!names_servers(urls) || from_environment(redis_variable) == urls)
-    out += fmt::format(" {}={}", redis_variable, shell_word(urls));
-  return out + "\n";
-}
-
-std::string format_grant(const Settings& settings,
-                         const std::string& urls,
-                         const lock::LockName& name,
-                         const lock::Claim& claim,
-                         const lock::Granted& grant,
-                         Milliseconds waited) {
-  const std::string& token = claim.token.text();
-  switch (settings.output) {
-    case Output::token:
-      return token + "\n";
-    case Output::shell:
-      return format_exports(settings, name, claim, grant, urls);
-    case Output::json:
-      break;
-  }
-  const auto now = wall_now();
-  const auto left = claim.ttl - time_since(grant.sent);
-  const std::optional slot = claim.capacity.value > 1 ? std::optional{grant.slot} : std::nullopt;
-  return JsonObject{}
-             .add("key", name.text())
-             .add("token", token)
-             .add("fence", grant.fence.value)
-             .add("slot", slot)
-             .add("ttl_ms", claim.ttl.count())
-             .add("expires_at", format_utc(now + left))
-             .add("waited_ms", waited.count())
-             .text() +
-         "\n";
-}
-
 /// The owner. Its command is the script that called us or, with --hold-pid, the one that the lock is held for.
 lock::Owner describe_caller(const Settings& settings) {
   const pid_t caller = settings.hold_pid.value_or(::getppid());
@@ -215,11 +166,51 @@ class Acquirer {
     return settings_.conflict;
   }
 
+  std::string format_grant(const lock::Granted& grant, Milliseconds waited) const {
+    switch (settings_.output) {
+      case Output::token:
+        return claim_.token.text() + "\n";
+      case Output::shell:
+        return format_exports(grant);
+      case Output::json:
+        break;
+    }
+    const auto now = wall_now();
+    const auto left = claim_.ttl - time_since(grant.sent);
+    const std::optional slot = claim_.capacity.value > 1 ? std::optional{grant.slot} : std::nullopt;
+    return JsonObject{}
+               .add("key", name_.text())
+               .add("token", claim_.token.text())
+               .add("fence", grant.fence.value)
+               .add("slot", slot)
+               .add("ttl_ms", claim_.ttl.count())
+               .add("expires_at", format_utc(now + left))
+               .add("waited_ms", waited.count())
+               .text() +
+           "\n";
+  }
+
+  /// Assignments for a script's `eval`. With them `rlock run` of this lock re-enters it, as inside `run`.
+  std::string format_exports(const lock::Granted& grant) const {
+    const std::string urls = join_urls(servers_);
+    std::string out = fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_HELD={} {}={}",
+                                  shell_word(name_.text()),
+                                  claim_.token.text(),
+                                  grant.fence.value,
+                                  shell_word(held_with(settings_, urls, name_.text(), claim_.token)),
+                                  prefix_variable,
+                                  shell_word(settings_.prefix));
+    // Where the environment names these servers with a password, the script keeps what it has.
+    if (!names_servers(urls) || from_environment(redis_variable) == urls)
+      out += fmt::format(" {}={}", redis_variable, shell_word(urls));
+    return out + "\n";
+  }
+
   /// Prints the token, then leaves the lock to the background process. If either fails the lock is released, since
   /// nobody could use it.
   void deliver(const lock::Granted& grant, Milliseconds waited) {
     try {
-      print(format_grant(settings_, join_urls(servers_), name_, claim_, grant, waited));
+      print(format_grant(grant, waited));
       if (hold_pid_)
         hold_pid_->background.entrust(claim_, grant);
     } catch (...) {

@@ -141,16 +141,6 @@ void sort(Line line, Words& words) {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error{ExitCode::usage, why}; }
 
-/// The options of the subcommand, or all options where there is none.
-std::vector<std::string_view> option_names(const SubcommandEntry* subcommand) {
-  std::vector<std::string_view> names;
-  for (const Option& option : all_options()) {
-    if (subcommand == nullptr || option.belongs_to(subcommand->id))
-      names.push_back(option.name);
-  }
-  return names;
-}
-
 /// An option's name without its value, which may be a secret.
 std::string name_of(const std::string& word) {
   return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
@@ -181,11 +171,16 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"tail", "lines"},
 });
 
+/// Any option may be meant where there is no subcommand.
+bool may_have(const SubcommandEntry* subcommand, const Option& option) {
+  return subcommand == nullptr || option.belongs_to(subcommand->id);
+}
+
 /// "there is no --retry; did you mean --attempts?", if the subcommand has that; else an empty string.
 std::string translate(std::string_view name, const SubcommandEntry* subcommand) {
   for (const auto& [alias, meant] : option_aliases) {
     const Option* option = alias == name ? find_option(meant.substr(0, meant.find(' '))) : nullptr;
-    if (option != nullptr && (subcommand == nullptr || option->belongs_to(subcommand->id)))
+    if (option != nullptr && may_have(subcommand, *option))
       return fmt::format("there is no --{}; did you mean --{}?", name, meant);
   }
   return {};
@@ -229,7 +224,7 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --failed{}", select_runs_by);
   if (std::string other = translate(name, subcommand); !other.empty())
     return other;
-  const std::string nearest = did_you_mean(name, option_names(subcommand), "--");
+  const std::string nearest = suggest_option(name, "--", [&](const Option& o) { return may_have(subcommand, o); });
   return nearest.empty() ? "" : fmt::format("unknown option '--{}'{}", redis::mask_password(name), nearest);
 }
 

@@ -141,15 +141,6 @@ constexpr std::size_t longest_file = 64UL * 1024;
   Value{.text = {}, .origin = place, .fault = ExitCode::config}.refuse(why);
 }
 
-std::vector<std::string_view> option_names() {
-  std::vector<std::string_view> names;
-  for (const Option& option : all_options()) {
-    if (option.set != nullptr)
-      names.push_back(option.name);
-  }
-  return names;
-}
-
 /// In the words of a file, which has no dashes.
 std::string advise_instead_of(std::string_view name) {
   if (name == "timeout")
@@ -162,7 +153,7 @@ std::string advise_instead_of(std::string_view name) {
     if (!option.environment.empty() && option.environment == name)
       return fmt::format("; write `{} = ...`", option.name);
   }
-  return did_you_mean(name, option_names());
+  return suggest_option(name, "", [](const Option& option) { return option.set != nullptr; });
 }
 
 std::string_view trim(std::string_view text) {

@@ -434,4 +434,15 @@ const Option* find_option(char letter, const SubcommandEntry* subcommand) {
   return found;
 }
 
+std::string suggest_option(std::string_view word,
+                           std::string_view dashes,
+                           const std::function<bool(const Option&)>& may) {
+  std::vector<std::string_view> names;
+  for (const Option& option : options) {
+    if (may(option))
+      names.push_back(option.name);
+  }
+  return did_you_mean(word, names, dashes);
+}
+
 }  // namespace rlock::cli

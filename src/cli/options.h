@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -144,5 +145,10 @@ std::span<const Option> all_options();
 /// with the same letter the one of the subcommand is preferred.
 const Option* find_option(std::string_view name);
 const Option* find_option(char letter, const SubcommandEntry* subcommand);
+
+/// "; did you mean --ttl?" with the option nearest to `word` among those that may be meant, or an empty string.
+std::string suggest_option(std::string_view word,
+                           std::string_view dashes,
+                           const std::function<bool(const Option&)>& may);
 
 }  // namespace rlock::cli
