@@ -12,8 +12,7 @@ namespace rlock {
 void Loop::watch(int fd, Handler handler) { watches_.push_back({fd, std::move(handler)}); }
 
 void Loop::unwatch(int fd) {
-  watches_.erase(std::remove_if(watches_.begin(), watches_.end(), [fd](const Watch& w) { return w.fd == fd; }),
-                 watches_.end());
+  std::erase_if(watches_, [fd](const Watch& w) { return w.fd == fd; });
 }
 
 Loop::Wake Loop::wait(std::span<pollfd> fds, Deadline deadline) {

@@ -54,6 +54,14 @@ void Signals::drop(int number) {
   ::signalfd(fd(), &wanted_, 0);
 }
 
+void raise_unblocked(int number) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, number);
+  ::raise(number);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);

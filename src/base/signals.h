@@ -40,6 +40,9 @@ class Signals {
   Fd fd_;
 };
 
+/// Raises the signal and unblocks it, so that it is delivered even if it was blocked.
+void raise_unblocked(int number);
+
 /// "SIGTERM".
 std::string signal_name(int number);
 

@@ -65,13 +65,11 @@ bool contradict(const Given& a, const Given& b) {
   return are_rivals(*a.option, *b.option) && !is_denied(a) && !is_denied(b) && !both_exclusive;
 }
 
-bool overrides(const Given& stronger, const Given& weaker) {
-  return stronger.option == weaker.option || contradict(stronger, weaker);
-}
-
 bool is_overridden(const Given& given, std::span<const Layer> stronger) {
   return std::any_of(stronger.begin(), stronger.end(), [&](const Layer& layer) {
-    return std::any_of(layer.begin(), layer.end(), [&](const Given& other) { return overrides(other, given); });
+    return std::any_of(layer.begin(), layer.end(), [&](const Given& other) {
+      return other.option == given.option || contradict(other, given);
+    });
   });
 }
 

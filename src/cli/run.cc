@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -100,11 +99,7 @@ run::Plan make_plan(const Settings& settings, const std::string& urls) {
 void die_of(int number) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, number);
-  ::raise(number);
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise_unblocked(number);
 }
 
 run::Result run_under_lock(const Settings& settings, const Log& log) {

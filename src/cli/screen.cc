@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/signals.h"
 #include "cli/config.h"
 
 namespace rlock::cli {
@@ -19,16 +20,6 @@ bool wants_utf8() {
       return locale->find("UTF-8") != std::string::npos || locale->find("utf8") != std::string::npos;
   }
   return false;
-}
-
-/// As a program does that leaves SIGPIPE alone. We may have blocked it, or have been started with it ignored.
-void die_of_broken_pipe() {
-  ::signal(SIGPIPE, SIG_DFL);
-  sigset_t broken_pipe;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
-  ::raise(SIGPIPE);
-  ::sigprocmask(SIG_UNBLOCK, &broken_pipe, nullptr);
 }
 
 }  // namespace
@@ -71,8 +62,10 @@ void show(std::string_view text) {
     print(text);
   } catch (const Error&) {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
-    if (::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0)
-      die_of_broken_pipe();
+    if (::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0) {
+      ::signal(SIGPIPE, SIG_DFL);  // we may have been started with it ignored
+      raise_unblocked(SIGPIPE);
+    }
     throw;
   }
 }

@@ -299,30 +299,25 @@ void add_rows(const LockFacts& lock, std::vector<Row>& rows) {
   for (const observe::ServerFacts& server : lock.servers) rows.push_back(server_row(server));
 }
 
-/// The row of a hold's begin or end.
-Row hold_row(const observe::Run& event) {
-  const bool begins = event.ending.kind == observe::Ending::Kind::hold;
-  const std::string until = event.hold_until ? format_to_come(*event.hold_until) : "";
-  return {{event.lock},
-          {format_local(event.ended_at)},
-          {},
-          {},
-          {begins ? "on hold until " + until : event.ending.describe(), colour::yellow},
-          {event.owner.holder},
-          {},
-          {event.owner.note}};
+Cell end_of(const observe::Run& run) {
+  if (run.ending.is_of_run())
+    return {run.ending.describe(), run.ending.is_failure() ? colour::red : colour::none};
+  return {run.hold_until && run.ending.kind == observe::Ending::Kind::hold
+              ? "on hold until " + format_to_come(*run.hold_until)
+              : run.ending.describe(),
+          colour::yellow};
 }
 
+/// The begin or end of a hold is a moment, and has no command.
 Row run_row(const observe::Run& run) {
-  if (!run.ending.is_of_run())
-    return hold_row(run);
+  const bool is_run = run.ending.is_of_run();
   return {{run.lock},
           {format_local(run.acquired_at)},
-          {format_duration(run.waited)},
-          {format_duration(run.held())},
-          {run.ending.describe(), run.ending.is_failure() ? colour::red : colour::none},
+          {is_run ? format_duration(run.waited) : ""},
+          {is_run ? format_duration(run.held()) : ""},
+          end_of(run),
           {run.owner.holder},
-          {run.owner.command},
+          {is_run ? run.owner.command : ""},
           {run.owner.note}};
 }
 

@@ -238,12 +238,10 @@ class Parser {
 
   /// Takes "master-name" off the front of the path, which may end with the database.
   void parse_master_name(std::string_view& path) {
-    const auto slash = path.find('/');
-    address_.master_name = decoded(path.substr(0, slash), "master name");
+    address_.master_name = decoded(take_word(path, '/'), "master name");
     if (address_.master_name.empty())
       fail("no master name; write redis-sentinel://HOST[:PORT]/MASTER-NAME");
     address_.must_be_master = true;
-    path = slash == std::string_view::npos ? "" : path.substr(slash + 1);
   }
 
   void parse_unix() {

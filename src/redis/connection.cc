@@ -89,8 +89,6 @@ Deadline Connection::deadline() const {
 
 bool Connection::advance() {
   try {
-    if (BootClock::now() >= limit())
-      throw Error{ExitCode::unavailable, what_is_late()};
     return step();
   } catch (const Error& error) {
     close();
@@ -102,8 +100,6 @@ void Connection::hear() {
   if (state_ == State::closed)
     return;
   try {
-    if (BootClock::now() >= limit())
-      throw Error{ExitCode::unavailable, what_is_late()};
     step();
   } catch (const Error&) {
     close();
@@ -126,6 +122,8 @@ std::string Connection::what_is_late() const {
 
 /// True when an exchange has ended.
 bool Connection::step() {
+  if (BootClock::now() >= limit())
+    throw Error{ExitCode::unavailable, what_is_late()};
   if (state_ == State::closed)
     open();
   if (state_ == State::opening && link_->open()) {

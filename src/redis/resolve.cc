@@ -30,14 +30,19 @@ constexpr std::size_t most_bytes = 65536;
 /// What our resolver writes when it finds nothing, followed by the error number of getaddrinfo(3).
 constexpr std::string_view error_word = "error ";
 
-SocketAddress unix_address(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
+template <typename Address>
+SocketAddress store(const Address& address) {
   SocketAddress out;
   std::memcpy(&out.storage, &address, sizeof address);
   out.length = sizeof address;
   return out;
+}
+
+SocketAddress unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(static_cast<char*>(address.sun_path), sizeof address.sun_path - 1);
+  return store(address);
 }
 
 /// The number of the interface after the '%' of "fe80::1%eth0"; 0 for one that does not exist.
@@ -47,14 +52,11 @@ unsigned scope_of(const std::string& zone) {
 }
 
 std::optional<SocketAddress> numeric_address(const std::string& text, std::uint16_t port) {
-  SocketAddress out;
   sockaddr_in v4{};
   if (::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
     v4.sin_port = htons(port);
-    std::memcpy(&out.storage, &v4, sizeof v4);
-    out.length = sizeof v4;
-    return out;
+    return store(v4);
   }
   const auto percent = text.find('%');
   sockaddr_in6 v6{};
@@ -62,9 +64,7 @@ std::optional<SocketAddress> numeric_address(const std::string& text, std::uint1
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons(port);
     v6.sin6_scope_id = percent == std::string::npos ? 0 : scope_of(text.substr(percent + 1));
-    std::memcpy(&out.storage, &v6, sizeof v6);
-    out.length = sizeof v6;
-    return out;
+    return store(v6);
   }
   return std::nullopt;
 }
