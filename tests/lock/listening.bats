@@ -181,7 +181,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   network drop # so it hears late that the server does not know the script
   start early rlock run --key job --latest --redis-timeout 30s -- touch "$T/early-ran"
   EARLY=$PID
-  wait_for_text '"EVALSHA"' "$T/monitor.out"
+  wait_for_text " $EARLY touch" "$T/monitor.out" # the holder renews meanwhile
   RLOCK_REDIS=$near
   start late rlock run --key job --latest --holder late -- touch "$T/late-ran"
   LATE=$PID

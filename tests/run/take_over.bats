@@ -158,9 +158,9 @@ is_starting() { [[ -n $(guard_of "$(guard_of "$1")") ]]; } 2>/dev/null # RUN: it
 
 @test "an exec that hangs for longer than a lease is waited for, since the lease is renewed" {
   hang echo
-  start job rlock run --key job --ttl 500ms -- "$HUNG" ran
+  start job rlock run --key job --ttl 1s -- "$HUNG" ran
   wait_until "$PATIENCE" is_starting "$PID"
-  sleep 1.5
+  sleep 2.5
   exists rlock:job
   kill "$HANG"
   finish "$PID"
