@@ -155,14 +155,14 @@ caught TERM\$"
 
 @test "a loss is reported on the script's own standard error, wherever the output of acquire went" {
   local said
-  beside job --ttl 1 # it reads the output of acquire by $(...)
+  beside job --ttl 3 # it reads the output of acquire by $(...)
   try release --force job
   exits 0
   finish "$SHELL_PID"
   exits 143
   said="rlock: job: evicted by $(id -un)@$(uname -n) pid [0-9]+; the script gets SIGTERM"
   matches "$(<"$T/shell.err")" "^$said\$"
-  start script sh -c 'rlock acquire job --ttl 1 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/second_token"
+  start script sh -c 'rlock acquire job --ttl 3 --hold-pid $$ >"$0" 2>/dev/null && exec sleep 600' "$T/second_token"
   wait_until "$PATIENCE" test -s "$T/second_token"
   cli DEL rlock:job
   finish "$PID"

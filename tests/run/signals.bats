@@ -110,9 +110,10 @@ time.sleep(600)'
 @test "128+n when the signal that was passed on ends the command, and the lock is released" {
   local name number said
   while read -r name number; do
-    hold job
-    kill "-$name" "$HOLDER"
-    finish "$HOLDER"
+    start holder rlock run --key job -- sh -c 'echo up; exec sleep 600'
+    wait_for_text up "$T/holder.out"
+    kill "-$name" "$PID"
+    finish "$PID"
     exits "$number"
     said="rlock: job: the command was killed by SIG$name"
     [[ $name != @(INT|TERM) ]] || said="rlock: job: SIG$name is passed on to the command; another one after 5s kills it"
