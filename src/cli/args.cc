@@ -190,8 +190,6 @@ std::string translate(std::string_view name, const SubcommandEntry* subcommand) 
 constexpr std::string_view instead_of_timeout =
     "write --wait D (for the lock) or --redis-timeout D (for an answer of Redis)";
 
-constexpr std::string_view select_runs_by = "; log has --since, and --json, from which jq selects what you want";
-
 bool is_for(const SubcommandEntry* subcommand, Subcommand id) { return subcommand != nullptr && subcommand->id == id; }
 
 /// What to write instead of -x; empty where we do not know.
@@ -220,8 +218,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
   if (name == "port" || name == "db" || name == "database")  // others name a server in pieces
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
-  if (name == "failed" && is_for(subcommand, Subcommand::log))
-    return fmt::format("there is no --failed{}", select_runs_by);
+  if ((name == "failed" || name == "failures") && is_for(subcommand, Subcommand::log))
+    return fmt::format("there is no --{}; write --json | jq '.[] | select(.exit_status != 0)'", name);
   if (std::string other = translate(name, subcommand); !other.empty())
     return other;
   const std::string nearest = suggest_option(name, "--", [&](const Option& o) { return may_have(subcommand, o); });
@@ -370,7 +368,9 @@ std::string remedy_for_foreign(const Option& given, Subcommand subcommand) {
     return "; did you mean --force?";
   if (option == "end" && subcommand == Subcommand::release)
     return "; to end a hold write `rlock hold KEY --end`";
-  return option == "until" && subcommand == Subcommand::log ? std::string{select_runs_by} : name_owners(given);
+  if (option == "until" && subcommand == Subcommand::log)
+    return "; log has --since, and --json, from which jq selects what you want";
+  return name_owners(given);
 }
 
 void refuse_foreign(const Option& option, const SubcommandEntry& entry) {

@@ -73,6 +73,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "log [KEY|GLOB...] [-n N] [--since D] [-f] [--json | --timeline]",
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
+     "  rlock log --since 1d --json | jq -c '.[] | select(.exit_status != 0)'\n"
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off.",
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
