@@ -68,6 +68,7 @@ class Judge {
     std::string state;
     long long waiting = 0;
     std::map<long long, std::vector<std::string>> history;  // fence -> how it ended
+    std::map<long long, std::string> holders;               // fence -> who, as history tells
     std::map<std::string, long long> counters;
     long long skipped = 0;
     std::string last_skipped;           // who
@@ -111,9 +112,10 @@ class Judge {
   void check_attempts(const Acquisition& granted);
   void check_crowd(const Acquisition& granted);
   void check_inside(const Acquisition& granted);
-  /// A waiter for work that somebody does is told at once when it is done.
   Nanos end_of_levels(const Acquisition& a) const;
+  Nanos begin_of_levels(const Acquisition& a) const;
   bool was_broken(const Acquisition& a) const;
+  /// A waiter for work that somebody does is told at once when it is done.
   void check_news(const Acquisition& idle);
   void check_block(const Acquisition& granted);
   /// How long it may take until a waiter has what it waits for, where nothing goes wrong.
@@ -121,6 +123,7 @@ class Judge {
   /// What the network may have made of the order of two questions.
   Nanos doubt() const;
   void check_history(const Remains& remains);
+  bool was_granted_again(const Acquisition& a, const Remains& remains) const;
   void check_memory(const Remains& remains);
   bool is_lenient() const { return !plan_.is_fair() || plan_.is_quorum(); }
 
@@ -130,7 +133,8 @@ class Judge {
   Nanos forced_ = -1, forced_now_ = -1;  // when somebody last did
   Nanos forgotten_ = -1, weakened_ = -1, rewound_ = -1;
   Nanos blocked_since_ = 0, blocked_until_ = 0;
-  Nanos held_until_ = 0;  // by an operator's hold, at the latest
+  Nanos held_until_ = 0;        // by an operator's hold, at the latest
+  Nanos would_hold_until_ = 0;  // the same if none was ended
   bool ends_late_ = false;
   std::set<std::size_t> forgetful_;
   std::set<std::string> given_up_;  // tokens, by scripts

@@ -207,9 +207,10 @@ class Run {
         continue;
       std::istringstream words{log.elements[i].text};
       long long fence = 0;
-      std::string acquired, ended, waited, mode, how;
-      words >> fence >> acquired >> ended >> waited >> mode >> how;
+      std::string acquired, ended, waited, mode, how, holder;
+      words >> fence >> acquired >> ended >> waited >> mode >> how >> holder;
       remains.history[fence].push_back(how);
+      remains.holders[fence] = holder;
     }
     const Value status = ask(rlock::lock::scripts::status, {});
     remains.state = status.elements.at(0).text;
