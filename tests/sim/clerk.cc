@@ -674,13 +674,14 @@ void Clerk::check_release() {
     insist(releases_all() ? token_end_before_ != word(1).substr(1) : level_end_before_ != "r",
            "says that the lock was lost when it is told again");
     const std::string& died = before_.recall("died");
-    const Books::Ending* death = nullptr;            // the last, if there are several
-    const auto run = before_.running.find(word(0));  // nobody has noticed yet that it is over
-    if (run != before_.running.end())
-      death = books_.ending(run->second.fence);
+    const auto run = before_.running.find(word(0));
+    const bool is_unnoticed = run != before_.running.end();  // it is that run which has ended, not one before it
+    const bool is_foretold = is_unnoticed && !extra(run->second.tail, "end").empty();
+    const Books::Ending* death = nullptr;  // the last, if there are several
     for (const Books::Ending& e : books_.history) {
       const bool was_dead = died.find(fmt::format("{} {} {} ", word(0), e.capacity, e.fence)) != std::string::npos;
-      if (was_dead && run == before_.running.end() && (death == nullptr || e.fence >= death->fence))
+      const bool is_told = is_unnoticed ? !is_foretold && e.fence == run->second.fence : was_dead;
+      if (is_told && (death == nullptr || e.fence >= death->fence))
         death = &e;
     }
     const std::string how = !word(3).empty() ? word(3) : word(2) != "-" ? word(2) : "lost";
