@@ -347,13 +347,15 @@ local function answer()
   if is_live(mine) then return reenter(mine) end
   if how == 'reenter' then return {'lost'} end
   if not can_grant() then return no_fence() end
-  if mine and (has_level(mine, level) or how == 'restore') then forget_cooling() end
+  if mine and (has_level(mine, level) or mine.levels == 'ended' or how == 'restore') then forget_cooling() end
   if how == 'restore' and has_room(cap) then return take(false) end
   local success = success_for(claim.tail, claim.born)
   if success then return done(success) end
   if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then
     strike(token)
     bury_dead()
+    -- A grant of which it has not heard, and which was taken for dead, was no attempt.
+    for fence in recall('died'):gmatch(' ' .. token .. ' %d+ (%d+) ') do forget_failure(fence) end
   end
   local attempts, last = exhausted(claim.tail)
   if attempts then

@@ -170,3 +170,17 @@ is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
   same "$(wc -l <<<"$kept")" 50
   matches "$kept" "^$FENCE [0-9]+ [0-9]+ 3 v1 host"
 }
+
+@test "a taker that has not heard of its grant, and asks again, has made no attempt" {
+  local options
+  for options in attempts=1 'attempts=1 backoff=500000-500000' backoff=500000-500000; do
+    cli FLUSHALL >/dev/null
+    # shellcheck disable=SC2086 # words
+    SHIFT=-60 acquire a once=x $options
+    outcome granted
+    call status # finds that it has died
+    # shellcheck disable=SC2086 # words
+    acquire a once=x $options
+    outcome granted
+  done
+}
