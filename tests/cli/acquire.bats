@@ -58,6 +58,14 @@ lease() { cli PTTL "rlock:$1"; }
   query '(.expires_at | sub("\\.[0-9]+"; "") | fromdate) - now | . > 10 and . < 21'
 }
 
+@test "--output json: expires_at is no later than the lease on the server, however late the answer comes" {
+  start_proxy
+  network delay 0.5
+  try acquire job --ttl 20 --output json
+  exits 0
+  (($(date -d "$(jq -r .expires_at "$T/out")" +%s%3N) <= $(cli PEXPIRETIME rlock:job)))
+}
+
 @test "--output shell is safe for eval, whatever the name of the lock" {
   local name="it's; touch $T/ran; \$(touch $T/ran) \"\\"
   try acquire --key "$name" --output shell

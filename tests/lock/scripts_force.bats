@@ -62,6 +62,14 @@ setup() { start_scripts; }
   same "$(fact evicted)" 'evicted 1'
 }
 
+@test "force now: a holder with a keeper is told, or its command would run on until the next renewal" {
+  listen a
+  hold a kept=1
+  call force now me "$FENCE"
+  absent "$LOCK"
+  hears a evicted
+}
+
 @test "force: a holder that is marked and then removed counts once" {
   hold a kept=1
   call force evict me "$FENCE"

@@ -139,6 +139,9 @@ live() {
   exits 1
   says FAIL eviction allkeys-lru
   same "$ERR" ''
+  cli CONFIG SET maxmemory-policy volatile-ttl # all keys of a lock have a time to live
+  try check
+  says FAIL eviction volatile-ttl
 }
 
 @test "a replica is not fit for locks: 1, and the message names its master" {
@@ -225,6 +228,8 @@ CONFIG SET maxmemo
   exits 1
   says ok rights '.* [(]a restart forgets it, since the server has neither an aclfile nor a configuration file; .*[)]:'
   try check -r "$one" -r redis://127.0.0.1:2 -r redis://127.0.0.1:1
+  exits 69
+  try check -r "$one" -r redis://127.0.0.1:1
   exits 69
 }
 
@@ -457,7 +462,11 @@ try_all() {
   try run --key job -- true
   try check
   says ok clock
-  future=$(($(date +%s%3N) + 7200000))
+  future=$(($(date +%s%3N) + 3600000))
+  cli HSET '{rlock:job}:meta' success "$future $future a@h h u 1 c n"
+  try check
+  says warn clock '.*it was set back by (1h00m|59m[0-9]+s) or more since its locks were last used'
+  future=$((future + 3600000))
   cli RPUSH '{rlock:job}:history' "7 $future $future 0 1 0 a@h h u 1 c n"
   try check
   exits 0

@@ -607,12 +607,12 @@ key C"
 
 @test "--watch shows the servers, the time, and how many rows do not fit" {
   local i
-  for i in {1..30}; do try acquire "job$i"; done
+  for i in {1..22}; do try acquire "job$i"; done # with two lines above, as many as the terminal has: the last stays empty
   on_terminal 'rlock status --watch' "expect do not fit
 key C"
   exits 130
   matches "$OUT" "$RLOCK_REDIS  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}"
-  contains "$OUT" '... and 10 rows that do not fit'
+  contains "$OUT" '... and 2 rows that do not fit'
 }
 
 @test "--watch without Redis from the start: 69" {
