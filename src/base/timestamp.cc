@@ -29,8 +29,9 @@ bool reads_as(const std::string& text, const char* format, tm& parts) {
 
 WallTime from_seconds(time_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
 
+/// Not by to_time_t(), which counts in ns: Redis may hold any time.
 time_t count_seconds(WallTime time) {
-  return std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time));
+  return static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
 }
 
 constexpr std::string_view tomorrow{"tomorrow"};
