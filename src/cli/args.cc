@@ -169,6 +169,9 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"url", "redis"},
     {"last", "lines"},
     {"tail", "lines"},
+    {"limit", "lines"},
+    {"failures", "failed"},
+    {"errors", "failed"},
 });
 
 /// Any option may be meant where there is no subcommand.
@@ -218,8 +221,6 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
   if (name == "port" || name == "db" || name == "database")  // others name a server in pieces
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
-  if ((name == "failed" || name == "failures") && is_for(subcommand, Subcommand::log))
-    return fmt::format("there is no --{}; write --json | jq '.[] | select(.exit_status != 0)'", name);
   if (std::string other = translate(name, subcommand); !other.empty())
     return other;
   const std::string nearest = suggest_option(name, "--", [&](const Option& o) { return may_have(subcommand, o); });

@@ -27,25 +27,13 @@ namespace {
 /// Options that contradict each other. In one source both together are an error; --wait in a stronger source overrides
 /// --nonblock in a weaker one. --once and --once-per need an exclusive lock, since several holders at a time would do
 /// the work several times.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 19> rivals{{{"nonblock", "wait"},
-                                                                                {"exclusive", "shared"},
-                                                                                {"exclusive", "slots"},
-                                                                                {"shared", "slots"},
-                                                                                {"once", "once-per"},
-                                                                                {"once", "shared"},
-                                                                                {"once", "slots"},
-                                                                                {"once-per", "shared"},
-                                                                                {"once-per", "slots"},
-                                                                                {"quiet", "verbose"},
-                                                                                {"token", "force"},
-                                                                                {"for", "until"},
-                                                                                {"for", "end"},
-                                                                                {"until", "end"},
-                                                                                {"note", "end"},
-                                                                                {"json", "prometheus"},
-                                                                                {"json", "timeline"},
-                                                                                {"follow", "timeline"},
-                                                                                {"prometheus", "watch"}}};
+constexpr auto rivals = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"nonblock", "wait"},  {"exclusive", "shared"}, {"exclusive", "slots"}, {"shared", "slots"},
+    {"once", "once-per"},  {"once", "shared"},      {"once", "slots"},      {"once-per", "shared"},
+    {"once-per", "slots"}, {"quiet", "verbose"},    {"token", "force"},     {"for", "until"},
+    {"for", "end"},        {"until", "end"},        {"note", "end"},        {"json", "prometheus"},
+    {"json", "timeline"},  {"follow", "timeline"},  {"failed", "timeline"}, {"prometheus", "watch"},
+});
 
 bool are_rivals(const Option& a, const Option& b) {
   return std::any_of(rivals.begin(), rivals.end(), [&](const auto& pair) {

@@ -34,12 +34,23 @@ constexpr std::size_t usual_count = 20;
 constexpr std::size_t columns_in_pipe = 100;
 constexpr std::chrono::hours usual_window{24};
 
-/// How many runs of each lock to fetch: for a span of time, all that the server promises to keep. It may keep a few
+/// How many runs of each lock to show: for a span of time, all that the server promises to keep. It may keep a few
 /// more, which are left out.
 std::size_t choose_count(const Settings& settings) {
   if (settings.lines)
     return std::min(static_cast<std::size_t>(*settings.lines), observe::kept_runs);
   return settings.timeline || settings.since ? observe::kept_runs : usual_count;
+}
+
+/// How many of them to fetch: those that failed may be among the oldest.
+std::size_t choose_fetched(const Settings& settings) {
+  return settings.failed && settings.lines != 0 ? observe::kept_runs : choose_count(settings);
+}
+
+/// Leaves those runs that were asked for.
+void choose_runs(std::vector<History>& histories, const Settings& settings) {
+  for (History& history : histories)
+    std::erase_if(history.runs, [&](const Run& run) { return settings.failed && !run.ending.is_counted(); });
 }
 
 /// The beginning of the span asked for, by the server's clock.
@@ -138,6 +149,28 @@ class Follower {
            WallTime now)
       : servers_(servers), scope_(scope), settings_(settings), log_(log), since_(now) {}
 
+  /// Shows these runs first, or says why there are none, and what comes next.
+  [[noreturn]] void follow(std::vector<Run> first, const std::string& why) {
+    const bool is_silent = first.empty();
+    show(std::move(first));
+    if (!why.empty())
+      log_.notice(why);
+    if (is_silent)
+      log_.notice(fmt::format("waiting for a run to {}", settings_.failed ? "fail" : "end"));
+    for (;;) {
+      servers_.front().loop().wait_out(BootClock::now() + period);
+      auto histories = look_again();
+      std::vector<Run> runs;
+      for (History& history : histories) std::move(history.runs.begin(), history.runs.end(), std::back_inserter(runs));
+      std::erase_if(runs, [this](const Run& run) { return run.ended_at < since_; });
+      show(std::move(runs));
+    }
+  }
+
+ private:
+  static constexpr std::chrono::seconds period{1};
+  static constexpr std::size_t most_remembered = 1000;
+
   /// Prints those of these runs that it has not printed yet.
   void show(std::vector<Run> runs) {
     std::erase_if(runs, [this](const Run& run) { return !seen_.emplace(run.lock, run.fence.value).second; });
@@ -156,25 +189,11 @@ class Follower {
       shown_.erase(shown_.begin(), shown_.end() - static_cast<std::ptrdiff_t>(most_remembered));
   }
 
-  [[noreturn]] void follow() {
-    for (;;) {
-      servers_.front().loop().wait_out(BootClock::now() + period);
-      auto histories = look_again();
-      std::vector<Run> runs;
-      for (History& history : histories) std::move(history.runs.begin(), history.runs.end(), std::back_inserter(runs));
-      std::erase_if(runs, [this](const Run& run) { return run.ended_at < since_; });
-      show(std::move(runs));
-    }
-  }
-
- private:
-  static constexpr std::chrono::seconds period{1};
-  static constexpr std::size_t most_remembered = 1000;
-
   /// Says once that the servers do not answer, and then nothing until they have.
   std::vector<History> look_again() {
     try {
       auto histories = observe::survey_histories(servers_, scope_, observe::kept_runs, settings_.timeout);
+      choose_runs(histories, settings_);
       failing_ = false;
       return histories;
     } catch (const Error& error) {
@@ -198,8 +217,8 @@ class Follower {
   bool failing_ = false;
 };
 
-/// Why there is nothing to show of the locks that were named: the first run of one may still go on.
-std::string explain_nothing(const std::vector<LockFacts>& locks, const Settings& settings) {
+/// Why nothing is known of the locks that were named: the first run of one may still go on.
+std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
     if (!lock.holders.empty() && !lock.holders.front().cools())
       return fmt::format("no run of {} has ended yet; {} has held it since {}",
@@ -207,7 +226,19 @@ std::string explain_nothing(const std::vector<LockFacts>& locks, const Settings&
                          lock.holders.front().owner.holder,
                          format_local(lock.holders.front().acquired_at));
   }
-  return fmt::format("no run of {} is known to have ended; is that its name?", fmt::join(settings.keys, ", "));
+  const std::string& first = settings.keys.front();
+  const bool is_number = first.find_first_not_of("0123456789") == std::string::npos;
+  return fmt::format("no run of {} is known to have ended; is that its name?{}",
+                     fmt::join(settings.keys, ", "),
+                     is_number ? fmt::format(" For the last {0} runs write -n {0}", first) : "");
+}
+
+/// Why runs that are known are not shown; empty where there is nothing to say.
+std::string explain_choice(const Settings& settings) {
+  const std::string_view what = settings.failed ? "failed" : "ended";
+  if (settings.since)
+    return fmt::format("no run has {} since {}", what, format_local(begin_of(*settings.since, wall_now())));
+  return settings.failed ? "no run is known to have failed" : "";
 }
 
 ExitCode read_and_print(const Settings& settings) {
@@ -216,27 +247,29 @@ ExitCode read_and_print(const Settings& settings) {
   auto servers = choose_servers(loop, settings, log, observe::listing_limits);
   observe::Scope scope = choose_scope(settings);
   scope.remembered = true;
-  auto histories = observe::survey_histories(servers, scope, choose_count(settings), settings.timeout);
+  auto histories = observe::survey_histories(servers, scope, choose_fetched(settings), settings.timeout);
   warn_of_replica(servers, settings, log);
   if (settings.timeline) {
     show(format_timeline(histories, observe::survey(servers, scope, settings.timeout), settings));
     return ExitCode::ok;
   }
   WallTime now{};
-  for (const History& history : histories) now = std::max(now, history.now);
-  auto runs = merge_by_time(std::move(histories), settings);
-  if (settings.follow) {
-    Follower follower{servers, scope, settings, log, now};
-    follower.show(std::move(runs));
-    follower.follow();
+  bool is_known = settings.keys.empty();
+  for (const History& history : histories) {
+    now = std::max(now, history.now);
+    is_known = is_known || !history.runs.empty();
   }
+  choose_runs(histories, settings);
+  auto runs = merge_by_time(std::move(histories), settings);
+  const bool tells_why = runs.empty() && settings.lines != 0 && (!settings.json || settings.follow);
+  const std::string why = !tells_why ? ""
+                          : is_known ? explain_choice(settings)
+                                     : explain_unknown(observe::survey(servers, scope, settings.timeout), settings);
+  if (settings.follow)
+    Follower{servers, scope, settings, log, now}.follow(std::move(runs), why);
   show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
-  if (settings.json || settings.lines == 0)
-    return ExitCode::ok;
-  if (runs.empty() && settings.since)
-    log.notice("no run has ended since " + format_local(begin_of(*settings.since, wall_now())));
-  else if (runs.empty() && !settings.keys.empty())
-    log.notice(explain_nothing(observe::survey(servers, scope, settings.timeout), settings));
+  if (!why.empty())
+    log.notice(why);
   return ExitCode::ok;
 }
 

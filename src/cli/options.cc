@@ -343,6 +343,8 @@ constexpr Option options[] = {
    "Show the last N runs of each lock [20; all with --since]", number<0, 100'000, &S::lines>},
   {0,   "since",               "D|TIME",           history,           Section::output, "",
    "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
+  {0,   "failed",              "",                 history,           Section::output, "",
+   "Show only the runs that failed: exit status other than 0, signal, died, lost or timeout", flag<&S::failed>},
   {'f', "follow",              "",                 history,           Section::output, "",
    "Then show each run as it ends", flag<&S::follow>},
   {0,   "timeline",            "",                 history,           Section::output, "",

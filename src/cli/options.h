@@ -98,6 +98,7 @@ struct Settings {
   bool watch = false;
   std::optional<int> lines;
   std::optional<Since> since;
+  bool failed = false;
   bool follow = false;
   bool timeline = false;
 };

@@ -70,10 +70,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"log",
      Subcommand::log,
      log,
-     "log [KEY|GLOB...] [-n N] [--since D] [-f] [--json | --timeline]",
+     "log [KEY|GLOB...] [--failed] [--since D] [--timeline] [OPTION...]",
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
-     "  rlock log --since 1d --json | jq -c '.[] | select(.exit_status != 0)'\n"
+     "  rlock log --failed --since 1d\n"
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off.",
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "

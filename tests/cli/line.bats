@@ -373,7 +373,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--fence is not an option of status' status a --fence
   refuses 64 '--end is not an option of release; to end a hold write `rlock hold KEY --end`' release a --end
   refuses 64 '--until is not an option of log; log has --since, and --json,' log --until 08:00
-  refuses 64 "there is no --failed; write --json | jq '.[] | select(.exit_status != 0)'" log --failed
+  refuses 64 'there is no --failures; did you mean --failed?' log --failures
+  refuses 64 'there is no --limit; did you mean --lines?' log --limit 5
   refuses 64 '--ttl needs a value' acquire a -nt
   refuses 64 '--key needs a value' run --key
 }

@@ -139,6 +139,74 @@ load ../support/supervision
   same "$(wc -l <"$T/out")" 1
 }
 
+# The runs of these ends, the oldest first, in the form that Redis keeps; the last ends now.
+remembered() { # LOCK END...
+  cli EVAL "local now = redis.call('TIME')[1] * 1000
+    for i, how in ipairs(ARGV) do
+      redis.call('RPUSH', KEYS[1], string.format('%d %d %d 0 1 %s a@h h u 1 c n', i, now - (#ARGV - i) * 3600000 - 1,
+        now - (#ARGV - i) * 3600000, how))
+    end
+    redis.call('HSET', KEYS[2], 'state', '1 1 0 0 0')" 2 "{rlock:$1}:history" "{rlock:$1}:meta" "${@:2}" >/dev/null
+}
+
+@test "--failed shows the runs that count as failures, and no others" {
+  remembered job 3 0 signal:9 died lost timeout - ended evicted,a@h replaced,a@h interrupted
+  remembered other 1 0
+  rlock hold job --for 1h
+  try log --failed job --json
+  exits 0
+  query 'map(.exit_status // .end) == [3, 137, "died", "lost", "timeout"]'
+  try log --failed job
+  matches "$OUT" $'^KEY +STARTED .*\njob .* +3 +a@h .*\njob .* +SIGKILL +a@h '
+  same "$(wc -l <"$T/out")" 6
+  try log --failed 'o*' job --json -n 2
+  query 'map([.key, .exit_status // .end]) == [["job", "lost"], ["job", "timeout"], ["other", 1]]'
+  try log --failed --since 8h30m --json # each ended an hour after the one before, and the eleventh now
+  query 'map(select(.key == "job") | .exit_status // .end) == [137, "died", "lost", "timeout"]'
+}
+
+@test "--failed finds a failure that a hundred runs ago was the newest, and counts those alone" {
+  # shellcheck disable=SC2046 # one word for each run
+  remembered job 1 2 $(printf '0 %.0s' {1..98})
+  try log --failed --json
+  query 'map(.exit_status) == [1, 2]'
+  try log --failed --json -n 1
+  query 'map(.exit_status) == [2]'
+  try log --failed -n 0
+  same "$ERR" ''
+}
+
+@test "--failed says where nothing has failed" {
+  try log --failed
+  exits 0
+  same "$ERR" 'rlock: no run is known to have failed'
+  rlock run job -- true
+  try log job --failed
+  same "$ERR" 'rlock: no run is known to have failed'
+  try log job --failed --since 1h
+  matches "$ERR" '^rlock: no run has failed since [0-9-]{10} [0-9:]{8}$'
+  try log jbo --failed
+  same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
+}
+
+@test "-f --failed shows each failure as it ends, and says that it waits for one" {
+  start follower rlock log -f --failed --json
+  wait_for_text 'no run is known to have failed' "$T/follower.err"
+  wait_for_text 'rlock: waiting for a run to fail' "$T/follower.err"
+  try run --key job --note good -- true
+  try run --key job --note bad -- false
+  wait_for_text bad "$T/follower.out"
+  kill "$PID"
+  same "$(jq -c 'map(.note)' "$T/follower.out")" '["bad"]'
+}
+
+@test "-f tells at once that there is nothing to show, and what a number behind it may mean" {
+  start follower rlock log -f 5
+  wait_for_text 'rlock: no run of 5 is known to have ended; is that its name? For the last 5 runs write -n 5' "$T/follower.err"
+  wait_for_text 'rlock: waiting for a run to end' "$T/follower.err"
+  kill "$PID"
+}
+
 @test "log of a lock that nobody has used says so" {
   try log jbo
   exits 0
@@ -147,6 +215,10 @@ load ../support/supervision
   try log night
   same "$(rlock log job -n 0 2>&1 | wc -l)" 1
   matches "$ERR" '^rlock: no run of night has ended yet; [^ ]+ has held it since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+$'
+  try log night --since 1h
+  contains "$ERR" 'no run of night has ended yet; '
+  try log jbo --since 1h
+  same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
   rlock run job -- true
   try log job jbo
   same "$ERR" ''
@@ -346,6 +418,7 @@ a_day() {
 
 @test "--json and --timeline: choose one" {
   refuses 64 '--timeline' log --json --timeline
+  refuses 64 '--timeline and --failed: choose one' log --failed --timeline
 }
 
 @test "no Redis at the address: 69, and nothing on stdout" {
