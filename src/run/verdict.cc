@@ -101,8 +101,11 @@ lock::End end_for_history(const Verdict& verdict, std::string_view by) {
     end.word = "interrupted";
   } else if (verdict.command_signal) {
     end.word = fmt::format("signal:{}", *verdict.command_signal);
+  } else if (verdict.command_status) {
+    end.status = verdict.command_status;
   } else {
-    end.status = verdict.command_status.value_or(verdict.exit_status);  // ours if the command was not started
+    end.status = verdict.exit_status;
+    end.is_excused = true;  // the command was not started: another machine may be able to
   }
   return end;
 }

@@ -34,6 +34,19 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   (($(cooling) <= 1000000)) || fail "$(cooling)"
 }
 
+@test "a command that cannot be started is no failure: another machine may have what it needs" {
+  printf '#!/no/such/interpreter\n' >"$T/script"
+  chmod +x "$T/script"
+  try run job --once v1 --attempts 1 --backoff 1h -- "$T/script"
+  exits 127
+  same "$(cooling)" 0
+  same "$(rlock status job --json | jq '.[0].counters.failed')" 0
+  try run job -n --once v1 --attempts 1 --backoff 1h -- echo ran
+  exits 0
+  same "$OUT" ran
+  same "$(rlock log job --failed --json | jq -c 'map(.exit_status)')" '[127]'
+}
+
 @test "release --force ends the cooling, of a waiter too, as the message says" {
   fail_with 3 --backoff 1h
   start waiter rlock run job -- echo ran
