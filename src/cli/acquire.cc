@@ -50,6 +50,16 @@ struct HoldPid {
   run::Background background;
 };
 
+/// Process 1 is the system's, for which no lock is meant, and a signal to it would do harm; but in a container it may
+/// be the script that calls us, in whose session we are then. Our own end would be waited for by a part of ourselves.
+void check_hold_pid(pid_t pid) {
+  if (pid == ::getpid())
+    throw Error{ExitCode::usage, fmt::format("--hold-pid: process {} is rlock itself", pid)};
+  if (pid == 1 && ::getsid(0) != ::getsid(1))
+    throw Error{ExitCode::usage,
+                "--hold-pid: process 1 is no script that called rlock; write $$ for a shell's own PID"};
+}
+
 /// One acquisition, from the settings to the printed token.
 class Acquirer {
  public:
@@ -95,6 +105,7 @@ class Acquirer {
   std::optional<HoldPid> start_background() {
     if (!settings_.hold_pid)
       return std::nullopt;
+    check_hold_pid(*settings_.hold_pid);
     const run::HoldPlan plan{.name = name_,
                              .claim = claim_,
                              .lease = lease_,

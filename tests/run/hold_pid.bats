@@ -251,6 +251,26 @@ time.sleep(600)'
   wait_until 5 no_keeper
 }
 
+# The lock is held, so that what is not refused fails otherwise, and nobody is signalled.
+@test "process 1 is refused, and rlock itself" {
+  hold job
+  STATUS=0
+  setsid -w rlock acquire job -n --hold-pid 1 2>"$T/err" || STATUS=$?
+  exits 64
+  same "$(<"$T/err")" "rlock: --hold-pid: process 1 is no script that called rlock; write \$\$ for a shell's own PID"
+  STATUS=0
+  sh -c 'exec rlock acquire job -n --hold-pid $$' 2>"$T/err" || STATUS=$?
+  exits 64
+  matches "$(<"$T/err")" '^rlock: --hold-pid: process [0-9]+ is rlock itself$'
+}
+
+@test "a script that is process 1, as in a container, may hold a lock" {
+  unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespaces here"
+  unshare --pid --fork --mount-proc sh -c 'token=$(rlock acquire job --hold-pid $$) && echo "$$" &&
+    rlock release job --token "$token"' >"$T/out"
+  same "$(<"$T/out")" 1
+}
+
 @test "not acquired: no process is left behind" {
   hold job
   try acquire job -n --hold-pid $$
