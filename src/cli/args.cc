@@ -172,6 +172,13 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"limit", "lines"},
     {"failures", "failed"},
     {"errors", "failed"},
+    {"stop", "end"},  // of a hold
+    {"clear", "end"},
+    {"tls-cert", "cert"},  // redis-cli's --cert and others'
+    {"tls-ca", "cacert"},
+    {"tls-cacert", "cacert"},
+    {"tls-ca-cert", "cacert"},
+    {"ca", "cacert"},
 });
 
 /// Any option may be meant where there is no subcommand.
@@ -219,6 +226,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --timeout; {}{}", instead_of_timeout, of_run);
   if (name == "password" || name == "pass")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
+  if (name == "tls" || name == "ssl")  // redis-cli's
+    return fmt::format("there is no --{}; write --redis rediss://HOST:PORT", name);
   if (name == "port" || name == "db" || name == "database")  // others name a server in pieces
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
   if (std::string other = translate(name, subcommand); !other.empty())

@@ -4,11 +4,13 @@
 
 #include "base/escape.h"
 #include "base/loop.h"
+#include "base/timestamp.h"
 #include "cli/claim.h"
 #include "cli/failure.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
 #include "cli/subcommand.h"
+#include "cli/value.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
 #include "observe/listing.h"
@@ -78,10 +80,20 @@ std::vector<lock::LockName> choose_names(const Settings& settings) {
   return names;
 }
 
+/// What to write, where the last of several locks is called like a duration or a time.
+std::string ask_for_end(const Settings& settings) {
+  const std::string& last = settings.keys.empty() ? "" : settings.keys.back();
+  if (settings.keys.size() > 1 && !meant_duration(last).empty())
+    return fmt::format("for how long? Write --for {}", meant_duration(last));
+  if (settings.keys.size() > 1 && parse_time_to_come(last, wall_now()))
+    return fmt::format("for how long? Write --until {}", shell_word(last));
+  return "for how long? Write --for D, --until TIME, or --end to end a hold";
+}
+
 ExitCode hold_or_end(const Settings& settings) {
   const Log log{settings.verbosity};
   if (!settings.end && !settings.hold_for && !settings.hold_until)
-    throw Error{ExitCode::usage, "for how long? Write --for D, --until TIME, or --end to end a hold"};
+    throw Error{ExitCode::usage, ask_for_end(settings)};
   const auto names = choose_names(settings);
   Loop loop;
   auto servers = choose_servers(loop, settings, log, observe::listing_limits);

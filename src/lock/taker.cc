@@ -156,9 +156,12 @@ Taken Taker::compete() {
     if (break_tie())
       continue;
     if (BootClock::now() >= give_up_) {
-      if (waits)
-        withdraw(true);
-      return Conflict{.message = obstacle_};
+      if (!waits)
+        return Conflict{.message = obstacle_};
+      withdraw(true);
+      return Conflict{.message = fmt::format("{}; the wait of {} is over",
+                                             obstacle_,
+                                             format_duration(patience_.wait.value_or(Milliseconds{0})))};
     }
     if (!obstacle_.empty())
       tell_obstacle();

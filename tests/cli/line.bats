@@ -329,6 +329,11 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'to name one write --redis redis://HOST:PORT' check redis://db1
   refuses 64 'no scheme; write redis://db1:6380' status -r db1:6380
   refuses 64 'no scheme; write redis://127.0.0.1:6380' status -r 6380
+  refuses 64 'there is no --tls; write --redis rediss://HOST:PORT' status --tls
+  refuses 64 'there is no --ssl; write --redis rediss://HOST:PORT' --ssl status
+  refuses 64 'there is no --tls-cert; did you mean --cert?' status --tls-cert client.pem
+  refuses 64 'there is no --tls-ca; did you mean --cacert?' status --tls-ca=ca.pem
+  refuses 64 'there is no --stop; did you mean --end?' hold a --stop
   refuses 64 'there is no --db; write --redis redis://HOST:PORT/DB' status --db 3
   refuses 64 "'-1' is not a duration; to wait for ever leave it out" run a -w -1 -- true
   refuses 64 'to wait for ever leave it out' run a --wait forever -- true

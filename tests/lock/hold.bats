@@ -31,7 +31,7 @@ shown() {
   try acquire backup -w 1s
   exits 75
   same "$ERR" "rlock: waiting for backup, $words
-rlock: backup not acquired: $words"
+rlock: backup not acquired: $words; the wait of 1s is over"
   same "$OUT" ''
   try release backup --force
   exits 1
@@ -196,6 +196,11 @@ ends_at() {
   refuses 64 'at most 90d' hold job --for 91d
   refuses 64 'too short' hold job --for 0
   refuses 64 'for how long? Write --for D, --until TIME, or --end to end a hold' hold job
+  refuses 64 'for how long? Write --for D, --until TIME, or --end to end a hold' hold job 2h-disk
+  refuses 64 'for how long? Write --for 2h' hold job 2h
+  refuses 64 'for how long? Write --for 30m' hold job other '30 minutes'
+  refuses 64 "for how long? Write --until 'tomorrow 08:00'" hold job 'tomorrow 08:00'
+  refuses 64 "for how long? Write --until '08:00'" hold job 08:00
   refuses 64 'no key' hold --for 1h
   refuses 64 'choose one' hold job --for 1h --end
   refuses 64 'choose one' hold job --for 1h --until 08:00
