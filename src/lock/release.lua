@@ -3,7 +3,7 @@
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
 --       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted, ended or
 --       released)
---       excused(1: it was told to stop, so that this is no failure; else none)
+--       excused(1: told to stop, or not started, so that this is no failure; else none)
 -- ->    released | cooling ms | kept levels | lost
 
 -- NEEDS clock record memory entry

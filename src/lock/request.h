@@ -53,7 +53,7 @@ struct Claim {
 /// How a command ended, for the history.
 struct End {
   std::optional<int> status{};
-  bool is_excused = false;  // it was told to stop, so that this is no failure
+  bool is_excused = false;  // told to stop, or not started, so that this is no failure
   std::string word{};  // empty: the status tells; else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted,
                        // ended or released
 };

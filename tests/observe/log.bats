@@ -472,6 +472,8 @@ a_day() {
   try log --json
   exits 0
   query '[.[] | [.key, .exit_status]] == [["job", 0], ["job", 3]]'
+  try log --failed --json -n 1
+  query '[.[] | [.key, .exit_status]] == [["job", 3]]'
   try log --timeline
   exits 0
   matches "$OUT" $'^job +X'
