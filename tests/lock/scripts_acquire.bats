@@ -203,6 +203,13 @@ setup() { start_scripts; }
   between 5000 $(($(fact holder | cut -d ' ' -f 3) - REPLY[1])) 10000
 }
 
+@test "acquire: what is given back to a server is held there for the whole lease" {
+  HOW=restore WAITED=9000 acquire a
+  outcome granted
+  same "${REPLY[3]}" 30000
+  nearly 30000 "$(cli PTTL "$LOCK")"
+}
+
 @test "renew: a lock that somebody has robbed of its expiry gets that of its longest holder" {
   CAPACITY=0 hold a
   CAPACITY=0 acquire b

@@ -161,6 +161,17 @@ is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
   absent "$LOCK"
 }
 
+@test "a waiter that finds out that the last attempt has died leaves the lock to the one behind it" {
+  listen b c
+  hold a once=v1
+  enqueue b once=v1 attempts=1
+  enqueue c once=v2
+  cli DEL "$LOCK" >/dev/null # its lease is over
+  enqueue b once=v1 attempts=1
+  outcome attempts
+  is_handed c
+}
+
 @test "the last fifty failures are kept, the newest first" {
   local i kept=""
   for ((i = 1; i <= 50; i++)); do kept+="$i $i $i 1 - old"$'\n'; done

@@ -93,6 +93,15 @@ setup() { start_scripts; }
   same "$((${ended#* } - ${ended% *}))" 5000
 }
 
+@test "history: what nobody renewed died when its lease ended, even if its record is gone and nobody looked" {
+  local ended
+  TTL=20000 SHIFT=-60 acquire a
+  cli DEL "$LOCK"
+  hold b
+  ended=$(cut -d ' ' -f 2,3 <<<"$(history)")
+  same "$((${ended#* } - ${ended% *}))" 20000
+}
+
 @test "history: a keeper that comes back after the loss records how its run ended" {
   hold a
   cli DEL "$LOCK"
@@ -257,6 +266,15 @@ setup() { start_scripts; }
   outcome granted # it began to ask after that success, and the last one has another ID
 }
 
+@test "once: a waiter that came while the work was being done need not do it, though other work was done since" {
+  hold a once=v42
+  SHIFT=20 call release a level-a 0 ''
+  SHIFT=20 acquire b once=v43
+  SHIFT=20 call release b level-b 0 ''
+  SHIFT=30 HOW=queue WAITED=20000 acquire c once=v42 # it began to wait ten seconds after the work began
+  outcome "done"
+}
+
 # b and z wait for the same work, a hundred places apart; z is behind as many as one call tells that it is done. The
 # others wait for other work; they are alive, since they may not listen.
 wait_a_hundred_apart() {
@@ -303,6 +321,20 @@ wait_a_hundred_apart() {
   same "$(cli HGET "$META" success | awk '{print $9}' | xargs)" 'v20 v19 v18 v17 v16 v15 v14'
   acquire c once=v20
   outcome granted # the last success had no ID
+}
+
+@test "once: however often other work succeeds, the success for a slot of the calendar is not forgotten" {
+  local i
+  hold a once=day:2026-11-22
+  call release a level-a 0 ''
+  for i in {1..9}; do
+    hold "b$i" once=v42
+    call release "b$i" "level-b$i" 0 ''
+    hold "c$i"
+    call release "c$i" "level-c$i" 0 ''
+  done
+  acquire d once=day:2026-11-22
+  outcome "done"
 }
 
 @test "once: after a failure the next waiter runs" {

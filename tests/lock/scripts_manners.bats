@@ -84,6 +84,15 @@ setup() { start_scripts; }
   outcome extended
 }
 
+@test "replace: a run inside the holder is told, too" {
+  listen a inner b
+  WAITED=9000 hold a replace=1 kept=1
+  LEVEL=level-inner HOW=reenter acquire a
+  enqueue b replace=1
+  hears a evicted
+  hears inner evicted
+}
+
 @test "replace: a waiter that began before the holder does not replace it" {
   listen b
   WAITED=1000 hold a replace=1 kept=1
@@ -153,6 +162,13 @@ setup() { start_scripts; }
   same "$(cli HEXISTS "$LOCK" b)" 1
   enqueue b poll=1
   outcome granted
+}
+
+@test "poll: a waiter that may not listen asks every two seconds, however many are ahead" {
+  local i
+  hold a
+  for i in {1..25}; do enqueue "b$i" poll=1; done
+  same "${REPLY[1]} ${REPLY[9]}" '2000 25'
 }
 
 @test "poll: a waiter that has stopped polling is dropped, even if the clock was set back meanwhile" {

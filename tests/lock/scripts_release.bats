@@ -56,6 +56,17 @@ hold_again() { # the same two levels, on a server that knows nothing
   LEVEL=inner acquire a
 }
 
+@test "release: if what is left of the lease is shorter, the first waiter is told when it ends" {
+  listen b
+  hold a
+  enqueue b
+  LEVEL=inner TTL=1900 HOW=reenter acquire a
+  call release a level-a 0 ''
+  replies kept 1
+  wait_until "$PATIENCE" grep -qx message "$T/ear-b.out"
+  between 1 "$(told b)" 1901
+}
+
 @test "release: an unknown token, and one whose lease has run out, get the answer lost, and nothing changes" {
   local before
   call release a level-x 0 ''

@@ -210,7 +210,7 @@ lasts_for_minutes() { (($(cli_at "$PRIMARY" PTTL rlock:job) > 300000)); }
   [[ ! -e $T/started ]]
 }
 
-# hold_replicated OPTION...: a run of key job with --replicas 1, on a primary with one replica; sets HOLDER, REPLICA_PID
+# hold_replicated OPTION...: a run of key job with --replicas, on a primary with one replica; sets HOLDER, REPLICA_PID
 hold_replicated() {
   start_redis --repl-diskless-sync-delay 0
   local primary=$REDIS_PORT primary_sock=$REDIS_SOCK url=$RLOCK_REDIS
@@ -218,7 +218,7 @@ hold_replicated() {
   REPLICA_PID=$REDIS_PID
   wait_until "$PATIENCE" info_says "$REDIS_PORT" master_link_status:up
   RLOCK_REDIS=$url REDIS_SOCK=$primary_sock
-  hold job -v --replicas 1 "$@"
+  hold job -v --replicas 1:20s "$@"
   wait_for_text 'holding job' "$T/holder.err" # the replica has the lock
 }
 
@@ -233,9 +233,10 @@ hold_replicated() {
 }
 
 @test "--replicas: a replica that is back within the lease does no harm" {
-  hold_replicated --ttl 10s --renew-every 200ms
+  hold_replicated --ttl 10m --renew-every 200ms
   freeze "$REPLICA_PID"
   wait_for_text "cannot renew job: " "$T/holder.err" || fail "$(<"$T/holder.err")"
+  contains "$(<"$T/holder.err")" "0 of 1 replicas had the renewal within " # the answer came in time
   kill -CONT "$REPLICA_PID"
   wait_for_text "job is renewed again after " "$T/holder.err"
   still_renewed

@@ -242,6 +242,30 @@ reopen() {
   ends_well
 }
 
+@test "each outage begins with a retry at once, however long the pauses of the last one became" {
+  held_on --ttl 10m
+  cli CONFIG SET min-replicas-to-write 1 >/dev/null
+  wait_until "$PATIENCE" failed_more_than 7
+  cli CONFIG SET min-replicas-to-write 0 >/dev/null
+  wait_for_text "is renewed again" "$T/holder.err"
+  cli CONFIG SET min-replicas-to-write 1 >/dev/null
+  wait_until "$PATIENCE" failed_again_twice
+  cli CONFIG SET min-replicas-to-write 0 >/dev/null
+  ends_well
+  (($(first_pause_of_last_outage) < 400)) || fail "$(<"$T/holder.err")" # the pauses of the first one were longer
+}
+
+failed_more_than() { (($(grep -c 'renew: .*NOREPLICAS' "$T/holder.err") > $1)); } # COUNT
+
+failures_of_last_outage() { sed '1,/is renewed again/d' "$T/holder.err" | grep 'renew: .*NOREPLICAS'; }
+
+failed_again_twice() { (($(failures_of_last_outage | wc -l) >= 2)); }
+
+first_pause_of_last_outage() { # in ms
+  failures_of_last_outage | sed -nE '1,2s/^rlock: (..):(..):(..)\.(...) .*/\1 \2 \3 \4/p' |
+    awk '{ ms[NR] = (($1 * 60 + $2) * 60 + $3) * 1000 + $4 } END { print (ms[2] - ms[1] + 86400000) % 86400000 }'
+}
+
 @test "a companion key of the wrong type is refused at once, without retries" {
   cli SET '{rlock:other}:meta' x >/dev/null
   refused WRONGTYPE
