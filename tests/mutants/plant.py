@@ -94,7 +94,9 @@ class Copy:
         files = [str(path) for name in tests for path in sorted((self.source / "tests").glob(f"{name}.bats"))]
         environment = {**os.environ, "RLOCK": str(self.build_dir / "rlock")}
         jobs = os.environ.get("JOBS", "6")
-        result = run("bats", "--tap", "--jobs", jobs, "--filter", which, *files, env=environment)
+        # As in tests/run.sh: under nohup, say, HUP would stay ignored and a bug about it would survive.
+        bats = ["env", "--default-signal", "bats", "--tap", "--jobs", jobs, "--filter", which]
+        result = run(*bats, *files, env=environment)
         return bool(files) and result.returncode == 0 and "\nok " in result.stdout
 
     @functools.lru_cache(maxsize=None)

@@ -29,8 +29,11 @@ no_keeper() {
 # When the lease ends, by our clock.
 ends_at() { echo $(($(now_ms) + $(cli PTTL "rlock:$1"))); } # KEY
 
-# It was renewed: the lease ends later than at END.
-renewed() { (($(ends_at "$1") > END + 100)); } # KEY
+renewed() { # KEY: it was, since it is still there and its lease ends later than at END
+  local left
+  left=$(cli PTTL "rlock:$1")
+  ((left > 0 && $(now_ms) + left > END + 100))
+}
 
 @test "the token is printed, the script goes on, the lock is renewed" {
   beside job --ttl 1
