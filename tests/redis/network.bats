@@ -298,3 +298,26 @@ END
   (($(wc -l <<<"$connections") >= 2)) || fail "$connections"
   same "$(grep -vE 'timer:\(keepalive,(1[0-5]|[0-9])(\.[0-9]+)?(sec|ms)' <<<"$connections")" ''
 }
+
+# nodelay PID: prints, for each of its TCP sockets, whether it sends at once what is small
+nodelay() {
+  python3 - "$1" <<'END'
+import ctypes, os, socket, sys
+
+pid = int(sys.argv[1])
+pidfd_getfd = 438  # its number everywhere
+process = os.pidfd_open(pid)
+for fd in os.listdir(f"/proc/{pid}/fd"):
+    if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
+        own = socket.socket(fileno=ctypes.CDLL(None).syscall(pidfd_getfd, process, int(fd), 0))
+        if own.family == socket.AF_INET:
+            print(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+END
+}
+
+@test "a small request does not wait until the server has acknowledged the one before it" {
+  start_redis
+  hold job
+  OUT=$(nodelay "$HOLDER") || skip "this machine does not let us look at sockets of others"
+  same "$(sort -u <<<"$OUT")" 1
+}
