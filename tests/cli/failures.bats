@@ -119,6 +119,17 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
 
 # ---- what the command of run inherits
 
+@test "a message that is too long ends with a whole character" {
+  local start text
+  printf -v text '日%.0s' {1..2000}
+  for start in '' x xx; do # a character has three bytes
+    try run job -- "./$start$text"
+    exits 127
+    contains "$ERR" '日...'
+    iconv -f UTF-8 -t UTF-8 <<<"$ERR" >/dev/null || fail "${ERR: -60}"
+  done
+}
+
 @test "the command gets no password, whichever variable it is in" {
   cli CONFIG SET requirepass s3cret >/dev/null
   local url=redis://:s3cret@127.0.0.1:$REDIS_PORT

@@ -416,6 +416,26 @@ a_day() {
   matches "$OUT" $'^job +[.=#-]+\n'
 }
 
+@test "the timeline shows a lock that cools as held until its run ended" {
+  try run job --min-hold 12h -- true
+  cli EVAL "
+    local now = redis.call('TIME')[1] * 1000
+    local began, ended = string.format('%.0f', now - 5 * 3600000), string.format('%.0f', now - 4 * 3600000)
+    for _, token in ipairs(redis.call('HKEYS', KEYS[1])) do
+      local record = redis.call('HGET', KEYS[1], token)
+      local cools, others, rest = record:match('^%d+ (%d+) (%S+ %S+ %S+ %S+ )%d+(.*)$')
+      if cools then redis.call('HSET', KEYS[1], token, ended .. ' ' .. cools .. ' ' .. others .. began .. rest) end
+    end
+    redis.call('DEL', KEYS[2])
+    redis.call('RPUSH', KEYS[2], '1 ' .. began .. ' ' .. ended .. ' 0 1 0 a@h h u 1 c n')" \
+    2 rlock:job '{rlock:job}:history' >/dev/null
+  try status job
+  matches "$OUT" $'\njob +cooling .* 1h00m '
+  try log --timeline --since 6h
+  exits 0
+  matches "$OUT" $'^job +[.=#-]+ +\n'
+}
+
 @test "--json and --timeline: choose one" {
   refuses 64 '--timeline' log --json --timeline
   refuses 64 '--timeline and --failed: choose one' log --failed --timeline

@@ -306,6 +306,16 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   contains "$OUT" 'process  none: nobody renews it; taken as '
 }
 
+@test "of a killed holder on another machine, whose processes nobody here can know, nothing is said" {
+  unshare --uts true 2>/dev/null || skip "this machine has no namespaces"
+  start far unshare --uts sh -c 'hostname elsewhere && exec rlock run job --ttl 60 -- sleep 600'
+  wait_until "$PATIENCE" renewed_for_long
+  kill -KILL "$PID"
+  wait_until "$PATIENCE" gone "$PID"
+  try status job
+  matches "$OUT" $'\njob +x +[^ ]+@elsewhere +'"$PID "
+}
+
 @test "while a lock cools no process is shown, not even of a run on another machine" {
   unshare --uts true 2>/dev/null || skip "this machine has no namespaces"
   unshare --uts sh -c 'hostname elsewhere && exec rlock run job --min-hold 1m -- true'

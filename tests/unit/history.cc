@@ -100,6 +100,7 @@ void test_facts() {
                                                    "holder 4000 9000 8 0 1000 1 a@h h u 12 c n",
                                                    "holder 4500 7000 9 1 2000 1 a@h h u 13 c n"}));
   expect_same(cooling.cooling.count(), 4000, "a lock cools as long as the slot that cools longest");
+  expect_same(cooling.holders[0].held.count(), 3000, "while a slot cools, it was held until its run ended");
   const WallTime now{std::chrono::hours{50}};
   expect_same(observe::format_ago(WallTime{std::chrono::hours{1}}, now), "2d ago", "days ago are told without hours");
 }
