@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,14 +93,6 @@ run::Plan make_plan(const Settings& settings, const std::string& urls) {
           .conflict = settings.conflict};
 }
 
-/// Dies of the signal that ended the command, so that a shell script that runs us notices the Ctrl-C and stops too.
-/// Returns where that does not work: process 1 of a container is not killed by its own signals.
-void die_of(int number) {
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  raise_unblocked(number);
-}
-
 run::Result run_under_lock(const Settings& settings, const Log& log) {
   Loop loop;
   auto servers = choose_servers(loop, settings, log);
@@ -133,8 +124,10 @@ ExitCode run(const Settings& settings) {
   Signals::keep_failed_writes_quiet();
   const Log log{settings.verbosity};
   const run::Result result = settings.report ? run_and_report(settings, log) : run_under_lock(settings, log);
+  // A shell script that runs us notices by this that Ctrl-C was typed, and stops too. Process 1 of a container, which
+  // is not killed by its own signals, goes on to the status.
   if (result.verdict.die_of != 0)
-    die_of(result.verdict.die_of);
+    raise_unblocked(result.verdict.die_of);
   return ExitCode{result.verdict.exit_status};
 }
 

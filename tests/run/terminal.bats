@@ -129,6 +129,21 @@ END_OF_SCRIPT
   absent rlock:job
 }
 
+@test "Ctrl-\\: rlock dies without a core file, which would tell the password" {
+  cat >"$T/run.py" <<'END_OF_SCRIPT'
+import os, resource, signal, sys
+signal.signal(signal.SIGQUIT, lambda *_: None)  # what we start has the default again
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+status = os.waitpid(os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)[1]
+print(signal.Signals(os.WTERMSIG(status)).name, "with a core" if os.WCOREDUMP(status) else "without a core")
+END_OF_SCRIPT
+  cd "$T"
+  user python3 run.py sh -c 'echo ready; exec sleep 600' @ 'expect ready' "key \\" 'expect SIGQUIT'
+  [[ $SHOWN == *'with a core'* ]] || skip "this machine makes no core files"
+  user python3 run.py rlock run job -- sh -c 'echo ready; exec sleep 600' @ 'expect ready' "key \\" 'expect SIGQUIT'
+  contains "$SHOWN" 'SIGQUIT without a core'
+}
+
 @test "a program reads from the terminal" {
   user "${SHELL_THERE[@]}" @ 'expect prompt>' 'type rlock run --key job -- sh -c "read line; echo got-\$line"' \
     "until $REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job | grep -q 1" 'type some words' 'expect got-some words' \
