@@ -40,6 +40,8 @@ mapfile -t peers < <(present limit rlock flock redis-cli etcdctl redis-py)
 
 heading 'Memory beside the command, MB of PSS' lock alone 'each of 10'
 for peer in "${peers[@]}"; do
+  under "$peer" memory
+  "${UNDER[@]}" "$TRUE" # which sends the scripts: all others find them in Redis
   alone=$(mean_pss "$peer" 1)
   of_ten=$(mean_pss "$peer" 10)
   row "$peer" "$alone" "$of_ten"

@@ -23,6 +23,12 @@ ours() {
   is_static || readelf --dynamic "$T/bin/rlock" | grep -q BIND_NOW
 }
 
+@test "nothing can be both written and executed, and constants cannot be executed" {
+  readelf --segments --wide "$T/bin/rlock" >"$T/segments"
+  ! grep -E '^ +LOAD .* RWE ' "$T/segments" || fail "a segment can be written and executed"
+  ! grep -E '\.text .*\.rodata' "$T/segments" || fail "constants are in the segment of the code"
+}
+
 @test "stacks are guarded, and copies are checked" {
   ours >"$T/symbols"
   (($(grep -c ' __stack_chk_fail$' "$T/symbols") > 10)) || fail "$(grep -c ' __stack_chk_fail$' "$T/symbols") guarded files"
