@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
@@ -14,8 +15,10 @@ namespace rlock::cli {
 namespace {
 
 std::string whose_address(const Settings& settings) {
-  if (settings.redis.empty())
-    return " (the default address; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)";
+  if (settings.redis.empty()) {
+    const char* why = std::getenv("RLOCK_REDIS") == nullptr ? "" : ", as RLOCK_REDIS is empty";
+    return fmt::format(" (the default address{}; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)", why);
+  }
   return fmt::format(" (from {})", settings.redis_origin);
 }
 

@@ -276,7 +276,8 @@ ExitCode read_and_print(const Settings& settings) {
 }  // namespace
 
 ExitCode log(const Settings& settings) {
-  return explaining(settings, "it is not known who held it", [&] { return read_and_print(settings); });
+  return explaining(
+      settings, settings.keys.empty() ? "" : "it is not known who held it", [&] { return read_and_print(settings); });
 }
 
 }  // namespace rlock::cli

@@ -249,8 +249,8 @@ constexpr Option options[] = {
   {'k', "key",                 "K",                with_key,          Section::lock, "",
    "Name of the lock", set_key},
   {'t', "ttl",                 "D",                takers | renew,    Section::lock, "",
-   "Lease: rlock renews it while the command runs; after a crash the lock is free within D; a new one lasts 5s "
-   "until its first renewal [30s]", set_ttl},
+   "Lease: rlock renews it while the command runs; after a crash the lock is free within D, within 5s "
+   "before the first renewal [30s]", set_ttl},
   {'n', "nonblock",            "",                 takers,            Section::lock, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                "D",                takers | release,  Section::lock, "",

@@ -28,7 +28,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Take a lock and print its token",
      "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
      "  eval \"$(rlock acquire migration --ttl 10m --output shell || echo exit $?)\"\n",
-     "",
+     "`|| echo exit $?` ends the script also where there is no rlock, which eval alone would pass over.",
      ""},
     {"renew",
      Subcommand::renew,
@@ -50,7 +50,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"hold",
      Subcommand::hold,
      hold,
-     "hold KEY... (--for D | --until TIME) [--note TEXT] | --end",
+     "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
      "See to it that nobody is granted a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",

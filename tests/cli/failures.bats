@@ -37,6 +37,8 @@ says() {
   [[ $ERR != *unshare* ]] || skip "this machine has no namespaces"
   exits 69
   says 'backup: redis://127.0.0.1:6379/0' '(the default address; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)'
+  ERR=$(RLOCK_REDIS='' unshare "${namespace[@]}" rlock run -k backup -- true 2>&1) || STATUS=$?
+  says '(the default address, as RLOCK_REDIS is empty; set RLOCK_REDIS'
 }
 
 @test "the other subcommands say what they did not do" {
@@ -54,6 +56,12 @@ says() {
   exits 69
   says 'job: ' '; it is not known who holds it'
   try status
+  exits 69
+  matches "$ERR" '\(from RLOCK_REDIS\)$'
+  try log job
+  exits 69
+  says 'job: ' '; it is not known who held it'
+  try log
   exits 69
   matches "$ERR" '\(from RLOCK_REDIS\)$'
 }
