@@ -28,8 +28,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Take a lock and print its token",
      "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
      "  eval \"$(rlock acquire migration --ttl 10m --output shell || echo exit $?)\"\n",
-     "`|| echo exit $?` ends the script also where there is no rlock, which eval alone would pass over.",
-     ""},
+     "",
+     "`|| echo exit $?` ends the script also where there is no rlock, which eval alone would pass over."},
     {"renew",
      Subcommand::renew,
      renew,
