@@ -248,7 +248,8 @@ time.sleep(600)'
 @test "a token that cannot be printed: the lock is free, no process is left behind, non-zero" {
   try acquire other # the server learns the scripts
   STATUS=0
-  rlock acquire job --hold-pid $$ >/dev/full 2>"$T/err" 3>&- || STATUS=$?
+  start script sleep 600
+  rlock acquire job --hold-pid "$PID" >/dev/full 2>"$T/err" 3>&- || STATUS=$?
   exits 71
   wait_until 5 absent rlock:job
   wait_until 5 no_keeper
@@ -299,7 +300,8 @@ time.sleep(600)'
 
 @test "a background process that is killed while it waits: 70, and the lock is given back" {
   hold job
-  start acquire rlock acquire job --hold-pid $$
+  start script sleep 600 # not this shell, which would be told to end if the lease were lost
+  start acquire rlock acquire job --hold-pid "$PID"
   wait_until "$PATIENCE" exists '{rlock:job}:waiters'
   kill -KILL "$(pgrep --parent "$PID")"
   kill -TERM "$HOLDER"
@@ -312,7 +314,8 @@ time.sleep(600)'
 @test "a background process that is stopped does not answer: 70, and the lock is given back" {
   local background
   hold job
-  start acquire rlock acquire job --hold-pid $$
+  start script sleep 600 # not this shell, which would be told to end if the lease were lost
+  start acquire rlock acquire job --hold-pid "$PID"
   wait_until "$PATIENCE" exists '{rlock:job}:waiters'
   background=$(pgrep --parent "$PID")
   freeze "$background" # as one that was killed, and whose turn to run has not come, it can be sent something
