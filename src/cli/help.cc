@@ -79,12 +79,12 @@ std::string describe(const Option& option, const SubcommandEntry& subcommand) {
 }
 
 std::string variables(const SubcommandEntry& subcommand) {
-  std::string list;
+  std::string list = "Each stands for the option of its name:";
   for (const Option& option : all_options()) {
     if (option.belongs_to(subcommand.id) && !option.environment.empty())
-      list += fmt::format("{} ", option.environment);
+      list += fmt::format(" {}", option.environment);
   }
-  list += "REDIS_URL RLOCK_PASSWORD REDISCLI_AUTH";
+  list += ". REDIS_URL stands for --redis too, RLOCK_PASSWORD and REDISCLI_AUTH for the password itself.";
   const std::string own = subcommand.environment.empty() ? "" : "  " + wrap(subcommand.environment, 2, 2);
   return "\nEnvironment:\n  " + wrap(list, 2, 2) + own;
 }
