@@ -76,8 +76,9 @@ if how == 'end' then
   return last and last.end_id == id and {'ended', last.till .. '', last.owner} or {'none'}
 end
 
-local is_repeated = holds[1] and holds[1].id == id
-if not is_repeated then
+local at = 1                   -- our own hold's place; a repetition may come when others have followed it
+while holds[at] and holds[at].id ~= id do at = at + 1 end
+if not holds[at] then
   local till = how == 'until' and ms or now + ms
   if till <= now then return {'past', num(now)} end
   if how == 'least' and held_back_until() > till then
@@ -87,7 +88,8 @@ if not is_repeated then
   finish()
   call('HSET', MARK, 'until', holds[1].till)
   call('PEXPIREAT', MARK, holds[1].till)
+  at = 1
 end
-local reply, before = {'held', holds[1].till .. '', num(now)}, holds[2]
+local reply, before = {'held', holds[at].till .. '', num(now)}, holds[at + 1]
 if before and before.end_id == id then reply[4], reply[5] = before.till .. '', before.owner end
 return reply

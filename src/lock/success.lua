@@ -37,18 +37,20 @@ do
     successes = nil
   end
 
-  -- One that is heard of late takes its place among the others.
+  -- One that is heard of late takes its place among the others. One that has ended in the future is a relic of a wrong
+  -- clock, and comes after it.
   function note_success(line)
     local new = parse_success(line)
     local all, place = {}, nil
     for _, s in ipairs(read_successes()) do
-      local is_same = s.id == new.id
-      if is_same and s.ended >= new.ended and s.granted >= new.granted then return end
-      if not place and s.ended <= new.ended then
+      local is_same, is_relic = s.id == new.id, s.ended > now
+      local is_older = is_relic or s.ended <= new.ended
+      if is_same and not is_older and s.granted >= new.granted then return end
+      if not place and is_older then
         place = #all + 1
         all[place] = new
       end
-      if not (is_same and s.ended <= new.ended and s.granted <= new.granted) then all[#all + 1] = s end
+      if not (is_same and is_older and (is_relic or s.granted <= new.granted)) then all[#all + 1] = s end
     end
     if not place then all[#all + 1] = new end
     write_successes(all)

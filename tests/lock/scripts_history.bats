@@ -372,6 +372,18 @@ wait_a_hundred_apart() {
   outcome granted
 }
 
+@test "once: a success that a wrong clock has dated into the future hides no later success" {
+  local id
+  SHIFT=1000 acquire early once=v41
+  SHIFT=1000 call release early level-early 0 ''
+  for id in v42 v43; do
+    hold "$id" once=$id
+    call release "$id" "level-$id" 0 ''
+    acquire again once=$id
+    outcome "done"
+  done
+}
+
 @test "once: a success is kept for as long as somebody may ask for it" {
   hold a once=v42
   call release a level-a 0 ''

@@ -23,6 +23,9 @@ holds() { cli HGET "$META" holds; }
   same "${REPLY[1]} ${REPLY[*]:3}" "$((until + 1000)) $until $(owner a)"
   put b until $((until + 1000))
   same "${REPLY[*]:3}" "$until $(owner a)"
+  put a for 60000 # which was on its way for long
+  same "${REPLY[*]:0:2}" "held $until"
+  same "$(holds | wc -l)" 2
 }
 
 @test "a hold for at least so long leaves one alone that lasts longer" {

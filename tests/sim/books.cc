@@ -47,15 +47,22 @@ const T* value_of(const Redis& redis, const std::string& key, Books& books) {
 
 void read_lock(const Redis& redis, const std::string& key, Books& books) {
   const auto* hash = value_of<Redis::Hash>(redis, key, books);
-  books.is_foreign = hash == nullptr && books.expiries.contains(key);
-  if (hash == nullptr)
+  const auto is_theirs = [](const auto& pair) {
+    return (pair.first == "rlock" && std::isdigit(pair.second[0]) == 0) || pair.second.starts_with(alien_record);
+  };
+  books.is_foreign =
+      books.expiries.contains(key) && (hash == nullptr || std::any_of(hash->begin(), hash->end(), is_theirs));
+  if (hash == nullptr || books.is_foreign)
     return;
   for (const auto& [field, text] : *hash) {
     if (field == "rlock") {
       books.capacity = std::atoll(text.c_str());
     } else if (field == "seen") {
       books.has_seats = true;
-    } else if (field != "slots") {
+      books.seen = std::atoll(text.c_str());
+    } else if (field == "slots") {
+      books.slots = text;
+    } else {
       Books::Record r;
       Reader reader{text};
       reader >> r.expires >> r.cools >> r.ttl >> r.hold >> r.fence >> r.slot >> r.acquired >> r.waited >> r.kept >>
@@ -213,6 +220,16 @@ std::vector<Books::Success> Books::successes() const {
     Reader{line} >> s.granted >> s.ended;
     s.id = line.substr(line.rfind(' ') + 1);
     all.push_back(std::move(s));
+  }
+  return all;
+}
+
+std::vector<Books::Failure> Books::failures() const {
+  std::vector<Failure> all;
+  for (const std::string& line : split(recall("failures"), '\n')) {
+    Failure f;
+    Reader{line} >> f.fence >> f.acquired >> f.ended >> f.how >> f.id;
+    all.push_back(std::move(f));
   }
   return all;
 }

@@ -50,6 +50,11 @@ struct Books {
     long long born = 0;
     std::string level, token;
   };
+  /// A run that failed and that --backoff or --attempts count.
+  struct Failure {
+    long long fence = 0, acquired = 0, ended = 0;
+    std::string how, id;
+  };
   struct Success {
     long long granted = 0, ended = 0;
     std::string id;
@@ -57,7 +62,9 @@ struct Books {
 
   std::string garbled;
   bool is_foreign = false;
-  bool has_seats = false;               // as a crowd has
+  bool has_seats = false;  // as a crowd has
+  long long seen = 0;      // the fields of a crowd that have those names
+  std::string slots{};
   std::optional<long long> capacity{};  // as the key says; nothing if there is none
   std::map<std::string, Record> records{};
   std::vector<Waiter> queue{};
@@ -77,10 +84,14 @@ struct Books {
   const std::string& recall(std::string_view field) const;
   long long held_back_until() const;
   std::vector<Success> successes() const;
+  std::vector<Failure> failures() const;
   Newest newest() const;
   long long skipped() const;
   bool says_the_same(const Books& other) const;
 };
+
+/// How a record of a later version begins, which nobody here can read.
+constexpr std::string_view alien_record = "v9 ";
 
 /// The words of a text, and one of the extras at its end; empty if there is none.
 Words split(std::string_view text, char at = ' ');

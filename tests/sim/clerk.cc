@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <set>
 
 #include "base/sha1.h"
@@ -75,6 +77,7 @@ void Clerk::audits(const Value& reply) {
   check_lives();
   if (reply.is_error()) {
     insist(books_.says_the_same(before_), "has failed half-way");
+    insist(redis_.is_full || reply.text.starts_with("NOSCRIPT"), "has failed");
     return;
   }
   if (!books_.garbled.empty())
@@ -93,6 +96,8 @@ void Clerk::audits(const Value& reply) {
   check_departures();
   check_endings();
   check_counters();
+  check_failures();
+  check_crowd();
   check_successes();
   check_served();
   check_answer();
@@ -171,7 +176,8 @@ long long Clerk::seats_taken(const Books& books) const {
 /// Nothing stays for ever, and nothing goes too early.
 void Clerk::check_lives() {
   for (const auto& [key, entry] : redis_.data) {
-    if (entry.expires < 0)
+    const bool was_robbed = before_.expiries.contains(key) && before_.expiries.at(key) < 0;  // by somebody else
+    if (entry.expires < 0 && !was_robbed)
       accuse("left the key " + key + " without expiry");
     if (key.find(":ended:") != std::string::npos && entry.expires > now_ + minute && !has_doubts_)
       accuse(fmt::format("remembers {} for more than a minute", key));
@@ -205,9 +211,12 @@ void Clerk::check_holders() {
     insist(r.levels == "ended" || !is_known || fences.insert(r.fence).second, "lets two have the same fence");
     const bool is_written = before_.record(token) == nullptr || !(*before_.record(token) == r);
     const bool is_bounded = r.expires <= now_ + r.ttl && r.cools <= now_ + r.hold;
-    const bool reads_all = (is("acquire") && (was_told("busy") || was_told("granted"))) || is("cancel") || is("hold");
-    const bool is_crowd = redis_.is_hasty && b.capacity != 1;
-    insist(is_bounded || !(is_written || (reads_all && !is_crowd)), "lets somebody hold for longer than was asked for");
+    const bool reads_all = (is("acquire") && (was_told("busy") || was_told("granted"))) || is("cancel") ||
+                           (is("hold") && before_.recall("hold") != books_.recall("hold"));
+    const bool is_crowd = redis_.is_hasty && b.capacity != 1 && before_.seen <= now_;
+    const bool is_late = is("release") && was_told("lost");  // the next to read it believes no more than was asked for
+    insist(is_bounded || is_late || !(is_written || (reads_all && !is_crowd)),
+           "lets somebody hold for longer than was asked for");
     if (r.expires <= now_ || b.running.size() >= 15 || !is_known || has_doubts_)
       continue;
     const auto found = b.running.find(token);
@@ -218,7 +227,8 @@ void Clerk::check_holders() {
   insist(!is_barred() || !b.has_seats || is("renew") || has_doubts_,
          "has a crowd overlook the failure after which it cools");
   insist(b.capacity != 1 || holders <= 1, "lets two hold");
-  insist(last == 0 || b.expiries.at(books_keys_[0]) >= last, "lets the key end before its last holder");
+  const long long end = last == 0 ? 0 : b.expiries.at(books_keys_[0]);
+  insist(end < 0 || end >= last, "lets the key end before its last holder");
 }
 
 void Clerk::check_queue() {
@@ -256,6 +266,9 @@ void Clerk::check_memory() {
   insist(lines("running") <= 16 && lines("success") <= 8 && lines("died") <= 8 && lines("failures") <= 50 &&
              lines("holds") <= 16,
          "remembers more and more");
+  std::set<std::string> holds;
+  for (const std::string& line : split(books_.recall("holds"), '\n'))
+    insist(holds.insert(line.substr(0, line.find(' '))).second, "takes a repetition for another hold");
   insist(split(books_.recall("superseded")).size() <= 128, "remembers ever more that were superseded");
   insist(books_.history.size() <= 103, "keeps ever more history");
   insist(books_.floor >= before_.floor, "has forgotten a fence");
@@ -266,6 +279,7 @@ void Clerk::check_memory() {
 void Clerk::check_grants() {
   const bool may_grant = is("acquire") || is("release") || is("cancel") || is("force") || is("hold");
   insist(fresh_.empty() || may_grant, "grants the lock, which is not its business");
+  insist(!redis_.is_hasty || fresh_.size() <= 9, "serves too many at once");
   for (const std::string& token : fresh_) check_grant(token, books_.records.at(token));
   for (const auto& [token, r] : books_.records) {
     const Books::Record* old = before_.holder(token, now_);
@@ -288,9 +302,10 @@ void Clerk::check_grant(const std::string& token, const Books::Record& r) {
   const bool is_restored = is_asker && word(4) == "restore";
   const Books::Waiter* w = before_.waiter(token);
   insist(is_asker || (w != nullptr && !in_quorum_), "grants the lock to somebody who does not wait");
+  insist(is_asker || w == nullptr || is_alive(*w), "hands over the lock to the dead");
   insist(r.fence > before_.floor, "gives a fence that is not new");
   insist(books_.held_back_until() <= now_ || is_restored, "grants a lock that is on hold");
-  insist(is_restored || r.acquired == now_, "dates a grant wrongly");
+  insist(r.acquired == (is_restored ? born() : now_), "dates a grant wrongly");
   insist(is_restored || r.expires <= now_ + shortest_grant, "grants for too long without a renewal");
   insist(before_.ending(r.fence) == nullptr, "grants what has ended");
   insist(!before_.is_foreign || is("force"), "grants another program's lock");
@@ -302,6 +317,11 @@ void Clerk::check_grant(const std::string& token, const Books::Record& r) {
   insist(r.hold == hold && r.ttl == ttl && is_kept == (r.kept == 1) && books_.capacity == capacity,
          "grants what was not asked for");
   insist(hold > 0 ? r.cools == r.acquired + hold : r.cools == 0, "makes a wrong minimum hold");
+  for (long long slot = 0; slot < r.slot && !redis_.is_hasty; ++slot) {
+    const auto has_it = [&](const auto& pair) { return pair.second.slot == slot; };
+    insist(std::any_of(books_.records.begin(), books_.records.end(), has_it), "does not give the first free slot");
+  }
+  insist(!is_exhausted(r.tail) || is_restored, "lets somebody try once more who has tried often enough");
   if (w != nullptr && !is_asker)
     insist(r.tail == w->tail && r.levels == w->level && r.waited == std::max(0LL, now_ - w->born),
            "hands over what was not asked for");
@@ -324,6 +344,8 @@ void Clerk::check_precedence(const std::string& token) {
     return;
   const Books::Waiter* place = before_.waiter(is_own(token) ? me() : token);
   const double fresh = in_quorum_ ? static_cast<double>(born()) * 1000 - 1000 : 1e17;
+  if (has_doubts_)
+    return;  // a place may be from a time that is still to come
   const double named = in_quorum_ || word(5).empty() ? fresh : std::atof(word(5).c_str());
   const double ticket = place != nullptr ? place->score : named;
   for (const Books::Waiter& w : books_.queue) {
@@ -413,12 +435,19 @@ std::string Clerk::expected_end(const std::string& token, const std::string& tai
 void Clerk::check_endings() {
   if (has_doubts_)
     return;
+  const bool is_grant = std::any_of(fresh_.begin(), fresh_.end(), [&](const auto& token) { return !is_own(token); });
+  for (const auto& [token, run] : books_.running) {
+    const bool looks = is("status") || is("log") || (is("force") && !before_.is_foreign);
+    const bool must_notice = looks || is_grant;
+    insist(!must_notice || redis_.is_full || books_.holder(token, now_) != nullptr, "has not noticed a death");
+  }
   for (const auto& [token, run] : before_.running) {
     const auto still = books_.running.find(token);
     if (still != books_.running.end() && still->second.fence == run.fence)
       continue;
     const Books::Record* r = before_.holder(token, now_);
-    const bool was_unused = is_own(token) && (is("acquire") || is("settle") || is("cancel"));
+    const bool is_again = still != books_.running.end();  // it has had a grant of which it never heard, and has another
+    const bool was_unused = is_again || (is_own(token) && (is("acquire") || is("settle") || is("cancel")));
     const Books::Ending* end = books_.ending(run.fence);
     if (in_quorum_ && before_.ending(run.fence) != nullptr)
       continue;  // it was taken for dead here while the others knew better, as whoever reads the history will
@@ -459,10 +488,10 @@ void Clerk::check_counters() {
     return may && (r != nullptr ? !extra(r->tail, "evict").empty() : is_named(old.fence));
   });
   const Books &a = before_, &b = books_;
-  insist(b.grants - a.grants == static_cast<long long>(fresh_.size()), "counts its grants wrongly");
+  insist(has_doubts_ || b.grants - a.grants == static_cast<long long>(fresh_.size()), "counts its grants wrongly");
   if (!in_quorum_ && a.history.size() < 100)
     insist(b.lost - a.lost == losses(b) - losses(a), "counts wrongly how many were lost");
-  insist(b.evicted - a.evicted == evicted, "counts wrongly who was evicted");
+  insist(b.evicted - a.evicted == evicted || a.is_foreign, "counts wrongly who was evicted");
   static const std::set<std::string, std::less<>> leaving{"done", "superseded", "full", "attempts"};
   const bool waits = is("acquire") && word(4) == "queue";
   const bool is_held = is("acquire") && (was_told("busy") || was_told("hold") || was_told("foreign"));
@@ -470,18 +499,108 @@ void Clerk::check_counters() {
                       (is("cancel") && !word(3).empty() && level_end_before_.empty());
   const bool is_used = !a.recall("state").empty();
   const long long more = b.skipped() - a.skipped();
-  insist(more == (leaves && is_used) || redis_.is_full, "counts wrongly who left without the lock");
+  const bool is_first_use = !is_used && !fresh_.empty();  // it has handed over what it has just forgotten
+  insist(more == (leaves && is_used) || is_first_use || redis_.is_full, "counts wrongly who left without the lock");
   insist(b.recall("skipped").empty() || !b.recall("state").empty(), "remembers a lock that nobody has used");
   const std::string last = extra(b.recall("skipped"), "last");
   insist(last.empty() || last.find(",client") != std::string::npos, "does not tell who left last without the lock");
+}
+
+/// Whether as many attempts have failed as somebody with these extras allows.
+bool Clerk::is_exhausted(const std::string& extras) const {
+  const std::string most = extra(extras, "attempts"), id = extra(extras, "once"), per = extra(extras, "per");
+  const auto failures = books_.failures();
+  const auto successes = books_.successes();
+  const auto count = std::count_if(failures.begin(), failures.end(), [&](const Books::Failure& f) {
+    return id.empty() ? std::abs(now_ - f.acquired) < std::atoll(per.c_str()) &&
+                            (successes.empty() || f.ended > successes[0].ended)
+                      : f.id == id;
+  });
+  return !most.empty() && count >= std::atoll(most.c_str());
+}
+
+/// Each run with --backoff, --once or --once-per that fails is noted.
+void Clerk::check_failures() {
+  const auto failures = books_.failures();
+  for (const auto& [token, r] : books_.records) {
+    const Books::Record* old = before_.record(token);
+    if (bar(r, now_) > now_ && (old == nullptr || extra(old->tail, "failed").empty()))
+      check_cooling(token, r);
+  }
+  if (!is("release") || !is_own(word(0)) || was_told("lost") || word(4) == "1" || has_doubts_)
+    return;
+  const Books::Record* old = before_.holder(word(0), now_);
+  const Books::Ending* end = old != nullptr ? books_.ending(old->fence) : nullptr;
+  if (end == nullptr || before_.ending(old->fence) != nullptr || end->how == "0" || !std::isdigit(end->how[0]) ||
+      !extra(old->tail, "end").empty())
+    return;
+  const std::string backoff = extra(old->tail, "backoff");
+  const bool is_noted =
+      std::any_of(failures.begin(), failures.end(), [&](const Books::Failure& f) { return f.fence == old->fence; });
+  insist(is_noted || (backoff + extra(old->tail, "once") + extra(old->tail, "per")).empty(), "forgets a failure");
+  const Books::Record* r = books_.record(word(0));
+  insist(backoff.empty() || (r != nullptr && bar(*r, now_) > now_), "does not cool after a failure");
+}
+
+/// It cools for longer after each failure in a row.
+void Clerk::check_cooling(const std::string& token, const Books::Record& r) {
+  const auto failures = books_.failures();
+  const auto successes = books_.successes();
+  const Books::Ending* end = books_.ending(r.fence);
+  const std::string backoff = extra(r.tail, "backoff");
+  const bool is_clear = before_.recall("success") == books_.recall("success") && !in_quorum_ && !has_doubts_;
+  if (failures.empty() || failures[0].fence != r.fence || end == nullptr || backoff.empty() || !is_clear)
+    return;
+  const auto row = std::count_if(failures.begin(), failures.end(), [&](const Books::Failure& f) {
+    return successes.empty() || f.ended > successes[0].ended;
+  });
+  const double first = std::atof(backoff.c_str()), most = std::atof(backoff.c_str() + backoff.find('-') + 1);
+  const double delay = std::min(first * std::pow(2, std::max<double>(1, static_cast<double>(row)) - 1), most);
+  const double until = static_cast<double>(std::atoll(extra(r.tail, "bar").c_str()));
+  if (std::abs(until - (static_cast<double>(end->ended) + delay)) > 1)
+    accuse(fmt::format("lets {} cool until {}, but {} failed in a row, the last at {}", token, until, row, end->ended));
+}
+
+/// Whether the seats and the slots of a crowd fit its records. Redis may have lost the seats.
+bool Clerk::is_crowd_in_order() const {
+  const auto seats = redis_.data.find(books_keys_[5]);
+  const auto* ranking = seats != redis_.data.end() && seats->second.expires > now_
+                            ? std::get_if<Redis::Ranking>(&seats->second.value)
+                            : nullptr;
+  return ranking != nullptr && ranking->size() == books_.records.size();
+}
+
+/// What a crowd has beside its records.
+void Clerk::check_crowd() {
+  const bool had_lock = before_.expiries.contains(books_keys_[0]);
+  insist(books_.has_seats || !before_.has_seats || !had_lock || !redis_.data.contains(books_keys_[5]),
+         "leaves the seats of a crowd that has gone");
+  const bool is_written = !(before_.records == books_.records) && !is("renew");
+  insist(!books_.has_seats || !is_written || is_crowd_in_order(), "leaves a crowd without its seats");
+  if (books_.has_seats && is_written && books_.capacity > 1) {
+    std::string slots(books_.slots.size(), '0');
+    for (const auto& [token, r] : books_.records) {
+      if (static_cast<std::size_t>(r.slot) < slots.size())
+        slots[static_cast<std::size_t>(r.slot)] = '1';
+    }
+    insist(slots == books_.slots, "marks slots wrongly");
+  }
+  insist(!before_.has_seats || !books_.has_seats || books_.seen >= before_.seen || !is("renew"),
+         "hides that the clock was set back");
 }
 
 /// A success is one that history tells, too.
 void Clerk::check_successes() {
   if (in_quorum_ || before_.recall("success") == books_.recall("success"))
     return;
-  const auto old = before_.successes();
-  for (const Books::Success& s : books_.successes()) {
+  const auto old = before_.successes(), all = books_.successes();
+  for (const Books::Success& s : old) {
+    const auto is_newer = [&](const auto& other) {
+      return other.id == s.id && other.ended >= s.ended && other.granted >= s.granted;
+    };
+    insist(has_doubts_ || all.size() >= 8 || std::any_of(all.begin(), all.end(), is_newer), "forgets a success");
+  }
+  for (const Books::Success& s : all) {
     const auto is_same = [&](const auto& other) { return other.granted == s.granted && other.ended == s.ended; };
     if (std::any_of(old.begin(), old.end(), is_same))
       continue;
@@ -504,8 +623,8 @@ void Clerk::check_served() {
   insist(is_alive(w), "leaves a dead waiter at the head of the queue");
   insist(was_published(w.level, ""), "does not tell the first in the queue when to look");
   const Books::Record* old = before_.record(word(0));
-  const bool tells =
-      is("release") && old != nullptr && !(extra(old->tail, "once").empty() && extra(old->tail, "per").empty());
+  const bool tells = is("release") && old != nullptr && before_.recall("success") != books_.recall("success") &&
+                     !(extra(old->tail, "once").empty() && extra(old->tail, "per").empty());
   for (const Books::Waiter& other : books_.queue)
     insist(!tells || !suffices(books_, other.tail, other.born, now_), "lets somebody wait for what is done");
   const long long taken = seats_taken(books_);
@@ -537,7 +656,7 @@ void Clerk::check_acquire() {
   const bool is_young = now_ - redis_.started / 1000 < number(8);
   insist(!in_quorum_ || !is_young || has_doubts_ || was_told("young"), "votes although it may have forgotten a lock");
   const long long taken = seats_taken(before_);
-  const bool has_room = taken == 0 || (before_.capacity == number(2) && number(2) == 0);
+  const bool has_room = (taken == 0 && !before_.is_foreign) || (before_.capacity == number(2) && number(2) == 0);
   insist(word(4) != "restore" || !has_room || !was_told("busy"), "does not give back what it has lost");
   check_newest();
   if (!was_told("granted")) {
@@ -561,6 +680,10 @@ void Clerk::check_acquire() {
   insist(said_number(3) <= r->expires - now_, "tells a lease that is too long");
   const Books::Record* old = before_.holder(word(0), now_);
   insist(old == nullptr || extra(old->tail, "evict").empty(), "lets somebody in again who must go");
+  const long long hold = std::atoll(option("hold").c_str());
+  insist(has_doubts_ || old == nullptr || r->cools == std::max(old->cools, hold > 0 ? born() + hold : 0),
+         "makes another minimum hold");
+  check_forgotten();
 }
 
 /// Of those with --latest and --replace one waits at most, and that is the newest.
@@ -574,7 +697,8 @@ void Clerk::check_newest() {
   insist(
       !competes || !gets_on || before_.holder(word(0), now_) != nullptr || newest.born <= born() || newest.born > now_,
       "lets an older one take the place of a newer one");
-  if (old == nullptr || !is_alive(*old) || old->level != newest.level || word(4) != "queue" || !was_told("busy"))
+  if (old == nullptr || !is_alive(*old) || suffices(books_, old->tail, old->born, now_) || old->level != newest.level ||
+      word(4) != "queue" || !was_told("busy"))
     return;
   const Books::Waiter* w = books_.waiter(me());
   insist(books_.waiter(newest.token) == nullptr && was_published(newest.level, "superseded"),
@@ -585,7 +709,27 @@ void Clerk::check_newest() {
          "makes a newer one wait anew");
 }
 
+/// The others that wait may have been forgotten with whoever asks again, and hear that they are to ask, too.
+void Clerk::check_forgotten() {
+  const bool may_ask = !redis_.denied.contains("PUBSUB");
+  if (in_quorum_ || word(4) != "queue" || word(5).empty() || !before_.queue.empty() || !may_ask || fresh_.empty() ||
+      before_.record(word(0)) != nullptr)
+    return;
+  const std::string beginning = keys_[1].substr(0, keys_[1].size() - 5) + "wake:";
+  for (const auto& [channel, sessions] : redis_.subscribers) {
+    insist(sessions.empty() || !channel.starts_with(beginning) ||
+               redis_.subscribers.size() > (redis_.is_hasty ? 4 : 32) ||
+               was_published(channel.substr(beginning.size()), ""),
+           "wakes nobody who was forgotten");
+  }
+}
+
 void Clerk::check_refusal() {
+  const Books::Record *cooled = before_.record(word(0)), *still = books_.record(word(0));
+  const auto its_levels = cooled != nullptr ? cooled->level_names() : Words{};
+  const bool is_mine = std::find(its_levels.begin(), its_levels.end(), word(1)) != its_levels.end();
+  insist(!was_told("busy") || !is_mine || cooled->expires > now_ || still == nullptr,
+         "lets a grant cool that was not used");
   const bool waits = word(4) == "queue";
   const bool is_asked_to_wait = was_told("busy") || was_told("hold") || was_told("foreign");
   insist(is_asked_to_wait || was_told("young") || word(4) == "reenter" || was_told("cancelled") ||
@@ -600,7 +744,8 @@ void Clerk::check_refusal() {
     const long long rank = books_.rank(me());
     long long first = 0;
     for (const auto& [token, r] : books_.records) first = first == 0 ? r.until() : std::min(first, r.until());
-    const bool is_simple = !in_quorum_ && !redis_.is_hasty && !has_doubts_ && was_told("busy") && !is_barred();
+    const bool is_simple =
+        !in_quorum_ && !redis_.is_hasty && !has_doubts_ && was_told("busy") && !is_barred() && !books_.is_foreign;
     insist(rank > 0 || said_number(1) <= 2000, "lets the first in the queue sleep for too long");
     insist(!is_simple || said_number(1) <= std::max(first - now_ + 1 + rank * 20, (rank + 1) * 200),
            "lets a waiter sleep while the lock is free");
@@ -625,7 +770,8 @@ void Clerk::check_refusal() {
     const bool is_first = books_.queue.empty() || books_.queue.front().token == me();
     // Of a crowd of dead holders one call looks at a part, removes them, and has the next call look at the others.
     const bool is_cut = redis_.is_hasty && said_number(1) <= 100 && books_.records.size() < before_.records.size();
-    insist(in_quorum_ || !fits || !is_first || is_barred() || is_cut, "refuses a lock that is free");
+    insist(in_quorum_ || !fits || !is_first || is_barred() || is_cut || books_.is_foreign,
+           "refuses a lock that is free");
     insist(said_number(8) == books_.capacity.value_or(number(2)) || in_quorum_ || taken == 0, "tells a wrong mode");
     insist(said_number(10) == static_cast<long long>(books_.queue.size()), "tells wrongly how many wait");
   }
@@ -635,6 +781,9 @@ void Clerk::check_refusal() {
     insist(alive >= std::atoll(option("max-waiting").c_str()), "says that too many wait, but they do not");
     insist(word(5).empty(), "turns away one that has waited");
   }
+  if (was_told("attempts"))
+    insist(is_exhausted(fmt::format("attempts={} once={} per={}", option("attempts"), option("once"), option("per"))),
+           "says that it was tried often enough");
   if (was_told("done"))
     insist(suffices(before_, fmt::format("once={} per={}", option("once"), option("per")), born(), now_),
            "says that it is done");
@@ -743,14 +892,16 @@ void Clerk::check_cancel() {
          "leaves the lock with a level that gives it back");
   const Books::Record* old = before_.holder(word(0), now_);
   if (old != nullptr && level_end_before_.empty() && old->levels.substr(0, old->levels.find(':')) == word(1) &&
-      extra(old->tail, "end").empty())
+      extra(old->tail, "end").empty() && !has_doubts_)
     insist(
         books_.record(word(0)) == nullptr && books_.ending(old->fence) == nullptr && !books_.running.contains(word(0)),
         "remembers what was never used");
 }
 
 void Clerk::check_settlement() {
-  const Books::Record* r = books_.holder(word(0), now_);
+  const Books::Record *old = before_.holder(word(0), now_), *r = books_.holder(word(0), now_);
+  const bool may_choose = old != nullptr && old->fence != number(1) && word(3) == "1";
+  insist(!may_choose || before_.floor < number(1) || was_told("used"), "settles a fence that another may have");
   if (was_told("settled"))
     insist(r != nullptr && r->fence >= number(1) && !extra(r->tail, "settled").empty() && books_.floor >= number(1),
            "settles nothing");
@@ -761,7 +912,7 @@ void Clerk::check_settlement() {
 
 void Clerk::check_force() {
   const bool may_delete = std::find(words_.begin() + 2, words_.end(), "foreign") != words_.end();
-  insist(!before_.is_foreign || books_.is_foreign || may_delete, "deletes another program's key");
+  insist(!before_.is_foreign || books_.is_foreign || may_delete || is_named(0), "deletes another program's key");
   for (const auto& [token, old] : before_.records) {
     if (!is_named(old.fence) || old.until() <= now_)
       continue;

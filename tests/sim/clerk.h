@@ -42,6 +42,9 @@ class Clerk {
   void check_departures();
   void check_endings();
   void check_counters();
+  void check_failures();
+  void check_cooling(const std::string& token, const Books::Record& r);
+  void check_crowd();
   void check_successes();
   void check_served();
   std::string expected_end(const std::string& token, const std::string& tail, const std::string& levels) const;
@@ -50,6 +53,7 @@ class Clerk {
   void check_answer();
   void check_acquire();
   void check_refusal();
+  void check_forgotten();
   void check_newest();
   void check_release();
   void check_renewal();
@@ -76,6 +80,8 @@ class Clerk {
   long long born() const { return now_ - number(6); }
   bool is_alive(const Books::Waiter& waiter) const;
   bool is_barred() const;
+  bool is_crowd_in_order() const;
+  bool is_exhausted(const std::string& extras) const;
   long long seats_taken(const Books& books) const;
 
   World& world_;

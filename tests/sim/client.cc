@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/escape.h"
@@ -28,7 +29,8 @@ using rlock::Milliseconds;
 namespace lock = rlock::lock;
 using rlock::run::Renewer;
 
-constexpr Milliseconds timeout{2000};  // for one answer
+constexpr Milliseconds timeout{2000};                                 // for one answer
+constexpr Nanos middle_of_servers = (1'790'000'000LL + 50) * second;  // their clocks when the world begins
 constexpr Milliseconds max_lease{longest_quorum_lease / milli};
 
 Milliseconds milliseconds(Nanos time) { return Milliseconds{time / milli}; }
@@ -47,6 +49,7 @@ class Client {
         number_(number),
         plan_(plan.clients[number]),
         confirms_(plan.confirms),
+        has_many_ids_(plan.has_many_ids),
         judge_(judge),
         tokens_(tokens),
         servers_(servers_of(loop_, plan)),
@@ -55,6 +58,8 @@ class Client {
   void take_part() {
     wait(plan_.start);
     for (int round = 0; round < plan_.rounds; ++round) {
+      if (!plan_.once.empty() && has_many_ids_)
+        plan_.once = fmt::format("{}.{}", plan_.once.substr(0, 2), round);
       if (plan_.inside && !is_started())
         return;
       if (plan_.kind == ClientPlan::Kind::force)
@@ -273,10 +278,15 @@ class Client {
       judge_.is_unblocked();
       const Nanos asked = now();
       machine_.world().tell(machine_.name(), "holds the lock back");
-      lock::persist(lock_, timeout, [&](Deadline deadline) {
-        return lock_.hold(milliseconds(plan_.ttl), operator_self(), request, deadline);
-      });
-      judge_.is_on_hold(plan_.ttl - (now() - asked), plan_.ttl);
+      lock::HoldEnd until = milliseconds(plan_.ttl);
+      if (plan_.until)
+        until = rlock::WallTime{milliseconds(middle_of_servers + now() + plan_.ttl)};
+      lock::persist(
+          lock_, timeout, [&](Deadline deadline) { return lock_.hold(until, operator_self(), request, deadline); });
+      if (plan_.until)
+        judge_.is_on_hold(0, plan_.ttl + 50 * second);
+      else
+        judge_.is_on_hold(plan_.ttl - (now() - asked), plan_.ttl);
       wait(plan_.work);
       judge_.is_unblocked();
       if (plan_.status == 0)
@@ -289,14 +299,26 @@ class Client {
     }
   }
 
+  void delete_foreign() {
+    judge_.is_cleared();
+    machine_.world().tell(machine_.name(), "deletes another program's key");
+    lock::persist(lock_, timeout, [&](Deadline deadline) { return lock_.delete_foreign(deadline); });
+  }
+
   void force() {
     const lock::Owner self = operator_self();
     try {
       const lock::Forced found = lock::persist(lock_, timeout, [&](Deadline deadline) { return lock_.look(deadline); });
-      std::vector<lock::Fence> fences;
+      if (std::holds_alternative<lock::ForeignKey>(found))
+        delete_foreign();
+      std::vector<lock::Fence> fences = std::exchange(stale_fences_, {});
       if (const auto* held = std::get_if<std::vector<lock::Target>>(&found)) {
         for (const lock::Target& target : *held) fences.push_back(target.fence);
       }
+      if (plan_.late)
+        stale_fences_ = fences;
+      if (std::find(fences.begin(), fences.end(), lock::Fence{0}) != fences.end())
+        judge_.is_cleared();  // a record that nobody can read
       while (!fences.empty()) {
         judge_.forces(plan_.now);
         machine_.world().tell(machine_.name(), "forces the holders to give up the lock");
@@ -322,10 +344,11 @@ class Client {
 
   Machine& machine_;
   std::size_t number_;
-  const ClientPlan& plan_;
-  bool confirms_;
+  ClientPlan plan_;
+  bool confirms_, has_many_ids_;
   Judge& judge_;
   Tokens& tokens_;
+  std::vector<lock::Fence> stale_fences_;
   const rlock::Log log_{machine_.world().tells() ? rlock::Verbosity::verbose : rlock::Verbosity::quiet};
   rlock::Loop loop_;
   std::vector<rlock::redis::Server> servers_;

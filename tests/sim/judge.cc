@@ -43,7 +43,7 @@ void Judge::is_done(Number n) {
   const Acquisition& idle = all_[n];
   const auto has_done = [&](const Acquisition& a) {
     const bool is_fresh =
-        idle.client.per == 0 || forgotten_ >= 0 || a.granted + idle.client.per + idle.client.per / 100 > idle.asked;
+        idle.client.per == 0 || is_lenient() || a.granted + idle.client.per + idle.client.per / 100 > idle.asked;
     return a.how == "0" && is_fresh && (idle.client.once.empty() || a.client.once == idle.client.once);
   };
   if (std::none_of(all_.begin(), all_.end(), has_done))
@@ -88,7 +88,7 @@ long Judge::failures_before(const Acquisition& asked, bool at_most) const {
     const bool is_other = a->client.once != asked.client.once;
     if (is_other && !(at_most && asked.client.once.empty()))  // a period counts the failures of all IDs
       continue;
-    if (a->how == "0" && (!at_most || end_of_levels(*a) < forever))
+    if (a->how == "0" && (!at_most || end_of_levels(*a) < asked.asked))
       count = is_other ? count : 0;
     else if (at_most ? is_possible : is_sure)
       ++count;
@@ -164,7 +164,9 @@ Nanos Judge::begin_of_levels(const Acquisition& a) const {
 bool Judge::was_broken(const Acquisition& a) const { return forced_now_ >= a.stopped && end_of_levels(a) > a.stopped; }
 
 void Judge::check_news(const Acquisition& idle) {
-  if (is_lenient() || !plan_.may_listen || idle.client.once.empty() || idle.client.kind != ClientPlan::Kind::run)
+  // In a long queue the news is carried on by those who have to hear it, if one of the first in the queue does.
+  if (is_lenient() || plan_.is_hasty || !plan_.may_listen || idle.client.once.empty() ||
+      idle.client.kind != ClientPlan::Kind::run)
     return;
   for (const Acquisition& a : all_) {
     const Nanos done = end_of_levels(a);
@@ -305,6 +307,8 @@ void Judge::check_delay(const Acquisition& granted) {
 /// Whatever has gone wrong, a free lock is granted soon when all is well again.
 void Judge::check_idle(const Acquisition& granted) {
   // A grant to one that was killed lasts that long, and so does it until a server that was restarted votes again.
+  if (ends_late_)
+    return;  // a hold of which nobody knows may begin late, too
   const Nanos soon = 5 * second + promptness() + (plan_.is_quorum() ? longest_quorum_lease : 0);
   Nanos free = std::max({granted.asked, plan_.calm_at(), std::max(blocked_until_, held_until_) + plan_.set_back()});
   for (const Acquisition& a : all_) {
@@ -323,7 +327,7 @@ void Judge::check_idle(const Acquisition& granted) {
 
 void Judge::check_once(const Acquisition& granted) {
   const ClientPlan& client = granted.client;
-  if (!client.skips() || granted.excused)
+  if (!client.skips() || granted.excused || (client.per > 0 && is_lenient()))
     return;
   for (const Acquisition& a : all_) {
     const bool is_fresh = client.per == 0 || granted.granted < a.asked + client.per - client.per / 100;
@@ -383,7 +387,9 @@ void Judge::check_backoff(const Acquisition& granted) {
 Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
   Nanos time = failed.client.backoff;
   for (const Acquisition* a : granted_before(failed.fence)) {
-    const bool counts = has_failed(*a) && a->client.capacity == 1 && (a->client.backoff > 0 || a->client.skips());
+    // One that ended within the millisecond in which a success did may have ended before that.
+    const bool counts = has_failed(*a) && a->client.capacity == 1 && a->client.work > 2 * milli &&
+                        (a->client.backoff > 0 || a->client.skips());
     if (at_most ? a->how == "0" : !counts || is_lenient())
       time = failed.client.backoff;
     else
@@ -415,6 +421,8 @@ void Judge::is_unblocked() {
   blocked_until_ = 0;
   held_until_ = world_.now() + 120 * second;
 }
+
+void Judge::is_cleared() { blocked_until_ = 0; }
 
 void Judge::is_open_again() { held_until_ = world_.now(); }
 

@@ -58,6 +58,8 @@ class Judge {
   void is_unblocked();
   /// Somebody has asked to end the hold, and has had no answer: the next one may be ended instead.
   void may_end_late() { ends_late_ = true; }
+  /// Somebody is about to delete another program's key.
+  void is_cleared();
   /// The hold was ended, as far as its operator knows.
   void is_open_again();
   /// A server's clock has jumped: what was promised before does not count.

@@ -47,6 +47,7 @@ class Run {
     for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
       Host& host = network_.add_host(fmt::format("redis{}", i + 1), plan.hosts[i], plan.is_quorum());
       host.redis.is_hasty = plan.is_hasty;
+      host.redis.is_watched = plan.is_watched;
       if (plan.has_replica)
         host.replicate(plan.is_fair() ? 2 * milli : 3 * second);
       if (!plan.may_listen)
@@ -167,18 +168,39 @@ class Run {
       case Kind::foreign_key:
         use_key(host, fault.duration);
         break;
+      case Kind::lost_seats:
+        spoil(host.redis, fault.flag);
+        break;
     }
   }
 
-  /// As another program does that takes the key for its own.
+  /// What every script must cope with, since others may do that to keys with an expiry.
+  static void spoil(Redis& redis, bool evicts) {
+    const Words keys = rlock::lock::LockName{"rlock:", "k"}.keys();
+    const auto held = redis.data.find(keys[0]);
+    if (evicts)
+      redis.data.erase(keys[5]);
+    else if (held != redis.data.end() && held->second.expires > redis.now() && !Books::read(redis, keys).is_foreign)
+      held->second.expires = -1;
+  }
+
+  /// As another program does that takes the key for its own: for a text, a list, or a hash with a field like ours; or
+  /// as a later version of rlock does.
   void use_key(Host& host, Nanos duration) {
     const rlock::lock::LockName name{"rlock:", "k"};
     const std::string key = name.keys()[0];
     const auto found = host.redis.data.find(key);
     const long long now = host.redis.now();
-    if (!host.is_up() || (found != host.redis.data.end() && found->second.expires > now))
+    if (!host.is_up() || (found != host.redis.data.end() && (found->second.expires < 0 || found->second.expires > now)))
       return;
-    host.redis.data.insert_or_assign(key, Redis::Entry{std::string{"theirs"}, now + duration / milli});
+    Redis::Entry theirs{"theirs", now + duration / milli};
+    if (duration % 4 == 1)
+      theirs.value = Redis::List{"theirs"};
+    if (duration % 4 == 2)
+      theirs.value = Redis::Hash{{"rlock", "theirs"}, {"their", "field"}};
+    if (duration % 4 == 3)
+      theirs.value = Redis::Hash{{"rlock", "1"}, {std::string(32, 'a'), std::string{alien_record} + "1 2"}};
+    host.redis.data.insert_or_assign(key, std::move(theirs));
     if (!plan_.is_quorum())
       judge_.is_blocked(duration);
   }

@@ -168,6 +168,66 @@ void widen(Random random, Plan& plan, bool is_fair) {
   }
 }
 
+/// What was thought of last of all.
+void vary(Random random, Plan& plan, bool is_fair) {
+  using Kind = ClientPlan::Kind;
+  const auto shares = [](const ClientPlan& c) { return c.capacity != 1; };
+  const bool is_shared = std::any_of(plan.clients.begin(), plan.clients.end(), shares);
+  const bool mixes = random.chance(30) && !plan.is_quorum();
+  const bool is_long = random.chance(4) && is_fair && !plan.is_quorum() && !is_shared && plan.may_listen;
+  plan.has_many_ids = random.chance(50) && is_fair && !plan.is_quorum();
+  for (ClientPlan& c : plan.clients) {
+    if (mixes && c.capacity != 1 && !c.inside)
+      c.capacity = one_of(random, std::array{0, 2, 3});
+    if (c.inside && random.chance(30))
+      c.work = random.between(std::min(c.ttl, 5 * second), std::min(3 * c.ttl, 10 * second));
+    c.late = c.kind == Kind::force && random.chance(50);
+    c.rounds += is_long ? 20 : 0;
+    if (c.kind != Kind::hold)
+      continue;
+    c.until = random.chance(30);
+    if (random.chance(30))
+      c.rounds = 20, c.work /= 10, c.pause /= 10;
+    if (is_fair && random.chance(40))
+      c.ttl = 60LL * 86'400 * second, c.status = 0;  // which it ends
+  }
+  for (ClientPlan& c : plan.clients) {
+    if (c.inside && plan.clients[*c.inside].capacity != 1)
+      c.capacity = plan.clients[*c.inside].capacity;
+    if (c.inside && !is_fair && random.chance(50))
+      plan.faults.push_back({.kind = FaultPlan::Kind::kill_client,
+                             .at = random.between(0, 4 * second),
+                             .client = *c.inside,
+                             .flag = random.chance(50)});
+  }
+  const auto is_kind = [&](Kind kind, bool inside) {
+    return std::any_of(plan.clients.begin(), plan.clients.end(), [&](const auto& c) {
+      return c.kind == kind && c.inside.has_value() == inside;
+    });
+  };
+  const bool is_single = !is_fair && !plan.is_quorum();
+  if (is_single && is_shared && random.chance(30))
+    plan.faults.push_back({.kind = FaultPlan::Kind::step_clock,
+                           .at = random.between(0, 4 * second),
+                           .duration = -random.between(milli, 10 * second)});
+  for (int i = 0; i < 3 && is_single && is_kind(Kind::force, false); ++i)
+    plan.faults.push_back({.kind = FaultPlan::Kind::foreign_key,
+                           .at = random.between(0, 6 * second),
+                           .duration = random.between(milli, second)});
+  if (is_single && !is_kind(Kind::run, true) && random.chance(30)) {
+    for (ClientPlan& c : plan.clients) {
+      if (c.kind == Kind::run && c.capacity == 1 && c.once.empty() && random.chance(60))
+        c.per = random.between(100 * milli, 3 * second);
+      if (c.per > 0 && random.chance(40))
+        c.attempts = static_cast<int>(random.between(1, 3));
+    }
+  }
+  const auto lost = is_fair || plan.is_quorum() ? 0 : random.between(0, 2);
+  for (std::int64_t i = 0; i < lost; ++i)
+    plan.faults.push_back(
+        {.kind = FaultPlan::Kind::lost_seats, .at = random.between(0, 6 * second), .flag = random.chance(50)});
+}
+
 /// A fail-over of the only server, or another program that uses the lock's key.
 FaultPlan choose_late_fault(Random& random, bool has_replica) {
   return {.kind = has_replica ? FaultPlan::Kind::fail_over : FaultPlan::Kind::foreign_key,
@@ -281,8 +341,11 @@ Plan make_plan(std::uint64_t seed, bool may_be_wide) {
   const auto late_faults = !is_fair && (plan.has_replica || late.chance(8)) ? late.between(1, 3) : 0;
   for (std::int64_t i = 0; i < late_faults; ++i) plan.faults.push_back(choose_late_fault(late, plan.has_replica));
   plan.may_count = late.chance(90);
+  plan.is_watched = random.fork(4).chance(20);
   if (is_wide)
     widen(wide, plan, is_fair);
+  if (may_be_wide)
+    vary(random.fork(5), plan, is_fair);
   return plan;
 }
 
@@ -298,13 +361,14 @@ const char* name(FaultPlan::Kind kind) {
                                     "kill client",
                                     "step clock",
                                     "fail over",
-                                    "foreign key"};
+                                    "foreign key",
+                                    "lost seats"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
 std::string describe(const Plan& plan) {
   const auto seconds = [](Nanos t) { return static_cast<double>(t) / 1e9; };
-  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}{}{}\n",
+  std::string out = fmt::format("seed {}: {} server(s), latency {:.1f} ms{}{}{}{}{}{}{}\n",
                                 plan.seed,
                                 plan.hosts.size(),
                                 seconds(plan.weather.latency) * 1000,
@@ -314,7 +378,9 @@ std::string describe(const Plan& plan) {
                                 plan.confirms      ? ", --replicas 1"
                                 : plan.has_replica ? ", a replica"
                                                    : "",
-                                plan.is_hasty ? ", hasty" : "");
+                                plan.is_hasty ? ", hasty" : "",
+                                plan.is_watched ? ", watched" : "",
+                                plan.has_many_ids ? ", an ID for each round" : "");
   static constexpr std::array kinds{"run", "acquire", "release --force", "hold --for"};
   for (std::size_t i = 0; i < plan.clients.size(); ++i) {
     const ClientPlan& c = plan.clients[i];
@@ -345,11 +411,12 @@ std::string describe(const Plan& plan) {
       out += fmt::format(" --attempts {}", *c.attempts);
     if (c.inside)
       out += fmt::format(" inside client{}", *c.inside);
-    out += fmt::format("{}{}{}{}{}, works {:.3f}s, exits with {}{}\n",
+    out += fmt::format("{}{}{}{}{}{}, works {:.3f}s, exits with {}{}\n",
                        c.latest ? " --latest" : "",
                        c.replace ? " --replace" : "",
                        c.first ? " --first" : "",
                        c.now ? " --now" : "",
+                       c.late ? ", late" : "",
                        c.renews ? ", renews" : "",
                        seconds(c.work),
                        c.status,

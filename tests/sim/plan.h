@@ -21,7 +21,7 @@ struct ClientPlan {
     run,      // as `rlock run`: renews, listens, stops when told to
     acquire,  // as `rlock acquire` and `rlock release`: nobody renews, or a script does
     force,    // as `rlock release --force`
-    hold,     // as `rlock hold --for` its ttl; if the status is 0 it ends that hold when its work is done
+    hold,     // as `rlock hold` for its ttl, or until then; if the status is 0 it ends that hold when its work is done
   };
   Kind kind = Kind::run;
   Nanos start = 0;
@@ -32,6 +32,8 @@ struct ClientPlan {
   bool obeys = true;    // TERM ends the command at once, else only KILL does
   bool renews = false;  // a script, with `rlock renew`
   bool now = false;     // `release --force --now`
+  bool until = false;   // `hold --until`
+  bool late = false;    // it also forces those to give up the lock whom it has seen in its last round
   int capacity = 1;
   Nanos ttl = 0;
   std::optional<Nanos> wait{};  // nothing: for ever
@@ -68,6 +70,7 @@ struct FaultPlan {
     step_clock,     // the host's wall clock jumps
     fail_over,      // the host's replica is promoted, as far as it has come
     foreign_key,    // another program uses the lock's key, if nobody else does
+    lost_seats,     // Redis evicts the key `seats`, or somebody takes the lock's expiry away
   };
   Kind kind = Kind::cut;
   Nanos at = 0;
@@ -84,6 +87,8 @@ struct Plan {
   bool has_replica = false;
   bool confirms = false;                     // everybody asks with --replicas 1
   bool may_listen = true, may_count = true;  // SUBSCRIBE, PUBSUB
+  bool is_watched = false;                   // somebody subscribes to all channels
+  bool has_many_ids = false;                 // each round with --once has an ID of its own
   bool is_hasty = false;                     // scripts stop early in long lists, as they do with a crowd: see script.cc
   std::vector<ClientPlan> clients;
   std::vector<FaultPlan> faults;

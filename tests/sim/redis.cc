@@ -782,13 +782,25 @@ Value message(std::string kind, const std::string& channel, Value last) {
 Value publish(Command& c) {
   c.redis.published.emplace_back(c[1], c[2]);
   const auto found = c.redis.subscribers.find(c[1]);
+  const long long watchers = c.redis.is_watched ? 1 : 0;
   if (found == c.redis.subscribers.end())
-    return Value::of(0);
+    return Value::of(watchers);
   for (const int session : found->second) c.redis.push(session, message("message", c[1], Value::of(c[2])));
-  return Value::of(static_cast<long long>(found->second.size()));
+  return Value::of(watchers + static_cast<long long>(found->second.size()));
+}
+
+Value channels_like(const Redis& redis, const std::string& beginning) {
+  Value all = Value::array();
+  for (const auto& [channel, sessions] : redis.subscribers) {
+    if (!sessions.empty() && channel.starts_with(beginning))
+      all.add(Value::of(channel));
+  }
+  return all;
 }
 
 Value pubsub(Command& c) {
+  if (is(c[1], "CHANNELS") && c.size() == 3 && c[2].ends_with('*'))
+    return channels_like(c.redis, c[2].substr(0, c[2].size() - 1));
   if (!is(c[1], "NUMSUB"))
     throw Refusal{fmt::format("ERR Unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB HELP.", c[1])};
   Value all = Value::array();

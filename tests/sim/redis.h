@@ -69,6 +69,7 @@ class Redis {
   long long started = 0;         // us of the clock
   bool is_full = false;          // maxmemory: commands that may need more memory are refused
   bool is_replica = false;       // writes are refused
+  bool is_watched = false;       // somebody subscribes to all channels by a pattern
   bool is_hasty = false;         // its scripts stop early in long lists, as they do with a crowd
   std::set<std::string> denied;  // commands that the user may not run
 
