@@ -353,9 +353,9 @@ local function answer()
   if success then return done(success) end
   if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then
     strike(token)
-    bury_dead()
     -- A grant of which it has not heard, and which was taken for dead, was no attempt.
     for fence in recall('died'):gmatch(' ' .. token .. ' %d+ (%d+) ') do forget_failure(fence) end
+    bury_dead()
   end
   local attempts, last = exhausted(claim.tail)
   if attempts then

@@ -61,6 +61,15 @@ cools() {
   done
 }
 
+@test "a grant of which its taker has not heard does not make the lock cool for longer after another run" {
+  SHIFT=-300 acquire unheard backoff=100000-500000
+  SHIFT=-250 call status # finds that it has died
+  SHIFT=-20 acquire other backoff=100000-500000
+  acquire unheard backoff=100000-500000
+  same "${REPLY[0]} ${REPLY[6]}" "busy $(owner other) 1,died"
+  between 0 "${REPLY[5]}" 100000
+}
+
 @test "lost leases and timeouts are failures; a run that was made to stop is none" {
   local end
   for end in lost timeout; do

@@ -315,7 +315,8 @@ void Judge::check_idle(const Acquisition& granted) {
     if (&a == &granted || (a.fence == 0 && a.released))
       continue;
     const bool is_known = a.released || a.state == Acquisition::State::believes;
-    const Nanos late = std::max(a.stopped, plan_.calm_at()) + a.client.ttl;  // by a renewal that was on its way for long
+    const Nanos late =
+        std::max(a.stopped, plan_.calm_at()) + a.client.ttl;  // by a renewal that was on its way for long
     const Nanos known = is_known ? std::max(a.until, a.stopped) : late;
     const Nanos end = std::max(known, forgotten_ + a.client.ttl) + plan_.set_back();
     if (a.state != Acquisition::State::asking)
