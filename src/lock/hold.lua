@@ -64,6 +64,7 @@ local function finish()
   write_holds(holds)
   write_meta()
   serve_next()
+  tell_those_behind()
   commit()
 end
 

@@ -202,6 +202,8 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
   Renewal renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
+  if (servers_.size() == 1 && missing_at(answers_[0]) && !join_again(claim, granted, deadline))
+    return sum_up_losses(answers_);
   if (claim.replicas)
     check_replicas(*claim.replicas, deadline);
   if (servers_.size() > 1) {
@@ -209,6 +211,13 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
     bring_back_now(deadline);
   }
   return renewal;
+}
+
+/// After a fail-over or a restart an older record may be back, in which this level had not joined yet. Without it the lock
+/// would be free as soon as the other levels have ended.
+bool Lock::join_again(const Claim& claim, const Granted& granted, Deadline deadline) {
+  const Question question{.how = Question::How::reenter, .ticket = {}, .waited = time_since(granted.sent)};
+  return decide(ask(acquire_request(name_, claim, question, max_lease_), deadline, outcome_is("granted")));
 }
 
 /// A master that was replaced and does not know it yet may extend a lease that its successor lets run out, so an

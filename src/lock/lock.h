@@ -127,6 +127,7 @@ class Lock {
   void restore(std::size_t server, Question::How how);
   void settle_at(std::size_t server);
   void call(std::size_t server, Step step, Request request);
+  bool join_again(const Claim& claim, const Granted& granted, Deadline deadline);
   void check_replicas(const Replicas& replicas, Deadline deadline);
   Renewal renew(const Token& token, const std::string& level, Milliseconds ttl, Pace pace, Deadline deadline);
   Release release(const Token& token, const std::string& level, const End& end, Deadline deadline);

@@ -135,7 +135,7 @@ std::optional<Taken> Taker::reenter(const Token& token) {
     const Answer answer = ask(Question::How::reenter);
     if (std::holds_alternative<Lost>(answer) || std::holds_alternative<Evicted>(answer))
       break;
-    if (auto taken = examine(answer))
+    if (auto taken = secure(examine(answer)))
       return taken;
   }
   claim_.nested = false;
@@ -147,12 +147,10 @@ Taken Taker::compete() {
   const bool waits = patience_.wait != Milliseconds{0};
   for (;;) {
     const auto handed_over = accept_hand_over();
-    auto taken = handed_over ? std::optional<Taken>{*handed_over}
-                             : examine(ask(waits ? Question::How::queue : Question::How::once));
-    if (const auto* granted = taken ? std::get_if<Granted>(&*taken) : nullptr)
-      taken = secure(*granted);
-    if (taken)
-      return *taken;
+    const auto taken = handed_over ? std::optional<Taken>{*handed_over}
+                                   : examine(ask(waits ? Question::How::queue : Question::How::once));
+    if (auto secured = secure(taken))
+      return *std::move(secured);
     if (break_tie())
       continue;
     if (BootClock::now() >= give_up_) {
@@ -179,10 +177,11 @@ bool Taker::break_tie() {
 }
 
 /// Makes sure of a grant, unless that is the keeper's business. Returns nothing if that took too long.
-std::optional<Taken> Taker::secure(const Granted& granted) {
-  if (!claim_.replicas && (!granted.unconfirmed || patience_.caller_renews))
-    return granted;
-  auto confirmed = confirm(*lock_, claim_, terms_, patience_.timeout, granted);
+std::optional<Taken> Taker::secure(std::optional<Taken> taken) {
+  const auto* granted = taken ? std::get_if<Granted>(&*taken) : nullptr;
+  if (granted == nullptr || (!claim_.replicas && (!granted->unconfirmed || patience_.caller_renews)))
+    return taken;
+  auto confirmed = confirm(*lock_, claim_, terms_, patience_.timeout, *granted);
   if (const auto* held = std::get_if<Granted>(&confirmed))
     return examine_grant(*held);
   withdraw();

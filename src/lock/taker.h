@@ -83,7 +83,7 @@ class Taker {
   Taken compete();
   bool break_tie();
   bool note_tie(bool tied);
-  std::optional<Taken> secure(const Granted& granted);
+  std::optional<Taken> secure(std::optional<Taken> taken);
   std::optional<Taken> examine(const Answer& answer);
   std::optional<Granted> examine_grant(const Granted& granted);
   template <typename Refusal>

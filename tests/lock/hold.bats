@@ -73,6 +73,26 @@ rlock: backup not acquired: $words; the wait of 1s is over"
   same "$ERR" 'rlock: job is not on hold; nothing changed'
 }
 
+@test "whoever is behind a waiter that dies just after --end does not sleep on, as if the lock were on hold" {
+  local first begin took
+  try run job --min-hold 4s -- true
+  exits 0
+  on_hold job --for 90d
+  start first rlock run job -- true
+  first=$PID
+  wait_for_text 'waiting for job, on hold' "$T/first.err"
+  start second rlock run job -- true
+  wait_for_text 'place 2 in the queue' "$T/second.err"
+  try hold job --end
+  exits 0
+  begin=$(now_ms)
+  kill -9 "$first"
+  finish "$PID"
+  exits 0
+  took=$(($(now_ms) - begin))
+  ((took < 20000)) || fail "granted after $took ms" # it would sleep for up to a minute
+}
+
 @test "what runs goes on: its renewals, the runs inside it and its release" {
   start run rlock run job --ttl 600ms -- sh -c 'while [ ! -e "$0" ]; do sleep 0.1; done; sleep 1
     rlock renew && rlock run job -n -- echo inside; exit 3' "$T/held"

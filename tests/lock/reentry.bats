@@ -5,6 +5,8 @@ load ../support/helpers
 # The number of levels of the lock job, as seen from inside.
 COUNT='rlock status job --json | jq .[0].holders[0].count'
 
+has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1" ]]; }
+
 @test "A inside B inside A does not wait for itself, and the levels are counted correctly" {
   try run --key job -- sh -c "$COUNT
     rlock run --key other -- rlock run --key job -- sh -c '
@@ -87,6 +89,36 @@ COUNT='rlock status job --json | jq .[0].holders[0].count'
   exits 75
   touch "$T/over"
   wait_until 5 absent rlock:job
+}
+
+@test "an inner run of which the server has lost the level, as after a fail-over, joins again and keeps the lock" {
+  local forget='local fields = redis.call("HGETALL", KEYS[1])
+    for i = 1, #fields, 2 do
+      local record, count = fields[i + 1]:gsub(",%x+:%d+", "")
+      if count > 0 then redis.call("HSET", KEYS[1], fields[i], record) end
+    end'
+  start outer rlock run --key job --ttl 2 -- \
+    sh -c "setsid rlock run --key job --ttl 2 -- sh -c 'touch $T/in; until [ -e $T/over ]; do sleep .02; done' &
+      until [ -e $T/leave ]; do sleep .02; done"
+  wait_until "$PATIENCE" test -e "$T/in"
+  has_levels 2
+  cli EVAL "$forget" 1 rlock:job
+  wait_until "$PATIENCE" has_levels 2
+  touch "$T/leave"
+  finish "$PID"
+  exits 0
+  try run --key job -n -- true
+  exits 75
+  touch "$T/over"
+  wait_until "$PATIENCE" absent rlock:job
+}
+
+@test "an inner run with --replicas is not started before they have what it holds" {
+  try run job -- sh -c 'rlock run job --replicas 1:100ms -- echo ran; echo $?'
+  exits 0
+  same "$OUT" 75
+  contains "$ERR" 'rlock: job not acquired: 0 of 1 replicas had it within 100ms'
+  absent rlock:job
 }
 
 @test "an inner run that was killed does not keep the lock beyond its own lease" {

@@ -284,9 +284,9 @@ class Client {
       lock::persist(
           lock_, timeout, [&](Deadline deadline) { return lock_.hold(until, operator_self(), request, deadline); });
       if (plan_.until)
-        judge_.is_on_hold(0, plan_.ttl + 50 * second);
+        judge_.is_on_hold(0, plan_.ttl + 50 * second, asked);
       else
-        judge_.is_on_hold(plan_.ttl - (now() - asked), plan_.ttl);
+        judge_.is_on_hold(plan_.ttl - (now() - asked), plan_.ttl, asked);
       wait(plan_.work);
       judge_.is_unblocked();
       if (plan_.status == 0)

@@ -403,17 +403,18 @@ Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
 /// Of an operator's hold, or by another program's key.
 void Judge::check_block(const Acquisition& granted) {
   if (granted.asked > blocked_since_ && granted.granted < blocked_until_ && !granted.excused && !ends_late_ &&
-      weakened_ < blocked_since_)
+      weakened_ < block_asked_)
     world_.accuse(granted.who + " got the lock, which was on hold or another program's");
 }
 
-void Judge::is_blocked(Nanos time) {
+void Judge::is_blocked(Nanos time, Nanos asked) {
   blocked_since_ = world_.now();
+  block_asked_ = asked;
   blocked_until_ = world_.now() + time - time / 100;
 }
 
-void Judge::is_on_hold(Nanos at_least, Nanos at_most) {
-  is_blocked(at_least);
+void Judge::is_on_hold(Nanos at_least, Nanos at_most, Nanos asked) {
+  is_blocked(at_least, asked);
   held_until_ = world_.now() + at_most + at_most / 100;
   would_hold_until_ = std::max(would_hold_until_, held_until_);
 }

@@ -52,9 +52,9 @@ class Judge {
   void loses_data(std::size_t host);
   /// A replica has taken its master's place: what was written last is lost, but for what waited for it.
   void fails_over();
-  /// Nobody who asks from now on is granted the lock for that long.
-  void is_blocked(Nanos time);
-  void is_on_hold(Nanos at_least, Nanos at_most);
+  /// Nobody who asks from now on is granted the lock for that long. It was asked for at `asked`.
+  void is_blocked(Nanos time, Nanos asked);
+  void is_on_hold(Nanos at_least, Nanos at_most, Nanos asked);
   void is_unblocked();
   /// Somebody has asked to end the hold, and has had no answer: the next one may be ended instead.
   void may_end_late() { ends_late_ = true; }
@@ -134,7 +134,7 @@ class Judge {
   std::vector<Acquisition> all_;
   Nanos forced_ = -1, forced_now_ = -1;  // when somebody last did
   Nanos forgotten_ = -1, weakened_ = -1, rewound_ = -1;
-  Nanos blocked_since_ = 0, blocked_until_ = 0;
+  Nanos blocked_since_ = 0, blocked_until_ = 0, block_asked_ = 0;
   Nanos held_until_ = 0;        // by an operator's hold, at the latest
   Nanos would_hold_until_ = 0;  // the same if none was ended
   bool ends_late_ = false;
