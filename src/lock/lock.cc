@@ -213,8 +213,8 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
   return renewal;
 }
 
-/// After a fail-over or a restart an older record may be back, in which this level had not joined yet. Without it the lock
-/// would be free as soon as the other levels have ended.
+/// After a fail-over or a restart an older record may be back, in which this level had not joined yet. Without it the
+/// lock would be free as soon as the other levels have ended.
 bool Lock::join_again(const Claim& claim, const Granted& granted, Deadline deadline) {
   const Question question{.how = Question::How::reenter, .ticket = {}, .waited = time_since(granted.sent)};
   return decide(ask(acquire_request(name_, claim, question, max_lease_), deadline, outcome_is("granted")));
