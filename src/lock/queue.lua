@@ -214,8 +214,8 @@ local function patience(rank, poll)
   return math.max(1, math.min(pause, is_close and rank > 0 and LONGEST or LOOK * (rank + 1), LONGEST))
 end
 
--- Tells those close to the head how long to sleep now that the lock may be free sooner than they know. The walk told the
--- first, which may be dead when its time has come.
+-- Tells those close to the head how long to sleep now that the lock may be free sooner than they know. The walk has
+-- told only the first, which may be dead when its time has come.
 local function tell_those_behind()
   for rank, _, w in heads(CLOSE, 1) do
     if w then tell(w.level, patience(rank - 1)) end
