@@ -68,7 +68,7 @@ struct Metric {
 };
 
 constexpr std::array metrics{
-    Metric{"rlock_held", "gauge", "Number of holders; 0 when the lock is free or cools.", held},
+    Metric{"rlock_held", "gauge", "Number of holders; 0 when the lock is free or cooling.", held},
     Metric{"rlock_on_hold",
            "gauge",
            "Whether the lock is on hold: nobody is granted it.",

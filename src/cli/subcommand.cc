@@ -29,7 +29,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
      "  eval \"$(rlock acquire migration --ttl 10m --output shell || echo exit $?)\"\n",
      "",
-     "`|| echo exit $?` ends the script also where there is no rlock, which eval alone would pass over."},
+     "`|| echo exit $?` also ends the script if rlock is missing, which eval alone would ignore."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -51,7 +51,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::hold,
      hold,
      "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
-     "See to it that nobody is granted a lock for a while",
+     "Make sure that nobody is granted a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
      "",
@@ -60,13 +60,13 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::status,
      status,
      "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
-     "Show who holds which lock, and who waits",
+     "Show who holds which lock, and who is waiting",
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3), dead (held, but the process has died), cooling (after "
-     "--min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST is how the run "
-     "before ended, and when."},
+     "--min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST is how the "
+     "previous run ended, and when."},
     {"log",
      Subcommand::log,
      log,
@@ -78,8 +78,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "NO_COLOR turns colours off.",
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
      "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
-     "interrupted (told to stop) or died (the lease ran out). What `rlock hold` does has lines too: on hold until a "
-     "time, and then hold ended or hold replaced (by somebody) or hold over (its time had come)."},
+     "interrupted (told to stop) or died (the lease ran out). A hold has lines too: on hold until a time, and then "
+     "hold ended or hold replaced (by somebody) or hold over (its time had come)."},
     {"check",
      Subcommand::check,
      check,

@@ -23,8 +23,8 @@ introduction() {
 # What the benches measured
 
 This is what `tests/bench/run.sh` prints. `limit` is the yardstick: 60 lines of C that take a lock, run a command and
-release the lock, without renewal, signals or crash handling. The other tools are those that Debian has. Where they start
-one process or none, `rlock` starts two; that, and what its scripts look at, is the difference.
+release the lock, without renewal, signals or crash handling. The other tools are Debian's versions. Where they start
+one process or none, `rlock` starts two; that, and the work of its scripts, makes the difference.
 
 `none` runs the command without a lock. "x limit" and "more than limit" are medians over the rounds, each of which runs
 every tool once, so they are not exactly the quotient and the difference of the medians beside them.
