@@ -50,7 +50,7 @@ std::size_t choose_fetched(const Settings& settings) {
 /// Leaves those runs that were asked for.
 void choose_runs(std::vector<History>& histories, const Settings& settings) {
   for (History& history : histories)
-    std::erase_if(history.runs, [&](const Run& run) { return settings.failed && !run.ending.is_counted(); });
+    std::erase_if(history.runs, [&](const Run& run) { return settings.failed && !run.ending.needs_attention(); });
 }
 
 /// The beginning of the span asked for, by the server's clock.

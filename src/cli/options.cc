@@ -249,8 +249,7 @@ constexpr Option options[] = {
   {'k', "key",                 "K",                with_key,          Section::lock, "",
    "Name of the lock", set_key},
   {'t', "ttl",                 "D",                takers | renew,    Section::lock, "",
-   "Lease: rlock renews it while the command runs; after a crash the lock is free within D, within 5s "
-   "before the first renewal [30s]", set_ttl},
+   "Lease: rlock renews it while the command runs; after a crash the lock is free within D [30s]", set_ttl},
   {'n', "nonblock",            "",                 takers,            Section::lock, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                "D",                takers | release,  Section::lock, "",
@@ -344,7 +343,7 @@ constexpr Option options[] = {
   {0,   "since",               "D|TIME",           history,           Section::output, "",
    "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
   {0,   "failed",              "",                 history,           Section::output, "",
-   "Show only the runs that failed: exit status other than 0, signal, died, lost or timeout", flag<&S::failed>},
+   "Show only the runs that failed (exit status other than 0, signal, died, lost, timeout) or were evicted", flag<&S::failed>},
   {'f', "follow",              "",                 history,           Section::output, "",
    "Then show each run as it ends", flag<&S::follow>},
   {0,   "timeline",            "",                 history,           Section::output, "",

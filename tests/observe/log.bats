@@ -149,20 +149,20 @@ remembered() { # LOCK END...
     redis.call('HSET', KEYS[2], 'state', '1 1 0 0 0')" 2 "{rlock:$1}:history" "{rlock:$1}:meta" "${@:2}" >/dev/null
 }
 
-@test "--failed shows the runs that count as failures, and no others" {
+@test "--failed shows the runs that failed or were evicted, and no others" {
   remembered job 3 0 signal:9 died lost timeout - ended evicted,a@h replaced,a@h interrupted
   remembered other 1 0
   rlock hold job --for 1h
   try log --failed job --json
   exits 0
-  query 'map(.exit_status // .end) == [3, 137, "died", "lost", "timeout"]'
+  query 'map(.exit_status // .end) == [3, 137, "died", "lost", "timeout", "evicted"]'
   try log --failed job
   matches "$OUT" $'^KEY +STARTED .*\njob .* +3 +a@h .*\njob .* +SIGKILL +a@h '
-  same "$(wc -l <"$T/out")" 6
+  same "$(wc -l <"$T/out")" 7
   try log --failed 'o*' job --json -n 2
-  query 'map([.key, .exit_status // .end]) == [["job", "lost"], ["job", "timeout"], ["other", 1]]'
+  query 'map([.key, .exit_status // .end]) == [["job", "timeout"], ["job", "evicted"], ["other", 1]]'
   try log --failed --since 8h30m --json # each ended an hour after the one before, and the eleventh now
-  query 'map(select(.key == "job") | .exit_status // .end) == [137, "died", "lost", "timeout"]'
+  query 'map(select(.key == "job") | .exit_status // .end) == [137, "died", "lost", "timeout", "evicted"]'
 }
 
 @test "--failed finds a failure that a hundred runs ago was the newest, and counts those alone" {
