@@ -352,9 +352,7 @@ local function answer()
   local success = success_for(claim.tail, claim.born)
   if success then return done(success) end
   if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then
-    strike(token)
-    -- A grant of which it has not heard, and which was taken for dead, was no attempt.
-    for fence in recall('died'):gmatch(' ' .. token .. ' %d+ (%d+) ') do forget_failure(fence) end
+    disown(token) -- a grant of which it has not heard was no attempt
     bury_dead()
   end
   local attempts, last = exhausted(claim.tail)

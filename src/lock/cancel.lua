@@ -1,7 +1,8 @@
 -- cancel: undo whatever this level asked for: leave the queue, give back a grant that was not used (whose minimum hold
 -- is void), and serve the next waiter. A request of this level that arrives later takes nothing.
 -- KEYS  lock queue waiters meta history seats level_end token_end
--- ARGV  token level waiter('': it keeps its place in the queue, for another token; by default the token itself)
+-- ARGV  token level waiter('': it keeps its place in the queue, for another token, or it is inside another level and
+--       has none; by default the token itself)
 --       owner(of one whose wait has run out, to be counted; else none)
 -- ->    cancelled
 
@@ -23,6 +24,10 @@ if is_ours and (is_unused or is_live(r)) and not leave(token, r, level) then
   else
     end_run(token, r)
   end
+end
+if not ended and waits ~= '' and not is_live(holder(token)) then
+  disown(token)
+  if r and r.levels == 'ended' then remove(token) end
 end
 -- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are told by whom.
 local newest_level, rest = recall('newest'):match('^%d+ (%S+)( .*)$')

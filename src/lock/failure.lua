@@ -1,12 +1,13 @@
 -- Part of the verbs by which acquisitions begin and end: failures in a row, for --backoff and --attempts.
 -- NEEDS lock memory success
 --   failures  in META, newest first, a line "fence acquired ended end id host" for each run with --backoff, --once or
---             --once-per that failed; the id is - if it has none. A success ends the row, and takes away the lines of
+--             --once-per that failed; the id is = if it has none. A success ends the row, and takes away the lines of
 --             its own ID.
 local cool_down, note_failure, forget_failure, forget_id, exhausted
 
 do
-  local MOST = 50                -- lines that are kept, and attempts that may be asked for
+  local MOST = 50                -- lines of one ID that are kept, and attempts that may be asked for
+  local MOST_OF_ALL = 200        -- lines that are kept
 
   local function read_failures()
     local all = {}
@@ -31,9 +32,12 @@ do
   end
 
   local function keep(is_kept)
-    local lines = {}
+    local lines, counts = {}, {}
     for _, failure in ipairs(read_failures()) do
-      if #lines < MOST and is_kept(failure) then lines[#lines + 1] = failure.line end
+      local count = (counts[failure.id] or 0) + 1
+      if #lines < MOST_OF_ALL and count <= MOST and is_kept(failure) then
+        lines[#lines + 1], counts[failure.id] = failure.line, count
+      end
     end
     if #lines > 0 or recall('failures') ~= '' then note('failures', table.concat(lines, '\n')) end
   end
@@ -63,7 +67,7 @@ do
     local id = extra(run.tail, 'once')
     if not (id or extra(run.tail, 'per') or extra(run.tail, 'backoff')) then return end
     local host = run.owner:match('^%S* (%S*)') or ''
-    local line = table.concat({run.fence, run.acquired, num(ended), word, id or '-', host}, ' ')
+    local line = table.concat({run.fence, run.acquired, num(ended), word, id or '=', host}, ' ')
     local before = recall('failures')
     note('failures', before == '' and line or line .. '\n' .. before)
     keep(function() return true end)

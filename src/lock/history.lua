@@ -72,6 +72,12 @@ local function strike(token)
   return run
 end
 
+-- Takes back that a grant which has run out was taken for a run that died: its taker has not used it.
+local function disown(token)
+  strike(token)
+  for fence in recall('died'):gmatch(' ' .. token .. ' %d+ (%d+) ') do forget_failure(fence) end
+end
+
 -- "evicted,BY" or "replaced,BY" for a record that was marked so, else nil.
 local function eviction_end(r)
   local kind, by = eviction_of(r)

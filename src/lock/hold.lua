@@ -68,13 +68,19 @@ local function finish()
   commit()
 end
 
+-- The answer to whoever has ended a hold, however often it asks; nil if it has ended none.
+local function ended()
+  for _, h in ipairs(holds) do
+    if h.end_id == id then return {'ended', h.till .. '', h.owner} end
+  end
+end
+
 if how == 'end' then
-  if is_on_hold() then
+  if is_on_hold() and not ended() then
     close()
     finish()
   end
-  local last = holds[1]
-  return last and last.end_id == id and {'ended', last.till .. '', last.owner} or {'none'}
+  return ended() or {'none'}
 end
 
 local at = 1                   -- our own hold's place; a repetition may come when others have followed it

@@ -361,7 +361,8 @@ Release Lock::release_all(const Token& token, const Level& request, Deadline dea
 
 void Lock::cancel(const Claim& claim, Deadline deadline, bool timed_out) {
   stop_listening();
-  (void)decide(ask(cancel_request(name_, claim, waiter_of(claim), timed_out), deadline, outcome_is("cancelled")));
+  const std::string waiter = claim.nested ? "" : waiter_of(claim);
+  (void)decide(ask(cancel_request(name_, claim, waiter, timed_out), deadline, outcome_is("cancelled")));
 }
 
 Forced Lock::look(Deadline deadline) { return force({"evict", ""}, deadline); }

@@ -12,5 +12,6 @@ for _, entry in ipairs(fence and call('LRANGE', HISTORY, -20, -1) or {}) do
   local number, how = entry:match('^(%d+) %d+ %d+ %d+ %d+ (%S*)')
   local by = how and how:match('^evicted,(.*)$')
   if number == fence and by then return {'evicted', 'forced', by} end
+  if number == fence and how == 'released' then return {'released'} end
 end
 return {'unknown'}

@@ -8,7 +8,8 @@ local note_success, success_for
 local function is_slot(id) return id:find(':', 1, true) ~= nil end
 
 do
-  local SUCCESSES = 8            -- how many are kept
+  local MOST_IDS = 8             -- how many are kept, slots aside
+  local MOST_SLOTS = 4           -- how many of each kind of slot, whatever other IDs have succeeded since
 
   local function parse_success(line)
     local granted, ended, id = line:match('^(%d+) (%d+) .* (%S*)$')
@@ -24,15 +25,17 @@ do
     return successes
   end
 
-  -- At most that many, and among them the one that was granted last.
+  -- The first of each kind, and the one that was granted last.
   local function write_successes(all)
-    local latest = 1
-    for i, s in ipairs(all) do
-      if s.granted > all[latest].granted then latest = i end
+    local latest, counts, lines = all[1], {}, {}
+    for _, s in ipairs(all) do
+      if s.granted > latest.granted then latest = s end
     end
-    if latest > SUCCESSES then all[SUCCESSES] = all[latest] end
-    local lines = {}
-    for i = 1, math.min(#all, SUCCESSES) do lines[i] = all[i].line end
+    for _, s in ipairs(all) do
+      local kind = s.id:match('^%a+:') or ''
+      counts[kind] = (counts[kind] or 0) + 1
+      if counts[kind] <= (kind == '' and MOST_IDS or MOST_SLOTS) or s == latest then lines[#lines + 1] = s.line end
+    end
     note('success', table.concat(lines, '\n'))
     successes = nil
   end

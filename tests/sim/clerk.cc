@@ -263,7 +263,7 @@ void Clerk::check_memory() {
     const std::string& text = books_.recall(field);
     return std::count(text.begin(), text.end(), '\n') + 1;
   };
-  insist(lines("running") <= 16 && lines("success") <= 8 && lines("died") <= 8 && lines("failures") <= 50 &&
+  insist(lines("running") <= 16 && lines("success") <= 28 && lines("died") <= 8 && lines("failures") <= 200 &&
              lines("holds") <= 16,
          "remembers more and more");
   std::set<std::string> holds;
