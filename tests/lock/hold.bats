@@ -327,6 +327,26 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(
   exits 0
 }
 
+@test "a server that is frozen may put the lock on hold when it thaws, and is not said to have done nothing" {
+  on_hold other --for 1h # so that the server knows the script
+  kill -STOP "$REDIS_PID"
+  try hold job other --for 2h --redis-timeout 300ms
+  kill -CONT "$REDIS_PID"
+  exits 69
+  matches "$ERR" '^rlock: job: .*no answer.*; it may be on hold all the same: rlock status job; rlock hold job --end ends that$'
+  wait_until "$PATIENCE" exists '{rlock:job}:hold'
+}
+
+@test "a server that cannot be reached has put nothing on hold, and ended no hold" {
+  stop "$REDIS_PID"
+  try hold job --for 1h
+  exits 69
+  contains "$ERR" '; nothing was put on hold'
+  try hold job --end
+  exits 69
+  contains "$ERR" '; no hold was ended'
+}
+
 @test "a hold that a server forgets is no obstacle" {
   on_hold job --for 1h
   cli FLUSHALL >/dev/null
