@@ -120,7 +120,7 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   const bool suffices = std::none_of(all.begin(), all.end(), [](const Examined& one) {
     const auto& findings = one.fitness.findings;
     return std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-      return f.topic == "permissions" && f.grade == Finding::Grade::fail;
+      return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
     });
   });
   const auto has_line = [](const Examined& one) { return !one.fitness.acl_line.empty(); };

@@ -29,10 +29,14 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+/// The topic of what our user may do, and may not. What else keeps a server from taking writes has another.
+constexpr std::string_view topic_of_rights = "permissions";
+
 /// The result of an examination.
 struct Fitness {
   std::vector<Finding> findings;
-  std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
+  std::string acl_line;  // gives a user the least permissions needed; empty where something else keeps us from trying
+                         // them, and before Redis 6, which has no users
   std::string acl_save;  // the command that makes the line survive a restart; empty where none can, or it is not known
   std::string acl_loss{};  // in that case, what becomes of the line
   std::string own_user{};  // to whom the line gives the permissions; empty where it makes a new user

@@ -378,6 +378,33 @@ try_all() {
   says FAIL permissions subscribe
 }
 
+@test "a server that takes no writes fails for its own reason, with what to do, and no rights are missed" {
+  cli CONFIG SET maxmemory 1
+  fails_to_write 'acquire: OOM ' 'raise its maxmemory, or delete keys'
+  cli CONFIG SET maxmemory 0
+  cli CONFIG SET min-replicas-to-write 1
+  fails_to_write 'acquire: NOREPLICAS ' 'bring its replicas back, or lower min-replicas-to-write'
+  cli CONFIG SET min-replicas-to-write 0
+  mkdir "${REDIS_SOCK%/*}/dump.rdb" # so that no file can be put there
+  cli CONFIG SET save "1 1"
+  cli SET a b
+  cli BGSAVE
+  wait_until "$PATIENCE" refuses_to_write
+  fails_to_write 'acquire: MISCONF ' 'mend what keeps the server from saving'
+  start_redis --replicaof 127.0.0.1 "$REDIS_PORT"
+  fails_to_write 'acquire: this is a replica' 'give the address of the master'
+}
+
+fails_to_write() { # WORDS ADVICE
+  try check
+  exits 1
+  says FAIL writes "$1"
+  says '' 'what to do' "$2"
+  [[ $OUT != *permissions* && $OUT != *rights* && $OUT != *'ACL SETUSER'* ]] || fail "$OUT"
+}
+
+refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
+
 @test "whoever has hardly a right gets the line of rights all the same, and each refusal once" {
   paste "$(acl_line)"
   cli ACL SETUSER rlock reset on ">$(<"$T/password")" '~rlock:*' +get +eval +evalsha
