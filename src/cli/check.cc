@@ -216,7 +216,7 @@ ExitCode check(const Settings& settings) {
   const observe::ExamineOptions how{.prefix = settings.prefix,
                                     .timeout = settings.timeout,
                                     .new_password = lock::Token::random().text(),  // the same on all servers
-                                    .quorum = servers.size() > 1};
+                                    .max_lease = servers.size() > 1 ? settings.max_lease : Milliseconds{0}};
   std::vector<Examined> all;
   all.reserve(servers.size());
   for (redis::Server& server : servers) all.push_back(examine_one(server, how, settings));

@@ -277,6 +277,8 @@ class Examiner {
       add(judge_eviction(*info));
       add(judge_persistence(*info));
       add(judge_replicas(*info));
+      if (auto young = judge_uptime(*info))
+        add(*std::move(young));
       if (auto scripts = judge_scripts(*info))
         add(*std::move(scripts));
     } else {
@@ -425,6 +427,19 @@ class Examiner {
             fmt::format("{}; a lock may reach them late (see --replicas); {}", count, describe_isolation())};
   }
 
+  /// Nothing to say of a server that votes. What acquire.lua counts is a second less than what INFO tells.
+  std::optional<Finding> judge_uptime(const Info& info) const {
+    const Milliseconds up{std::max(0LL, info.number("uptime_in_seconds") - 1) * 1000};
+    if (up >= how_.max_lease)
+      return std::nullopt;
+    return Finding{Grade::warn,
+                   "uptime",
+                   fmt::format("up for {}: it votes in {} (--max-lease {}), since it may have forgotten a lock",
+                               format_duration(up),
+                               format_duration(how_.max_lease - up),
+                               format_limit(how_.max_lease))};
+  }
+
   std::string not_known() const {
     return config_is_refused_ ? "not known, since this user may not use CONFIG" : "not known";
   }
@@ -458,7 +473,7 @@ class Examiner {
               "append-only file, appendfsync no: if its machine crashes, every lock may be freed",
               advise("appendfsync", "everysec")};
     }
-    if (how_.quorum)
+    if (how_.max_lease.count() > 0)
       return {Grade::ok, "persistence", "off; after a restart it does not vote until --max-lease has passed"};
     const Remedy remedy = advise("appendonly", "yes");
     const auto save = configured("save");

@@ -46,7 +46,8 @@ struct ExamineOptions {
   std::string prefix;
   Milliseconds timeout{2000};
   std::string new_password;  // for a user that the ACL line makes
-  bool quorum = false;       // the server is one of several, so it need not persist its locks
+  Milliseconds max_lease{};  // not 0: the server is one of several, which need not persist its locks, but does not
+                             // vote before it has been up for so long
 };
 
 /// Finds out whether the server that a URL names, or every master of a cluster, can be trusted with locks: version,

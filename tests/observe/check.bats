@@ -215,6 +215,8 @@ CONFIG SET maxmemo
   exits 0
 }
 
+no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
+
 @test "several servers: each is examined, one that is away is a failure, a majority away is 69" {
   local one=$RLOCK_REDIS two
   start_redis
@@ -224,6 +226,9 @@ CONFIG SET maxmemo
   exits 0
   says ok version "$two: "
   says ok persistence "$two: off; after a restart it does not vote until --max-lease has passed"
+  says warn uptime "$two: up for [0-9.ms]+: it votes in [0-9.ms]+ [(]--max-lease 1m[)]"
+  no_uptime -r "$two" # one server alone always votes
+  wait_until "$PATIENCE" no_uptime -r "$one" -r "$two" --max-lease 500ms
   try check -r redis://127.0.0.1:1 -r "$one" -r "$two"
   exits 1
   says ok rights '.* [(]a restart forgets it, since the server has neither an aclfile nor a configuration file; .*[)]:'
