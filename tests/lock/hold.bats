@@ -139,6 +139,21 @@ rlock: backup not acquired: $words; the wait of 1s is over"
   same "$(<"$T/waiter.out")" ran
 }
 
+@test "a waiter is told when another hold replaces the one that it was told of, and of the same hold once" {
+  on_hold job --for 1h
+  start waiter rlock run job -- echo ran
+  waiter=$PID
+  wait_for_text 'by ann@ops1 (disk swap)' "$T/waiter.err"
+  try hold job --for 2h --holder bob@ops2
+  exits 0
+  wait_for_text 'by bob@ops2' "$T/waiter.err"
+  try hold job --end
+  exits 0
+  finish "$waiter"
+  exits 0
+  same "$(grep -c 'waiting for job, on hold until' "$T/waiter.err")" 2
+}
+
 @test "a run with --replace evicts nobody while the lock is on hold" {
   start holder rlock run job --replace -- sleep 600
   holder=$PID
