@@ -448,6 +448,19 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on .* \(--backoff\)'
 }
 
+@test "a block loses nothing on a narrow terminal: values go on below, and commands can be pasted all the same" {
+  local note row wide=0
+  note="the disks of all four machines are replaced one after the other, which takes until the end of the week at best"
+  try hold job --for 1h --note "$note"
+  hold job-whose-command-does-not-fit-into-a-row
+  NO_COLOR=1 on_terminal 'rlock status job'
+  while IFS= read -r row; do ((${#row} <= wide)) || wide=${#row}; done <<<"${OUT//$'\r'/}"
+  ((wide <= 80)) || fail "$wide columns: $OUT"
+  contains "$(tr -s ' \r\n' ' ' <<<"$OUT")" "($note), since "
+  NO_COLOR=1 on_terminal 'rlock status job-whose-command-does-not-fit-into-a-row'
+  matches "$OUT" $' break  rlock release job-whose-[a-z-]+ --force \\\\\r?\n +--fence [0-9]+'
+}
+
 @test "the block of a lock that cools says that its command has ended, and what keeps the lock" {
   try run cold --min-hold 1h -- true
   NO_COLOR=1 on_terminal 'rlock status cold'
