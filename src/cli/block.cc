@@ -188,8 +188,10 @@ class Block {
   void add_way_to_break() {
     if (lock_.hold)
       add_command("end hold", "rlock hold " + shell_word(lock_.name) + " --end");
-    if (lock_.foreign)
+    if (lock_.foreign) {
       add_command("break", break_all());
+      add("", "deletes the key of the other program");
+    }
     if (lock_.foreign || lock_.holders.empty())
       return;
     const bool several = lock_.holders.size() > 1;

@@ -431,6 +431,10 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   cli RPUSH rlock:list theirs
   NO_COLOR=1 on_terminal 'rlock status list'
   contains "$OUT" ' type  list'
+  matches "$OUT" $' break  rlock release list --force\r?\n +deletes the key of the other program'
+  cli SET rlock:short 1
+  NO_COLOR=1 on_terminal 'rlock status short'
+  matches "$OUT" $' type  string of 1 byte\r?\n'
   try status job
   matches "$OUT" '^KEY +MODE .*' # a pipe gets the table
   matches "$OUT" ' 2 \([^ )]+\) '
