@@ -20,7 +20,7 @@ struct Meaning {
   std::string_view help;
 };
 
-constexpr std::array<Meaning, 10> own_meanings{{
+constexpr std::array<Meaning, 11> own_meanings{{
     {Subcommand::acquire, "ttl", "Lease, which nobody renews unless --hold-pid is given [30s]"},
     {Subcommand::acquire, "signal", "With --hold-pid: signal to PID if the lease is lost [TERM]"},
     {Subcommand::renew, "ttl", "How long the lease lasts from now on; it is never shortened [30s]"},
@@ -29,8 +29,9 @@ constexpr std::array<Meaning, 10> own_meanings{{
     {Subcommand::hold, "holder", "Name of whoever puts the lock on hold [user@host]"},
     {Subcommand::hold, "note", "The reason, which waiters are told and status and log show"},
     {Subcommand::check, "json", "Print JSON on one line"},
+    {Subcommand::check, "quiet", "Print only what is not ok"},
     {Subcommand::status, "quiet", "Print no notices beside the output"},
-    {Subcommand::log, "quiet", "Print no notices beside the output"},
+    {Subcommand::log, "quiet", "Print no notices beside the output, such as why it is empty"},
 }};
 
 using Heading = std::pair<Section, std::string_view>;

@@ -344,7 +344,7 @@ constexpr Option options[] = {
   {0,   "since",               "D|TIME",           history,           Section::output, "",
    "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
   {0,   "failed",              "",                 history,           Section::output, "",
-   "Show only the runs that failed: exit status other than 0, signal, died, lost or timeout", flag<&S::failed>},
+   "Show only the runs that failed: exit status other than 0, signal, died, lost or timeout, not evicted", flag<&S::failed>},
   {'f', "follow",              "",                 history,           Section::output, "",
    "Then show each run as it ends", flag<&S::follow>},
   {0,   "timeline",            "",                 history,           Section::output, "",

@@ -64,7 +64,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off.",
-     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3), dead (held, but the process has died), cooling (after "
+     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), cooling (after "
      "--min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST is how the run "
      "before ended, and when."},
     {"log",
