@@ -211,6 +211,7 @@ ends_at() {
   ends_at "$(date -d '2 days' +%F) 08:00" "$(date -d '2 days' +%A) 08:00"
   ends_at "$(date -d '2 days' +%F) 08:00" "$(LC_ALL=C date -d '2 days' +%a | tr '[:upper:]' '[:lower:]') 08:00"
   ends_at "$(date -d '40 days' +%F) 08:00" "$(date -d '40 days' +%F) 08:00"
+  ends_at "$(date -d '40 days' +%F) 00:00" "$(date -d '40 days' +%F)"
   ends_at "$(date -d '40 days' +%F)T08:00:00Z" "$(date -d '40 days' +%F)T08:00:00Z"
   ends_at "$(date -d '40 days' +%F)T08:00:00+05:00" "$(date -d '40 days' +%F)T08:00:00+05:00"
   ends_at "$(date -d '40 days' +%F)T08:00:00Z" "$(date -d '40 days' +%F)T08:00:00.250Z"
@@ -219,12 +220,12 @@ ends_at() {
 
 @test "a time that has passed, is too far away or is none is 64, in one line, and holds nothing" {
   local word
-  for word in '2020-01-01 08:00' "$(date -d '1 minute ago' -u +%FT%TZ)"; do
+  for word in '2020-01-01 08:00' 2020-01-01 "$(date -d '1 minute ago' -u +%FT%TZ)"; do
     refuses 64 "--until: $word has passed" hold job --until "$word"
   done
   word=$(date -d '91 days' '+%F %R')
   refuses 64 "--until: $word is too far away; it must be within 90d" hold job --until "$word"
-  for word in 2026-11-25 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
+  for word in yesterday 2027-02-31 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
     refuses 64 "--until: '$word' is not a time such as 08:00, 15:30, 'tomorrow 08:00', " hold job --until "$word"
   done
   matches "$(rlock hold job --until 25:00 2>&1)" " or '2026-11-25 08:00'$"
