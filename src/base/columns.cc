@@ -78,4 +78,26 @@ std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8
   }
 }
 
+std::string_view take_row(std::string_view& text, std::size_t columns, std::string_view separator) {
+  const bool splits_words = separator == " ";
+  std::size_t taken = 0;
+  std::size_t bytes = 0;
+  std::size_t end = 0;  // of what fits, or of the first part that does not
+  while (bytes < text.size()) {
+    const CodePoint c = decode_utf8(text.substr(bytes));
+    taken += width(c);
+    if (text.substr(bytes).starts_with(separator) && (end == 0 || taken <= columns + 1))
+      end = bytes;
+    if (taken > columns && bytes > 0 && (end > 0 || splits_words))
+      break;
+    bytes += c.length;
+  }
+  const bool is_last = bytes == text.size();
+  const std::string_view row = text.substr(0, is_last || end == 0 ? bytes : end);
+  text.remove_prefix(row.size());
+  if (text.starts_with(' '))
+    text.remove_prefix(1);
+  return row;
+}
+
 }  // namespace rlock

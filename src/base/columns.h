@@ -23,12 +23,17 @@ struct CodePoint {
 /// above U+10FFFF.
 CodePoint decode_utf8(std::string_view text);
 
-/// How many terminal columns the text takes: two for an East Asian wide character, none for a combining mark. Both
-/// functions expect text that has been through printable().
+/// How many terminal columns the text takes: two for an East Asian wide character, none for a combining mark. This and
+/// the functions below expect text that has been through printable().
 std::size_t count_columns(std::string_view text);
 
 /// The text, or its beginning followed by "…", in at most `columns`, of which there must be at least one. Where the
 /// terminal does not have UTF-8, "~" stands for "…".
 std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8);
+
+/// Takes from the text what goes into one row of `columns`, of which there must be at least one: whole words, without
+/// the space behind the last; a word that is longer than a row is split. With another separator the text is split in
+/// front of one only, even if a row becomes too long.
+std::string_view take_row(std::string_view& text, std::size_t columns, std::string_view separator = " ");
 
 }  // namespace rlock

@@ -118,7 +118,7 @@ std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now) 
   parts.tm_sec = 0;
   parts.tm_isdst = -1;
   if (!reads_as(clock, "%H:%M", parts) && !reads_as(clock, "%H:%M:%S", parts))
-    return text.find(':') == std::string_view::npos ? std::nullopt : parse_time(text);
+    return text.find_first_of(":-") == std::string_view::npos ? std::nullopt : parse_time(text);  // no "yesterday"
   tm at = parts;
   const auto days = days_ahead(word, today, from_seconds(::mktime(&at)) <= now);
   if (!days)

@@ -20,8 +20,8 @@ WallTime wall_now();
 std::optional<WallTime> parse_time(std::string_view text);
 
 /// Reads a time to come: "08:00" (the next), "tomorrow 08:00", "mon 08:00" or "monday 08:00" (the next), and the forms
-/// of parse_time() that have a date and a time. The time may have passed all the same. Returns nothing for any other
-/// text.
+/// of parse_time() that have a date, which alone is its midnight. The time may have passed all the same. Returns
+/// nothing for any other text.
 std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now);
 
 tm local_parts(WallTime time);

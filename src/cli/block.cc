@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/columns.h"
@@ -77,16 +78,21 @@ class Block {
   }
 
  private:
-  void put(std::string_view line, std::string_view colour = colour::none) {
-    const std::size_t columns = screen_.columns == 0 ? line.size() : screen_.columns;
-    const std::string shown = cut_to_columns(line, std::max<std::size_t>(columns, 1), screen_.utf8);
-    const bool coloured = screen_.colour && !colour.empty();
-    out_ += fmt::format("{}{}{}\n", coloured ? colour : colour::none, shown, coloured ? colour::plain : colour::none);
-  }
+  /// A value that is too long for the screen goes on below itself, since a block is to tell all.
+  void add(std::string_view name, std::string_view value) { add_rows(name, printable(value), false); }
 
-  void add(std::string_view name, std::string_view value) {
-    if (!value.empty())
-      put(fmt::format("{:>10}  {}", name, printable(value)));
+  /// A command that goes on in the next row can be pasted all the same.
+  void add_command(std::string_view name, std::string_view command) { add_rows(name, printable(command), true); }
+
+  void add_rows(std::string_view name, std::string_view value, bool is_command) {
+    constexpr std::size_t indent = 12;
+    const std::size_t columns = screen_.columns == 0 ? indent + value.size() : std::max(screen_.columns, 2 * indent);
+    while (!value.empty()) {
+      const bool fits = indent + count_columns(value) <= columns;
+      const std::size_t room = columns - indent - (is_command && !fits ? 2 : 0);
+      const std::string_view row = take_row(value, room, is_command ? " --" : " ");
+      out_ += fmt::format("{:>10}  {}{}\n", std::exchange(name, {}), row, is_command && !value.empty() ? " \\" : "");
+    }
   }
 
   void add_state() {
@@ -105,7 +111,13 @@ class Block {
     if (observe::is_unheard_of(lock_))
       text += fmt::format("; {}", doubt);
     const bool taken = lock_.state != State::free || lock_.hold;
-    put(fmt::format("{}  {}", printable(lock_.name), text), taken ? colour::yellow : colour::green);
+    const std::string line = fmt::format("{}  {}", printable(lock_.name), text);
+    std::string_view rest = line;
+    while (!rest.empty()) {
+      const std::string_view row = take_row(rest, screen_.columns == 0 ? line.size() : screen_.columns);
+      out_ += screen_.colour ? fmt::format("{}{}{}\n", taken ? colour::yellow : colour::green, row, colour::plain)
+                             : fmt::format("{}\n", row);
+    }
   }
 
   void add_holder(const HolderFacts& h) {
@@ -132,7 +144,7 @@ class Block {
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
     if (lock_.holders.size() > 1)
-      add("break", command_to_break(lock_.name, h.fence));
+      add_command("break", command_to_break(lock_.name, h.fence));
   }
 
   std::string break_all() const { return fmt::format("rlock release {} --force", shell_word(lock_.name)); }
@@ -175,13 +187,16 @@ class Block {
   /// Of several holders each has a line of its own. A foreign key has no fence.
   void add_way_to_break() {
     if (lock_.hold)
-      add("end hold", "rlock hold " + shell_word(lock_.name) + " --end");
-    if (lock_.foreign)
-      add("break", break_all());
+      add_command("end hold", "rlock hold " + shell_word(lock_.name) + " --end");
+    if (lock_.foreign) {
+      add_command("break", break_all());
+      add("", "deletes the key of the other program");
+    }
     if (lock_.foreign || lock_.holders.empty())
       return;
     const bool several = lock_.holders.size() > 1;
-    add(several ? "break all" : "break", several ? break_all() : command_to_break(lock_.name, lock_.holders[0].fence));
+    add_command(several ? "break all" : "break",
+                several ? break_all() : command_to_break(lock_.name, lock_.holders[0].fence));
     if (!lock_.waiters.empty() && !lock_.hold)
       add("then", fmt::format("{} starts next, unless you add --hold 1h", lock_.waiters[0].owner.holder));
   }

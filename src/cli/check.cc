@@ -120,7 +120,7 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   const bool suffices = std::none_of(all.begin(), all.end(), [](const Examined& one) {
     const auto& findings = one.fitness.findings;
     return std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-      return f.topic == "permissions" && f.grade == Finding::Grade::fail;
+      return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
     });
   });
   const auto has_line = [](const Examined& one) { return !one.fitness.acl_line.empty(); };
@@ -216,7 +216,7 @@ ExitCode check(const Settings& settings) {
   const observe::ExamineOptions how{.prefix = settings.prefix,
                                     .timeout = settings.timeout,
                                     .new_password = lock::Token::random().text(),  // the same on all servers
-                                    .quorum = servers.size() > 1};
+                                    .max_lease = servers.size() > 1 ? settings.max_lease : Milliseconds{0}};
   std::vector<Examined> all;
   all.reserve(servers.size());
   for (redis::Server& server : servers) all.push_back(examine_one(server, how, settings));

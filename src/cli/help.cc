@@ -31,7 +31,7 @@ constexpr std::array<Meaning, 11> own_meanings{{
     {Subcommand::check, "json", "Print JSON on one line"},
     {Subcommand::check, "quiet", "Print only what is not ok"},
     {Subcommand::status, "quiet", "Print no notices besides the output"},
-    {Subcommand::log, "quiet", "Print no notices besides the output"},
+    {Subcommand::log, "quiet", "Print no notices besides the output, such as why it is empty"},
 }};
 
 using Heading = std::pair<Section, std::string_view>;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/escape.h"
 #include "base/loop.h"
 #include "base/timestamp.h"
@@ -90,25 +93,32 @@ std::string ask_for_end(const Settings& settings) {
   return "for how long? Write --for D, --until TIME, or --end to end a hold";
 }
 
-ExitCode hold_or_end(const Settings& settings) {
-  const Log log{settings.verbosity};
-  if (!settings.end && !settings.hold_for && !settings.hold_until)
-    throw Error{ExitCode::usage, ask_for_end(settings)};
-  const auto names = choose_names(settings);
-  Loop loop;
-  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
-  ExitCode status = ExitCode::ok;
-  for (const lock::LockName& name : names) {
-    lock::Lock lock{servers, name, settings.max_lease};
-    if (settings.end) {
-      status = end_hold(settings, lock, log) ? status : ExitCode::negative;
-      continue;
-    }
+/// What a failure has left undone. A request that was sent may yet be carried out: a server that is frozen does that
+/// when it thaws, and of several servers a minority may have done it.
+std::string describe_doubt(const Settings& settings, const lock::Lock& lock, const Error& error) {
+  if (!lock.was_asked() || error.code() == ExitCode::no_permission)
+    return settings.end ? "no hold was ended" : "nothing was put on hold";
+  const std::string key = shell_word(lock.name().text());
+  return settings.end
+             ? fmt::format("the hold may have ended all the same: rlock status {}", key)
+             : fmt::format("it may be on hold all the same: rlock status {0}; rlock hold {0} --end ends that", key);
+}
+
+ExitCode hold_or_end(const Settings& settings, lock::Lock& lock, std::vector<redis::Server>& servers, const Log& log) {
+  bool is_on_hold = false;
+  try {
+    if (settings.end)
+      return end_hold(settings, lock, log) ? ExitCode::ok : ExitCode::negative;
     put_on_hold(settings, lock, choose_end(settings));
-    for (const auto& found : observe::survey(servers, {.prefix = settings.prefix, .names = {name}}, settings.timeout))
-      remark_on(found, log);
+    is_on_hold = true;
+    const observe::Scope scope{.prefix = settings.prefix, .names = {lock.name()}};
+    for (const auto& found : observe::survey(servers, scope, settings.timeout)) remark_on(found, log);
+    return ExitCode::ok;
+  } catch (const Error& error) {
+    Settings about = settings;
+    about.keys = {lock.name().text()};
+    throw with_context(error, about, is_on_hold ? "it is on hold" : describe_doubt(settings, lock, error));
   }
-  return status;
 }
 
 }  // namespace
@@ -124,8 +134,18 @@ void put_on_hold(const Settings& settings, lock::Lock& lock, const lock::HoldEnd
 }
 
 ExitCode hold(const Settings& settings) {
-  return explaining(
-      settings, settings.end ? "no hold was ended" : "nothing was put on hold", [&] { return hold_or_end(settings); });
+  const Log log{settings.verbosity};
+  if (!settings.end && !settings.hold_for && !settings.hold_until)
+    throw Error{ExitCode::usage, ask_for_end(settings)};
+  const auto names = choose_names(settings);
+  Loop loop;
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
+  ExitCode status = ExitCode::ok;
+  for (const lock::LockName& name : names) {
+    lock::Lock lock{servers, name, settings.max_lease};
+    status = std::max(status, hold_or_end(settings, lock, servers, log));
+  }
+  return status;
 }
 
 }  // namespace rlock::cli

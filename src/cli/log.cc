@@ -217,7 +217,7 @@ class Follower {
   bool failing_ = false;
 };
 
-/// Why nothing is known of the locks that were named: the first run of one may still go on.
+/// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
 std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
     if (!lock.holders.empty() && !lock.holders.front().cools())
@@ -226,6 +226,8 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
                          lock.holders.front().owner.holder,
                          format_local(lock.holders.front().acquired_at));
   }
+  if (settings.keys.empty())
+    return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);
   const std::string& first = settings.keys.front();
   const bool is_number = first.find_first_not_of("0123456789") == std::string::npos;
   return fmt::format("no run of {} is known to have ended; is that its name?{}",
@@ -254,7 +256,7 @@ ExitCode read_and_print(const Settings& settings) {
     return ExitCode::ok;
   }
   WallTime now{};
-  bool is_known = settings.keys.empty();
+  bool is_known = false;
   for (const History& history : histories) {
     now = std::max(now, history.now);
     is_known = is_known || !history.runs.empty();

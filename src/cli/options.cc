@@ -207,10 +207,10 @@ void set_until(Settings& s, const Value& v) {
   if (!time) {
     const bool has_sign = v.text.starts_with('+');
     const std::string from_now = meant_duration(std::string_view{v.text}.substr(has_sign ? 1 : 0));
-    v.refuse(
-        fmt::format("'{}' is not a time such as 08:00, 15:30, 'tomorrow 08:00', 'mon 08:00' or '2026-11-25 08:00'{}",
-                    v.text,
-                    from_now.empty() ? "" : "; for a time from now write --for " + from_now));
+    v.refuse(fmt::format(
+        "'{}' is not a time such as 08:00, 15:30, 'tomorrow 08:00', 'mon 08:00', 2026-11-25 or '2026-11-25 08:00'{}",
+        v.text,
+        from_now.empty() ? "" : "; for a time from now write --for " + from_now));
   }
   if (*time <= now)
     v.refuse(fmt::format("{} has passed", v.text));

@@ -211,12 +211,17 @@ class ForcedRelease {
   void print_gone(const Target& target) const {
     const std::string owner = printable(lock::describe(target.owner));
     const auto now = BootClock::now();
-    if (!target.dead && target.owner.for_another &&
-        now >= looked_at_ + target.lease) {  // it did not end when it was told
+    const bool is_silent = !target.dead && now >= looked_at_ + target.lease;  // it did not end when it was told
+    if (is_silent && target.owner.for_another) {
       print(fmt::format("{}: evicted {}; its process was told, and may run on\n", name(), owner));
       return;
     }
     const std::chrono::duration<double> took = now - begun_;
+    if (is_silent) {
+      print(fmt::format(
+          "{}: evicted {}; it did not answer, and its lease ended after {:.1f}s\n", name(), owner, took.count()));
+      return;
+    }
     const auto how = target.dead ? fmt::format("{} was dead, and its lease has ended", owner) : "evicted " + owner;
     print(fmt::format("{}: {}, gone after {:.1f}s\n", name(), how, took.count()));
   }

@@ -55,7 +55,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
      "",
-     "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', '2026-11-25 08:00' or RFC 3339."},
+     "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (its midnight), '2026-11-25 08:00' or RFC "
+     "3339."},
     {"status",
      Subcommand::status,
      status,
@@ -64,9 +65,9 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off.",
-     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3), dead (held, but the process has died), cooling (after "
-     "--min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST is how the "
-     "previous run ended, and when."},
+     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
+     "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST "
+     "is how the previous run ended, and when."},
     {"log",
      Subcommand::log,
      log,

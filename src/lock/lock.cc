@@ -98,7 +98,7 @@ Ballot Lock::ask(const Request& request,
                  Pace pace,
                  std::optional<Step> step) {
   const auto still = [&](std::span<const CallResult> answers) -> std::optional<Milliseconds> {
-    const Ballot ballot{answers, in_favour};
+    const Ballot ballot{answers, in_favour, max_lease_};
     if (ballot.passed() || ballot.rejected())
       return grace(answers, pace);
     return ballot.is_quorate() ? std::optional{split_grace} : std::nullopt;
@@ -114,7 +114,7 @@ Ballot Lock::ask(const Request& request,
     lagged_[i] = std::holds_alternative<Error>(answers_[i]);
     steps_[i] = step.value_or(Step::renew);
   }
-  return Ballot{answers_, in_favour};
+  return Ballot{answers_, in_favour, max_lease_};
 }
 
 /// How long to wait at least for the servers that have not answered yet. Those that did not answer the last question
@@ -152,7 +152,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   check_distinct(answers_);
   std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
-  Ballot ballot{answers_, granted};
+  Ballot ballot{answers_, granted, max_lease_};
   const std::size_t majority = servers_.size() / 2 + 1;
   std::optional<Answer> refusal = take_done(votes, claim.slot.has_value(), majority);
   if (!refusal && question.how != Question::How::reenter && question.how != Question::How::restore)
@@ -164,7 +164,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
       note_held(claim, held, sent + trusted(held.unconfirmed.value_or(claim.ttl)));
       return held;
     }
-    ballot = Ballot{answers_, outcome_is("settled")};
+    ballot = Ballot{answers_, outcome_is("settled"), max_lease_};
   } else if (!refusal && (ballot.rejected() || (ballot.is_quorate() && question.how != Question::How::reenter))) {
     refusal = sum_up_refusals(votes, majority);
   }

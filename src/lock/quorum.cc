@@ -14,14 +14,17 @@
 namespace rlock::lock {
 namespace {
 
-Error complaint_of(const CallResult& answer) {
+/// A server that is too young only says for how long it has been up.
+Error complaint_of(const CallResult& answer, Milliseconds max_lease) {
   if (const auto* error = std::get_if<Error>(&answer))
     return *error;
   if (const auto* fields = std::get_if<Fields>(&answer)) {
     try {
       Fields young = *fields;
-      return {ExitCode::unavailable,
-              fmt::format("{}: up for {}", young.server(), format_duration(Milliseconds{young.number()}))};
+      const Milliseconds up{young.number()};
+      const std::string again =
+          up < max_lease ? fmt::format(", votes again in {}", format_duration(max_lease - up)) : "";
+      return {ExitCode::unavailable, fmt::format("{}: up for {}{}", young.server(), format_duration(up), again)};
     } catch (const Error& error) {
       return error;  // one server's nonsense must not end the round
     }
@@ -111,7 +114,8 @@ const Fields* vote_of(const CallResult& answer) {
   return fields != nullptr && fields->outcome() != "young" ? fields : nullptr;
 }
 
-Ballot::Ballot(std::span<const CallResult> answers, const Predicate& in_favour) : servers_(answers.size()) {
+Ballot::Ballot(std::span<const CallResult> answers, const Predicate& in_favour, Milliseconds max_lease)
+    : servers_(answers.size()), max_lease_(max_lease) {
   for (const CallResult& answer : answers) {
     if (const Fields* fields = vote_of(answer)) {
       in_favour(*fields) ? ++favour_ : ++against_;
@@ -124,7 +128,7 @@ Ballot::Ballot(std::span<const CallResult> answers, const Predicate& in_favour) 
 void Ballot::note(const CallResult& answer) {
   if (std::holds_alternative<Fields>(answer))
     ++young_;
-  const Error complaint = complaint_of(answer);
+  const Error complaint = complaint_of(answer, max_lease_);
   complaints_ += (complaints_.empty() ? "" : "; ") + std::string{complaint.what()};
   if (complaint.may_pass())
     return;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "lock/answer.h"
 #include "lock/request.h"
@@ -23,7 +24,8 @@ class Ballot {
  public:
   using Predicate = std::function<bool(const Fields&)>;
 
-  Ballot(std::span<const CallResult> answers, const Predicate& in_favour);
+  /// By `max_lease` a failure tells when a server that is too young votes again.
+  Ballot(std::span<const CallResult> answers, const Predicate& in_favour, Milliseconds max_lease = {});
 
   bool passed() const { return favour_ >= majority(); }
   /// Whether a majority in favour has become impossible.
@@ -38,6 +40,7 @@ class Ballot {
   void note(const CallResult& answer);
 
   std::size_t servers_;
+  Milliseconds max_lease_;
   std::size_t favour_ = 0;
   std::size_t against_ = 0;
   std::size_t young_ = 0;  // of those without a vote

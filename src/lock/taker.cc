@@ -82,14 +82,17 @@ Taken confirm(Lock& lock, const Claim& claim, const LeaseTerms& terms, Milliseco
 
 }  // namespace
 
-bool WaitNotice::waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold) {
+bool WaitNotice::waiting(const std::string& lock,
+                         const std::string& obstacle,
+                         long long place,
+                         const std::string& hold) {
   const auto now = BootClock::now();
   const bool first = !told_at_;
   const bool moved = told_at_ && place != told_place_ && now >= *told_at_ + between_lines;
-  if (told_at_ && on_hold == told_hold_ && !(moved && ::isatty(STDERR_FILENO) == 1))
+  if (told_at_ && hold == told_hold_ && !(moved && ::isatty(STDERR_FILENO) == 1))
     return false;
   told_at_ = now;
-  told_hold_ = on_hold;
+  told_hold_ = hold;
   told_place_ = place;
   log_->notice(fmt::format(
       "waiting for {}, {}{}", lock, obstacle, place > 1 ? fmt::format("; place {} in the queue", place) : ""));
@@ -279,7 +282,7 @@ std::optional<Granted> Taker::examine_grant(const Granted& granted) {
 
 void Taker::tell_obstacle() {
   const std::string& name = lock_->name().text();
-  if (!notice_.waiting(name, obstacle_, place_, on_hold_) || !patience_.hint)
+  if (!notice_.waiting(name, obstacle_, place_, hold_) || !patience_.hint)
     return;
   if (const std::string hint = patience_.hint(holder_); !hint.empty())
     log_->notice(fmt::format("{}: {}", name, hint));
@@ -287,7 +290,7 @@ void Taker::tell_obstacle() {
 
 void Taker::note_obstacle(const Busy& busy) {
   note_place(busy);
-  on_hold_ = false;
+  hold_.clear();
   holder_ = busy.cooling.count() > 0 ? Owner{} : busy.holder;
   obstacle_ = describe(busy, claim_.capacity);
   if (busy.failures && busy.cooling.count() > 0)
@@ -296,7 +299,8 @@ void Taker::note_obstacle(const Busy& busy) {
 
 void Taker::note_obstacle(const OnHold& held_back) {
   note_place(held_back);
-  on_hold_ = true;
+  // Several servers, by clocks of their own, name different ends of the same hold.
+  hold_ = lock_->can_queue() ? describe_date(held_back.hold) : held_back.hold.by.encode();
   obstacle_ = describe(held_back.hold, held_back.now);
 }
 
@@ -321,7 +325,7 @@ void Taker::note_obstacle(const Foreign& foreign) {
   place_ = foreign.place;
   asked_ = foreign.asked;
   told_sleep_ = std::max(foreign.sleep, jitter(shortest_poll, longest_poll));
-  on_hold_ = false;
+  hold_.clear();
   obstacle_ = describe(foreign);
 }
 

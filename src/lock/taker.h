@@ -44,16 +44,16 @@ class WaitNotice {
  public:
   explicit WaitNotice(const Log& log) : log_(&log) {}
 
-  /// `place`: 1 is the first in the queue, 0 is not in it. That a hold has begun or ended is told too. Returns whether
-  /// this was the first time.
-  bool waiting(const std::string& lock, const std::string& obstacle, long long place, bool on_hold);
+  /// `place`: 1 is the first in the queue, 0 is not in it. `hold`: tells it from others, or "". That a hold has
+  /// begun, was replaced or has ended is told too. Returns whether this was the first time.
+  bool waiting(const std::string& lock, const std::string& obstacle, long long place, const std::string& hold);
   void acquired(const std::string& lock, Milliseconds waited) const;
 
  private:
   const Log* log_;
   std::optional<BootClock::time_point> told_at_;
   long long told_place_ = 0;
-  bool told_hold_ = false;
+  std::string told_hold_;
 };
 
 /// Takes a lock, first come, first served. It asks; if the lock is held, it joins the queue, listens, and sleeps until
@@ -125,7 +125,7 @@ class Taker {
   bool tied_ = false;           // by the last answer
   int ties_ = 0;                // so far
   Throttle throttle_;
-  bool on_hold_ = false;  // whether the lock was on hold at the last answer
+  std::string hold_;      // at the last answer, if the lock was on hold
   std::string obstacle_;  // who held the lock at the last answer
   Owner holder_;          // of the last answer that named one
 };

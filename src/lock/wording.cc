@@ -74,7 +74,7 @@ std::string describe(const Foreign& foreign) {
 std::string describe_length(std::string_view type, std::string_view value) {
   constexpr std::size_t fetched = 128;  // the scripts send no more of a value
   const std::string_view more = value.size() >= fetched ? " or more" : "";
-  return fmt::format("{} of {} bytes{}", type, value.size(), more);
+  return fmt::format("{} of {} byte{}{}", type, value.size(), value.size() == 1 ? "" : "s", more);
 }
 
 std::string describe(const Full& full) {

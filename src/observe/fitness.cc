@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/duration.h"
@@ -40,7 +42,7 @@ class Rehearsal {
 
   /// Returns what was refused or failed, in the server's words, each once; an empty list means that everything works.
   /// Stops at the first failure that is not a lack of permission.
-  std::vector<std::string> play() {
+  std::vector<Finding> play() {
     attempt("acquire", [&] { (void)lock_.acquire(holder_, {}, deadline()); });
     attempt("wait", [&] { wait(); });
     attempt("status", [&] { (void)inspect(server_, name_, deadline()); });
@@ -78,9 +80,25 @@ class Rehearsal {
       if (const std::string subject = server_.address().url + ": "; words.starts_with(subject))
         words.remove_prefix(subject.size());  // it stands in the line above
       const std::string_view refusal = words.substr(0, words.find("; rlock needs"));
-      if (std::none_of(refusals_.begin(), refusals_.end(), [&](const auto& known) { return known.ends_with(refusal); }))
-        refusals_.push_back(fmt::format("{}: {}", what, refusal));
+      const auto is_same = [&](const Finding& known) { return known.text.ends_with(refusal); };
+      if (std::none_of(refusals_.begin(), refusals_.end(), is_same))
+        refusals_.push_back({Finding::Grade::fail,
+                             stopped_ ? "writes" : topic_of_rights,
+                             fmt::format("{}: {}", what, refusal),
+                             stopped_ ? advise(refusal) : Remedy{}});
     }
+  }
+
+  /// What to do about a server that takes no writes, which has nothing to do with our rights.
+  static Remedy advise(std::string_view refusal) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> remedies{
+        {{"OOM", "raise its maxmemory, or delete keys; locks that are held are still renewed"},
+         {"MISCONF", "mend what keeps the server from saving to its disk; its log says what that is"},
+         {"NOREPLICAS", "bring its replicas back, or lower min-replicas-to-write"},
+         {"this is a replica", "give the address of the master to --redis"}}};
+    const auto* const found = std::find_if(
+        remedies.begin(), remedies.end(), [&](const auto& remedy) { return refusal.starts_with(remedy.first); });
+    return {.words = found == remedies.end() ? "" : std::string{found->second}};
   }
 
   /// Only whether we may is asked: where an earlier step was refused, its key may be missing, or be there still.
@@ -140,7 +158,7 @@ class Rehearsal {
   lock::Lock lock_;
   lock::Claim holder_ = make_claim();
   lock::Claim waiter_ = make_claim();
-  std::vector<std::string> refusals_;
+  std::vector<Finding> refusals_;
   bool stopped_ = false;
 };
 
@@ -259,6 +277,8 @@ class Examiner {
       add(judge_eviction(*info));
       add(judge_persistence(*info));
       add(judge_replicas(*info));
+      if (auto young = judge_uptime(*info))
+        add(*std::move(young));
       if (auto scripts = judge_scripts(*info))
         add(*std::move(scripts));
     } else {
@@ -407,6 +427,19 @@ class Examiner {
             fmt::format("{}; a lock may reach them late (see --replicas); {}", count, describe_isolation())};
   }
 
+  /// Nothing to say of a server that votes. What acquire.lua counts is a second less than what INFO tells.
+  std::optional<Finding> judge_uptime(const Info& info) const {
+    const Milliseconds up{std::max(0LL, info.number("uptime_in_seconds") - 1) * 1000};
+    if (up >= how_.max_lease)
+      return std::nullopt;
+    return Finding{Grade::warn,
+                   "uptime",
+                   fmt::format("up for {}: it votes in {} (--max-lease {}), since it may have forgotten a lock",
+                               format_duration(up),
+                               format_duration(how_.max_lease - up),
+                               format_limit(how_.max_lease))};
+  }
+
   std::string not_known() const {
     return config_is_refused_ ? "not known, since this user may not use CONFIG" : "not known";
   }
@@ -440,7 +473,7 @@ class Examiner {
               "append-only file, appendfsync no: if its machine crashes, every lock may be freed",
               advise("appendfsync", "everysec")};
     }
-    if (how_.quorum)
+    if (how_.max_lease.count() > 0)
       return {Grade::ok, "persistence", "off; after a restart it does not vote until --max-lease has passed"};
     const Remedy remedy = advise("appendonly", "yes");
     const auto save = configured("save");
@@ -537,11 +570,13 @@ Fitness examine(redis::Server& server, const ExamineOptions& how) {
   fitness.findings = summary.findings();
   fitness.own_user = own_user(server.address());
   const auto refusals = Rehearsal{server, how.prefix, how.timeout}.play();
-  for (const std::string& refusal : refusals) fitness.findings.push_back({Grade::fail, "permissions", refusal});
+  fitness.findings.insert(fitness.findings.end(), refusals.begin(), refusals.end());
   if (refusals.empty())
     fitness.findings.push_back(
-        {Grade::ok, "permissions", "rlock may do all that it needs to, as tried on a key of its own"});
-  if (oldest_met >= first_with_users)
+        {Grade::ok, topic_of_rights, "rlock may do all that it needs to, as tried on a key of its own"});
+  const auto lacks_right = [](const Finding& refusal) { return refusal.topic == topic_of_rights; };
+  const bool was_tried = refusals.empty() || std::any_of(refusals.begin(), refusals.end(), lacks_right);
+  if (was_tried && oldest_met >= first_with_users)
     fitness.acl_line = make_acl_line(server.address(), how, oldest_met);
   return fitness;
 }

@@ -29,10 +29,14 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+/// The topic of what our user may do, and may not. What else keeps a server from taking writes has another.
+constexpr std::string_view topic_of_rights = "permissions";
+
 /// The result of an examination.
 struct Fitness {
   std::vector<Finding> findings;
-  std::string acl_line;  // gives a user the least permissions needed; empty before Redis 6, which has no users
+  std::string acl_line;  // gives a user the least permissions needed; empty where something else keeps us from trying
+                         // them, and before Redis 6, which has no users
   std::string acl_save;  // the command that makes the line survive a restart; empty where none can, or it is not known
   std::string acl_loss{};  // in that case, what becomes of the line
   std::string own_user{};  // to whom the line gives the permissions; empty where it makes a new user
@@ -42,7 +46,8 @@ struct ExamineOptions {
   std::string prefix;
   Milliseconds timeout{2000};
   std::string new_password;  // for a user that the ACL line makes
-  bool quorum = false;       // the server is one of several, so it need not persist its locks
+  Milliseconds max_lease{};  // not 0: the server is one of several, which need not persist its locks, but does not
+                             // vote before it has been up for so long
 };
 
 /// Finds out whether the server that a URL names, or every master of a cluster, can be trusted with locks: version,

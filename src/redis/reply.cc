@@ -209,6 +209,9 @@ bool wants_no_password(const Reply& reply) {
 std::string shown_words(const Reply& reply) {
   constexpr std::size_t longest = 500;
   const std::string_view text = reply.error_words();
+  if (says(text, {"running in protected mode"}))  // 600 characters follow, on four ways out
+    return "Redis is in protected mode and refuses other machines (DENIED): set a password on the server, then use "
+           "--password-file";
   std::string words{text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}))};
   if (words.ends_with('?'))
     words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong one
@@ -231,7 +234,8 @@ Error refusal(const Reply& reply) {
   const std::string words = shown_words(reply);
   if (reply.is_error("NOAUTH") || says(reply.text, {"unauthenticated"}))
     return {code,
-            "a password is needed (NOAUTH): use --password-file (in a file: password-file = FILE), or RLOCK_PASSWORD"};
+            "a password is needed (NOAUTH): use --password-file (in a configuration file: password-file = FILE), or "
+            "RLOCK_PASSWORD"};
   if (says(words, {"Could not find scripting engine"}))
     return {code, "this server has no Lua: install its Lua module, or load it", true};
   if (reply.is_error("READONLY"))

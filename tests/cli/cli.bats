@@ -36,6 +36,14 @@ NOT_DURATIONS=('' ' ' - . s ms -1 -1s -0.5 +-1 1w 1y 1S 1e '1,5' 1.2.3 1s2 '1 s'
   refuses 64 surplus acquire job surplus
 }
 
+@test "help says what is easily taken for something else" {
+  local -A words=([status]='counted from 0' [log]='not evicted' [check]='Print only what is not ok')
+  for sub in "${!words[@]}"; do
+    try "$sub" --help
+    contains "$(tr -s ' \n' ' ' <"$T/out")" "${words[$sub]}"
+  done
+}
+
 @test "help goes to stdout and names every subcommand and its options" {
   local sub option
   try --help

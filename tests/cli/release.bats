@@ -117,6 +117,16 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   matches "$OUT" '^job2: evicted [^ ]+ \(no process\) "[^"]+"$' # it says for how long it has waited, if it has
 }
 
+@test "--force says of a holder that did not answer that its lease has ended" {
+  start run rlock run --key busy --holder deploy@web3 --ttl 1 -- sleep 600
+  wait_held busy
+  kill -STOP "$PID"
+  try release --force busy
+  kill -CONT "$PID"
+  exits 0
+  matches "$OUT" "^busy: evicted deploy@web3 pid $PID \"sleep 600\"; it did not answer, and its lease ended after [0-9]+\.[0-9]s\$"
+}
+
 @test "--force says whom it waits for, and -w limits the wait: 75" {
   start run rlock run --key busy --holder deploy@web3 --ttl 6 -- sleep 600
   wait_held busy

@@ -139,6 +139,21 @@ rlock: backup not acquired: $words; the wait of 1s is over"
   same "$(<"$T/waiter.out")" ran
 }
 
+@test "a waiter is told when another hold replaces the one that it was told of, and of the same hold once" {
+  on_hold job --for 1h
+  start waiter rlock run job -- echo ran
+  waiter=$PID
+  wait_for_text 'by ann@ops1 (disk swap)' "$T/waiter.err"
+  try hold job --for 2h --holder bob@ops2
+  exits 0
+  wait_for_text 'by bob@ops2' "$T/waiter.err"
+  try hold job --end
+  exits 0
+  finish "$waiter"
+  exits 0
+  same "$(grep -c 'waiting for job, on hold until' "$T/waiter.err")" 2
+}
+
 @test "a run with --replace evicts nobody while the lock is on hold" {
   start holder rlock run job --replace -- sleep 600
   holder=$PID
@@ -196,6 +211,7 @@ ends_at() {
   ends_at "$(date -d '2 days' +%F) 08:00" "$(date -d '2 days' +%A) 08:00"
   ends_at "$(date -d '2 days' +%F) 08:00" "$(LC_ALL=C date -d '2 days' +%a | tr '[:upper:]' '[:lower:]') 08:00"
   ends_at "$(date -d '40 days' +%F) 08:00" "$(date -d '40 days' +%F) 08:00"
+  ends_at "$(date -d '40 days' +%F) 00:00" "$(date -d '40 days' +%F)"
   ends_at "$(date -d '40 days' +%F)T08:00:00Z" "$(date -d '40 days' +%F)T08:00:00Z"
   ends_at "$(date -d '40 days' +%F)T08:00:00+05:00" "$(date -d '40 days' +%F)T08:00:00+05:00"
   ends_at "$(date -d '40 days' +%F)T08:00:00Z" "$(date -d '40 days' +%F)T08:00:00.250Z"
@@ -204,12 +220,12 @@ ends_at() {
 
 @test "a time that has passed, is too far away or is none is 64, in one line, and holds nothing" {
   local word
-  for word in '2020-01-01 08:00' "$(date -d '1 minute ago' -u +%FT%TZ)"; do
+  for word in '2020-01-01 08:00' 2020-01-01 "$(date -d '1 minute ago' -u +%FT%TZ)"; do
     refuses 64 "--until: $word has passed" hold job --until "$word"
   done
   word=$(date -d '91 days' '+%F %R')
   refuses 64 "--until: $word is too far away; it must be within 90d" hold job --until "$word"
-  for word in 2026-11-25 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
+  for word in yesterday 2027-02-31 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
     refuses 64 "--until: '$word' is not a time such as 08:00, 15:30, 'tomorrow 08:00', " hold job --until "$word"
   done
   matches "$(rlock hold job --until 25:00 2>&1)" " or '2026-11-25 08:00'$"
@@ -325,6 +341,26 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(
   start waiter rlock run job -- true
   finish "$PID"
   exits 0
+}
+
+@test "a server that is frozen may put the lock on hold when it thaws, and is not said to have done nothing" {
+  on_hold other --for 1h # so that the server knows the script
+  kill -STOP "$REDIS_PID"
+  try hold job other --for 2h --redis-timeout 300ms
+  kill -CONT "$REDIS_PID"
+  exits 69
+  matches "$ERR" '^rlock: job: .*no answer.*; it may be on hold all the same: rlock status job; rlock hold job --end ends that$'
+  wait_until "$PATIENCE" exists '{rlock:job}:hold'
+}
+
+@test "a server that cannot be reached has put nothing on hold, and ended no hold" {
+  stop "$REDIS_PID"
+  try hold job --for 1h
+  exits 69
+  contains "$ERR" '; nothing was put on hold'
+  try hold job --end
+  exits 69
+  contains "$ERR" '; no hold was ended'
 }
 
 @test "a hold that a server forgets is no obstacle" {

@@ -215,6 +215,8 @@ CONFIG SET maxmemo
   exits 0
 }
 
+no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
+
 @test "several servers: each is examined, one that is away is a failure, a majority away is 69" {
   local one=$RLOCK_REDIS two
   start_redis
@@ -224,6 +226,9 @@ CONFIG SET maxmemo
   exits 0
   says ok version "$two: "
   says ok persistence "$two: off; after a restart it does not vote until --max-lease has passed"
+  says warn uptime "$two: up for [0-9.ms]+: it votes in [0-9.ms]+ [(]--max-lease 1m[)]"
+  no_uptime -r "$two" # one server alone always votes
+  wait_until "$PATIENCE" no_uptime -r "$one" -r "$two" --max-lease 500ms
   try check -r redis://127.0.0.1:1 -r "$one" -r "$two"
   exits 1
   says ok rights '.* [(]a restart forgets it, since the server has neither an aclfile nor a configuration file; .*[)]:'
@@ -377,6 +382,33 @@ try_all() {
   exits 1
   says FAIL permissions subscribe
 }
+
+@test "a server that takes no writes fails for its own reason, with what to do, and no rights are missed" {
+  cli CONFIG SET maxmemory 1
+  fails_to_write 'acquire: OOM ' 'raise its maxmemory, or delete keys'
+  cli CONFIG SET maxmemory 0
+  cli CONFIG SET min-replicas-to-write 1
+  fails_to_write 'acquire: NOREPLICAS ' 'bring its replicas back, or lower min-replicas-to-write'
+  cli CONFIG SET min-replicas-to-write 0
+  mkdir "${REDIS_SOCK%/*}/dump.rdb" # so that no file can be put there
+  cli CONFIG SET save "1 1"
+  cli SET a b
+  cli BGSAVE
+  wait_until "$PATIENCE" refuses_to_write
+  fails_to_write 'acquire: MISCONF ' 'mend what keeps the server from saving'
+  start_redis --replicaof 127.0.0.1 "$REDIS_PORT"
+  fails_to_write 'acquire: this is a replica' 'give the address of the master'
+}
+
+fails_to_write() { # WORDS ADVICE
+  try check
+  exits 1
+  says FAIL writes "$1"
+  says '' 'what to do' "$2"
+  [[ $OUT != *permissions* && $OUT != *rights* && $OUT != *'ACL SETUSER'* ]] || fail "$OUT"
+}
+
+refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
 @test "whoever has hardly a right gets the line of rights all the same, and each refusal once" {
   paste "$(acl_line)"

@@ -215,6 +215,12 @@ remembered() { # LOCK END...
   try log night
   same "$(rlock log job -n 0 2>&1 | wc -l)" 1
   matches "$ERR" '^rlock: no run of night has ended yet; [^ ]+ has held it since [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+$'
+  try log
+  matches "$ERR" '^rlock: no run of night has ended yet; [^ ]+ has held it since [0-9-]+ [0-9:]+$'
+  try log --json
+  same "$OUT$ERR" '[]'
+  try log --prefix other:
+  same "$ERR" "rlock: no run is known to have ended under the prefix 'other:'"
   try log night --since 1h
   contains "$ERR" 'no run of night has ended yet; '
   try log jbo --since 1h

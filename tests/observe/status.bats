@@ -431,6 +431,10 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   cli RPUSH rlock:list theirs
   NO_COLOR=1 on_terminal 'rlock status list'
   contains "$OUT" ' type  list'
+  matches "$OUT" $' break  rlock release list --force\r?\n +deletes the key of the other program'
+  cli SET rlock:short 1
+  NO_COLOR=1 on_terminal 'rlock status short'
+  matches "$OUT" $' type  string of 1 byte\r?\n'
   try status job
   matches "$OUT" '^KEY +MODE .*' # a pipe gets the table
   matches "$OUT" ' 2 \([^ )]+\) '
@@ -446,6 +450,19 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   try run cold --backoff 1h -- sh -c 'exit 3'
   NO_COLOR=1 on_terminal 'rlock status cold'
   matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on .* \(--backoff\)'
+}
+
+@test "a block loses nothing on a narrow terminal: values go on below, and commands can be pasted all the same" {
+  local note row wide=0
+  note="the disks of all four machines are replaced one after the other, which takes until the end of the week at best"
+  try hold job --for 1h --note "$note"
+  hold job-whose-command-does-not-fit-into-a-row
+  NO_COLOR=1 on_terminal 'rlock status job'
+  while IFS= read -r row; do ((${#row} <= wide)) || wide=${#row}; done <<<"${OUT//$'\r'/}"
+  ((wide <= 80)) || fail "$wide columns: $OUT"
+  contains "$(tr -s ' \r\n' ' ' <<<"$OUT")" "($note), since "
+  NO_COLOR=1 on_terminal 'rlock status job-whose-command-does-not-fit-into-a-row'
+  matches "$OUT" $' break  rlock release job-whose-[a-z-]+ --force \\\\\r?\n +--fence [0-9]+'
 }
 
 @test "the block of a lock that cools says that its command has ended, and what keeps the lock" {

@@ -53,14 +53,17 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
 }
 
 @test "whoever gives no password is told how to give one, since Redis refuses a long request in other words" {
-  refused "a password is needed (NOAUTH): use --password-file (in a file: password-file = FILE), or RLOCK_PASSWORD"
+  refused "a password is needed (NOAUTH): use --password-file (in a configuration file: password-file = FILE), or RLOCK_PASSWORD"
 }
 
 @test "a server in protected mode is refused with 77" {
   start_fake protected
   try run --key job --wait 60s -- true
   exits 77
-  contains "$ERR" "DENIED Redis is running in protected mode"
+  matches "$ERR" ': Redis is in protected mode and refuses other machines \(DENIED\): set a password on the server, then use --password-file;'
+  RLOCK_PASSWORD=secret try check
+  exits 77
+  contains "$OUT" 'Redis is in protected mode and refuses other machines'
 }
 
 @test "a password file may have been written on Windows" {

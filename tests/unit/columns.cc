@@ -3,6 +3,15 @@
 #include "expect.h"
 
 namespace rlock::unit {
+namespace {
+
+std::string rows(std::string_view text, std::size_t columns, std::string_view separator = " ") {
+  std::string out;
+  while (!text.empty()) out += (out.empty() ? "" : "|") + std::string{take_row(text, columns, separator)};
+  return out;
+}
+
+}  // namespace
 
 void test_columns() {
   expect_same(count_columns("abc"), 3UL, "a letter takes a column");
@@ -13,6 +22,12 @@ void test_columns() {
   expect_same(cut_to_columns("日本語", 4, true), "日…", "a wide character is not cut in half");
   expect_same(cut_to_columns("abcdef", 4, false), "abc~", "a terminal without UTF-8 gets a tilde");
   expect_same(cut_to_columns("abc", 1, true), "…", "one column has room for the ellipsis");
+  expect_same(rows("one two three", 7), "one two|three", "rows hold whole words, and no space at their end");
+  expect_same(rows("one two three", 6), "one|two|three", "a word that does not fit begins a row");
+  expect_same(rows("abcdefgh ij", 3), "abc|def|gh|ij", "a word that is longer than a row is split");
+  expect_same(rows("日本語", 4), "日本|語", "a wide character is not split");
+  expect_same(rows("日本", 1), "日|本", "a character that is too wide has a row of its own");
+  expect_same(rows("rlock hold 'a b' --end", 12, " --"), "rlock hold 'a b'|--end", "a separator is not split");
 }
 
 }  // namespace rlock::unit
