@@ -1,9 +1,11 @@
 # cpack runs this when the files of a package have been installed in a directory of their own.
 set(root "${CPACK_TEMPORARY_INSTALL_DIRECTORY}")
 if(CPACK_GENERATOR STREQUAL DEB)
-  # Debian wants a compressed manual, a changelog, and a note that the program is statically linked on purpose.
+  # Debian wants a compressed manual, a changelog, and a note if the program is statically linked, on purpose.
   configure_file("${CPACK_RLOCK_CHANGELOG}" "${root}/usr/share/doc/rlock/changelog" COPYONLY)
-  file(WRITE "${root}/usr/share/lintian/overrides/rlock" "rlock: statically-linked-binary\n")
+  if(NOT CPACK_DEBIAN_PACKAGE_SHLIBDEPS)
+    file(WRITE "${root}/usr/share/lintian/overrides/rlock" "rlock: statically-linked-binary\n")
+  endif()
   execute_process(COMMAND gzip -9nf doc/rlock/changelog man/man1/rlock.1 man/man7/rlock-protocol.7
                   WORKING_DIRECTORY "${root}/usr/share" COMMAND_ERROR_IS_FATAL ANY)
 elseif(CPACK_GENERATOR STREQUAL TGZ) # it may be unpacked in a Debian's /usr, where zsh looks in vendor-completions

@@ -24,9 +24,6 @@ before another machine can take a lock that could not be kept.")
 set(CPACK_PACKAGE_VENDOR "")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
-# Whatever the umask of the builder.
-set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
-  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 set(news "Version ${PROJECT_VERSION}. What is new stands in rlock(1), under HISTORY.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

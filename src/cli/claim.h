@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "base/duration.h"
 #include "cli/options.h"
 #include "lock/name.h"
 #include "lock/owner.h"

@@ -12,7 +12,6 @@
 #include "base/timestamp.h"
 #include "base/word.h"
 #include "cli/claim.h"
-#include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/options.h"

@@ -150,8 +150,7 @@ class ForcedRelease {
 
   ExitCode delete_foreign(const lock::ForeignKey& foreign) {
     insist([this](Deadline deadline) { return lock_.delete_foreign(deadline); });
-    const std::string key =
-        foreign.type == "string" ? lock::describe_length(foreign.type, foreign.value) : foreign.type;
+    const std::string key = lock::describe_key(foreign.type, foreign.value);
     print(fmt::format("{}: deleted another program's key ({})\n", name(), printable(key)));
     return ExitCode::ok;
   }

@@ -1,5 +1,6 @@
 #include "lock/request.h"
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -23,18 +24,9 @@ Request script_request(const Script& script, const ScriptArguments& arguments) {
 
 std::string text(Milliseconds duration) { return std::to_string(duration.count()); }
 
-std::string_view text(Question::How how) {
-  switch (how) {
-    case Question::How::once:
-      return "once";
-    case Question::How::queue:
-      return "queue";
-    case Question::How::reenter:
-      return "reenter";
-    case Question::How::restore:
-      return "restore";
-  }
-  return {};
+std::string text(Question::How how) {
+  constexpr std::array<std::string_view, 4> words{"once", "queue", "reenter", "restore"};  // as the enumerators stand
+  return std::string{words.at(static_cast<std::size_t>(how))};
 }
 
 /// Appends the options of acquire.lua. An ID and a slot of the calendar are both `once` there; an ID is
@@ -76,7 +68,7 @@ Request acquire_request(const LockName& name, const Claim& claim, const Question
                                        claim.level.text(),
                                        std::to_string(claim.capacity.value),
                                        text(claim.ttl),
-                                       std::string{text(question.how)},
+                                       text(question.how),
                                        question.ticket,
                                        text(question.waited),
                                        claim.owner.encode(),

@@ -67,11 +67,12 @@ std::string describe(const Busy& busy, Capacity wanted) {
 std::string describe(const Foreign& foreign) {
   const std::string end =
       foreign.expires_in ? fmt::format("{} left", format_duration(*foreign.expires_in)) : "never expires";
-  const std::string key = foreign.type == "string" ? describe_length(foreign.type, foreign.value) : foreign.type;
-  return fmt::format("held by another program ({}), {}", key, end);
+  return fmt::format("held by another program ({}), {}", describe_key(foreign.type, foreign.value), end);
 }
 
-std::string describe_length(std::string_view type, std::string_view value) {
+std::string describe_key(std::string_view type, std::string_view value) {
+  if (type != "string")
+    return std::string{type};
   constexpr std::size_t fetched = 128;  // the scripts send no more of a value
   const std::string_view more = value.size() >= fetched ? " or more" : "";
   return fmt::format("{} of {} byte{}{}", type, value.size(), value.size() == 1 ? "" : "s", more);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,8 @@ namespace rlock::lock {
 /// is named if it differs from the wanted one and either of them has slots.
 std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
-/// `string of 36 bytes`: what a foreign key holds is often somebody's token, and is not shown.
-std::string describe_length(std::string_view type, std::string_view value);
+/// `string of 36 bytes`, or another type alone: what a foreign key holds is often somebody's token, and is not shown.
+std::string describe_key(std::string_view type, std::string_view value);
 /// `3 are waiting already`, or `nobody may wait (--max-waiting 0)`.
 std::string describe(const Full& full);
 /// `done by root@db1 2s ago`, or with what was asked for: `v42 was done by root@db1 2s ago`, `2026-11-22 done by ...`.

@@ -177,7 +177,7 @@ std::string_view state_name(State state) { return state_names.at(static_cast<std
 std::string describe(const ForeignFacts& key) {
   if (key.type == unreadable_type)
     return fmt::format("{}: {}", key.type, key.value.value_or(""));
-  return key.type == "string" && key.value ? lock::describe_length(key.type, *key.value) : key.type;
+  return key.value ? lock::describe_key(key.type, *key.value) : key.type;
 }
 
 std::string format_ago(WallTime then, WallTime now) {

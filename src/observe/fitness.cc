@@ -339,29 +339,23 @@ class Examiner {
     });
   }
 
-  std::optional<redis::Reply> ask_if_permitted(const redis::Command& command) {
+  /// Empty where the command is refused, in the sense of `is_refusal`; any other failure is thrown.
+  std::optional<redis::Reply> ask_unless(bool (*is_refusal)(const Error&), const redis::Command& command) {
     try {
       return ask(command);
     } catch (const Error& error) {
-      if (error.may_pass())
-        throw;
-      return std::nullopt;  // the command is refused, or was renamed
-    }
-  }
-
-  /// A refusal is an answer too, but not that of our credentials.
-  std::optional<redis::Reply> ask_unless_it_lacks_permission(const redis::Command& command) {
-    try {
-      return ask(command);
-    } catch (const Error& error) {
-      if (!redis::lacks_permission(error.what()))
+      if (!is_refusal(error))
         throw;
       return std::nullopt;
     }
   }
 
+  static bool will_not_pass(const Error& error) { return !error.may_pass(); }  // or the command was renamed
+  /// A refusal is an answer too, but not that of our credentials.
+  static bool lacks_permission(const Error& error) { return redis::lacks_permission(error.what()); }
+
   std::optional<Info> ask_info() {
-    auto reply = ask_if_permitted({"INFO"});
+    auto reply = ask_unless(will_not_pass, {"INFO"});
     return reply ? std::optional{Info{reply->text}} : std::nullopt;
   }
 
@@ -369,7 +363,7 @@ class Examiner {
   void ask_time() {
     for (int i = 0; i < attempts; ++i) {
       const auto sent = BootClock::now();
-      const auto reply = ask_unless_it_lacks_permission({"TIME"});
+      const auto reply = ask_unless(lacks_permission, {"TIME"});
       const auto took = BootClock::now() - sent;
       if (i > 0 && took >= fastest_)
         continue;
@@ -408,7 +402,7 @@ class Examiner {
 
   /// A parameter of the server's configuration. Empty where the server does not know it or refuses CONFIG.
   std::optional<std::string> configured(const std::string& parameter) {
-    const auto reply = ask_if_permitted({"CONFIG", "GET", parameter});
+    const auto reply = ask_unless(will_not_pass, {"CONFIG", "GET", parameter});
     config_is_refused_ = !reply;
     return reply && reply->elements.size() == 2 ? std::optional{reply->elements[1].text} : std::nullopt;
   }

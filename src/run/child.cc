@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -119,21 +118,8 @@ namespace {
 
 /// Whether only a shell knows the command.
 bool is_builtin(std::string_view command) {
-  constexpr std::array<std::string_view, 14> known{"alias",
-                                                   "cd",
-                                                   "eval",
-                                                   "exec",
-                                                   "export",
-                                                   "for",
-                                                   "if",
-                                                   "set",
-                                                   "source",
-                                                   "trap",
-                                                   "ulimit",
-                                                   "umask",
-                                                   "unset",
-                                                   "while"};
-  return std::find(known.begin(), known.end(), command) != known.end();
+  constexpr std::string_view known = " alias cd eval exec export for if set source trap ulimit umask unset while ";
+  return known.find(fmt::format(" {} ", command)) != std::string_view::npos;
 }
 
 }  // namespace

@@ -19,31 +19,9 @@
 namespace rlock::run {
 namespace {
 
-std::string_view outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::completed:
-      return "completed";
-    case Outcome::done:
-      return "done";
-    case Outcome::conflict:
-      return "conflict";
-    case Outcome::superseded:
-      return "superseded";
-    case Outcome::lost:
-      return "lost";
-    case Outcome::forced:
-      return "evicted";
-    case Outcome::replaced:
-      return "replaced";
-    case Outcome::timeout:
-      return "timeout";
-    case Outcome::error:
-      return "error";
-    case Outcome::interrupted:
-      return "interrupted";
-  }
-  return "";
-}
+/// In the order of the enumerators.
+constexpr std::array<std::string_view, 10> outcome_names{
+    "completed", "done", "conflict", "superseded", "lost", "evicted", "replaced", "timeout", "error", "interrupted"};
 
 template <typename Value>
 std::optional<Value> only_if(bool condition, Value value) {
@@ -55,7 +33,7 @@ std::string format(const Result& result, const ReportOptions& options, Milliseco
   const bool granted = result.grant.has_value();
   return JsonObject{}
              .add("key", only_if(!options.key.empty(), options.key))
-             .add("outcome", outcome_name(result.verdict.outcome))
+             .add("outcome", outcome_names.at(static_cast<std::size_t>(result.verdict.outcome)))
              .add("exit_status", result.verdict.exit_status)
              .add("command_status", result.verdict.command_status)
              .add("signal", result.verdict.command_signal)
