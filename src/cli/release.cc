@@ -145,7 +145,7 @@ class ForcedRelease {
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
                        lock::describe_date(found[0].hold->hold),
-                       shell_word(lock_.name().text()));
+                       lock::key_word(lock_.name().text()));
   }
 
   ExitCode delete_foreign(const lock::ForeignKey& foreign) {

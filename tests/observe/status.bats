@@ -448,6 +448,19 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on .* \(--backoff\)'
 }
 
+@test "the commands that status and others show to be pasted name a lock that begins with a dash by --key" {
+  try run --key='-x y' --backoff 1h -- sh -c 'exit 3'
+  try run --key='-x y' -w 0.1 -- true
+  contains "$ERR" "\`rlock release --key='-x y' --force\` ends that"
+  try acquire --key=-f
+  try hold --key=-f --for 1h
+  exits 0
+  contains "$ERR" 'rlock release --key=-f --force --fence '
+  NO_COLOR=1 on_terminal 'rlock status --key=-f'
+  contains "$OUT" 'rlock release --key=-f --force --fence '
+  contains "$OUT" 'rlock hold --key=-f --end'
+}
+
 @test "the block of a lock that cools says that its command has ended, and what keeps the lock" {
   try run cold --min-hold 1h -- true
   NO_COLOR=1 on_terminal 'rlock status cold'
