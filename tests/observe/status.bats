@@ -733,3 +733,14 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
   done
   contains "$ERR" 'more than 128 MB about its locks; name the locks, or narrow --prefix'
 }
+
+@test "what a server says about locks is limited also where it has forgotten the script, and by what becomes of it" {
+  local mode
+  for mode in forgetting crowd; do
+    start_fake "$mode"
+    is_sanitized || ulimit -v 1000000
+    try status --redis-timeout 20
+    exits 69
+    contains "$ERR" 'more than 128 MB about its locks'
+  done
+}
