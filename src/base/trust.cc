@@ -21,7 +21,10 @@ bool is_given_descriptor(std::string_view file) {
 
 std::string our_name() { return ::geteuid() == 0 ? "root" : std::to_string(::geteuid()); }
 
-/// `subject`: "it", or "its folder". In a sticky folder nobody can replace the files of others.
+constexpr std::string_view itself = "it";
+
+/// `subject`: `itself`, or "its folder". In a sticky folder nobody can replace the files of others, but everybody can
+/// add his own, such as an authority to a directory of them.
 void judge(const struct stat& info, std::string_view subject, const std::string& path, const std::string& shown) {
   const auto refuse = [&shown](const std::string& why) { throw Error{ExitCode::config, shown + ": " + why}; };
   if (S_ISCHR(info.st_mode))
@@ -30,8 +33,8 @@ void judge(const struct stat& info, std::string_view subject, const std::string&
   if (!is_trusted_owner(info.st_uid))
     refuse(fmt::format(
         "{} belongs to user {}; if it can be trusted: chown {} {}", subject, info.st_uid, our_name(), word));
-  const bool is_sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !is_sticky)
+  const bool is_safe_folder = subject != itself && (info.st_mode & S_ISVTX) != 0;
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !is_safe_folder)
     refuse(fmt::format("{} can be written by others; if it can be trusted: chmod go-w {}", subject, word));
 }
 
@@ -50,7 +53,7 @@ void check_trusted(const std::string& file, const std::string& shown) {
   struct stat info {};
   if (is_given_descriptor(file) || ::stat(file.c_str(), &info) < 0)
     return;
-  judge(info, "it", file, shown);
+  judge(info, itself, file, shown);
   if (S_ISCHR(info.st_mode))
     return;
   judge_folder(file, shown);
@@ -65,7 +68,7 @@ Fd open_trusted(const std::string& file, const std::string& shown) {
   Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat info {};
   if (fd && !is_given_descriptor(file) && ::fstat(fd.get(), &info) == 0)
-    judge(info, "it", file, shown);  // again: whoever owns a folder further up may have exchanged it
+    judge(info, itself, file, shown);  // again: whoever owns a folder further up may have exchanged it
   return fd;
 }
 

@@ -466,6 +466,10 @@ void take_positional_keys(const Words& words, Settings& settings) {
   }
   if (words.plain.size() > 1 && !several)
     refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
+  for (const std::string& word : words.plain) {  // a server's URL as the name of a lock would show its password to all
+    if (word.find("://") != std::string::npos && word.find('@') != std::string::npos)
+      refuse_key(word, "to name a server write --redis URL; for a lock that is called so write --key");
+  }
   settings.keys = words.plain;
   settings.key_origin = Settings{}.key_origin;
 }

@@ -147,7 +147,7 @@ class Block {
       add_command("break", command_to_break(lock_.name, h.fence));
   }
 
-  std::string break_all() const { return fmt::format("rlock release {} --force", shell_word(lock_.name)); }
+  std::string break_all() const { return fmt::format("rlock release {} --force", lock::key_word(lock_.name)); }
 
   static std::string describe_process(const HolderFacts& h) {
     const std::string where = fmt::format("as {} on {}", h.owner.user, h.owner.host);
@@ -187,7 +187,7 @@ class Block {
   /// Of several holders each has a line of its own. A foreign key has no fence.
   void add_way_to_break() {
     if (lock_.hold)
-      add_command("end hold", "rlock hold " + shell_word(lock_.name) + " --end");
+      add_command("end hold", "rlock hold " + lock::key_word(lock_.name) + " --end");
     if (lock_.foreign) {
       add_command("break", break_all());
       add("", "deletes the key of the other program");

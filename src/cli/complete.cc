@@ -46,7 +46,8 @@ Settings connection_settings(Words words) {
   return settings;
 }
 
-/// The keys of `hold --end` are those that are on hold. Leaves out names that a shell would not show unchanged.
+/// The keys of `hold --end` are those that are on hold. Leaves out names that a shell would not show unchanged, and
+/// those that would be read as options, lest whoever has named a lock `--redis=URL` be sent a password.
 std::string lock_names(const Words& words) {
   const Settings settings = connection_settings(words);
   Loop loop;
@@ -58,7 +59,7 @@ std::string lock_names(const Words& words) {
   loop.watch(timer.fd(), [] { throw Error{ExitCode::unavailable, "too late"}; });
   std::string out;
   for (const observe::LockFacts& lock : observe::survey(servers, scope, settings.timeout)) {
-    if (printable(lock.name) == lock.name && (lock.hold || !ends_hold))
+    if (printable(lock.name) == lock.name && !lock.name.starts_with('-') && (lock.hold || !ends_hold))
       out += line_of(lock.name, lock.hold ? lock::describe(lock.hold->hold, lock.now) : "lock");
   }
   return out;

@@ -150,6 +150,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+/// The first word of a line, since the others may be a password.
+std::string begin_of(std::string_view line) {
+  const auto end = line.find_first_of(" \t");
+  return redis::mask_password(line.substr(0, end)) + (end == std::string_view::npos ? "" : " ...");
+}
+
 /// Reads one file's lines from top to bottom.
 class Parser {
  public:
@@ -186,7 +192,7 @@ class Parser {
   void take_option(std::string_view text) {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos)
-      refuse(place(), fmt::format("'{}' is neither `option = value` nor `[subcommand]`", text));
+      refuse(place(), fmt::format("'{}' is neither `option = value` nor `[subcommand]`", begin_of(text)));
     const std::string_view name = trim(text.substr(0, equals));
     const Option* option = find_option(name);
     if (option == nullptr || option->set == nullptr)

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "cli/config.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
@@ -68,7 +67,7 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
 }
 
 std::string command_to_break(std::string_view key, lock::Fence fence) {
-  return fmt::format("rlock release {} --force --fence {}", shell_word(key), fence.value);
+  return fmt::format("rlock release {} --force --fence {}", lock::key_word(key), fence.value);
 }
 
 ExitCode say_not_held(

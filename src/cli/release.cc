@@ -145,7 +145,7 @@ class ForcedRelease {
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
                        lock::describe_date(found[0].hold->hold),
-                       shell_word(lock_.name().text()));
+                       lock::key_word(lock_.name().text()));
   }
 
   ExitCode delete_foreign(const lock::ForeignKey& foreign) {
@@ -189,12 +189,13 @@ class ForcedRelease {
   void note_progress(const std::vector<Target>& now) {
     std::vector<Target> rest;
     for (Target& target : pending_) {
-      const auto same = [&target](const Target& other) { return other.fence == target.fence; };
-      const auto found = std::find_if(now.begin(), now.end(), same);
-      if (found != now.end() && holds_on(*found)) {
+      const auto less = [](const Target& a, const Target& b) { return a.fence < b.fence; };
+      const auto [found, after] = std::equal_range(now.begin(), now.end(), target, less);
+      const bool is_known = found != after;
+      if (is_known && holds_on(*found)) {
         rest.push_back(*found);
         rest.back().dead = target.dead && found->lease < target.lease + worth_noticing;
-      } else if (found == now.end() || was_asked(target)) {
+      } else if (!is_known || was_asked(target)) {
         print_gone(target);  // it gave the lock up, which may still cool
       } else {
         print_removed(target);

@@ -219,7 +219,7 @@ Target read_target(const std::string& line) {
   Target target;
   target.fence = {words.number_or_zero()};
   target.state = read_state(words.word());
-  target.lease = words.duration();
+  target.lease = std::min(words.duration(), Milliseconds{longest_time});
   target.kept = words.word() == "1";
   target.owner = words.owner();
   target.owner.stays = target.kept && target.state != Target::State::cooling;

@@ -206,7 +206,7 @@ struct Target {
 struct ForeignKey {
   std::string type, value;
 };
-/// What a forced release found; no targets if the lock is free.
+/// What a forced release found: targets, ordered by fence, and none if the lock is free.
 using Forced = std::variant<std::vector<Target>, ForeignKey>;
 
 /// Reads "kind by" of an answer "evicted" of acquire or renew.

@@ -91,13 +91,10 @@ std::optional<Milliseconds> last_success(const Answer& vote) {
   return busy != nullptr ? busy->last_success : std::nullopt;
 }
 
-void add_target(std::vector<Target>& targets, Target target) {
-  const auto same = [&target](const Target& other) { return other.fence == target.fence; };
-  const auto known = std::find_if(targets.begin(), targets.end(), same);
-  if (known == targets.end())
-    targets.push_back(std::move(target));
-  else if (known->state == Target::State::removed)
-    *known = std::move(target);
+void add_target(std::map<Fence, Target>& targets, const Target& target) {
+  const auto [known, is_new] = targets.emplace(target.fence, target);
+  if (!is_new && known->second.state == Target::State::removed)
+    known->second = target;
 }
 
 template <typename Kind>
@@ -269,7 +266,7 @@ Renewal sum_up_losses(std::span<const CallResult> answers) {
 }
 
 Forced sum_up_targets(std::span<CallResult> answers) {
-  std::vector<Target> targets;
+  std::map<Fence, Target> targets;
   std::optional<ForeignKey> foreign;
   for (CallResult& answer : answers) {
     auto* fields = std::get_if<Fields>(&answer);
@@ -283,7 +280,9 @@ Forced sum_up_targets(std::span<CallResult> answers) {
   }
   if (foreign && targets.empty())
     return *foreign;
-  return targets;
+  std::vector<Target> in_order;
+  for (auto& [fence, target] : targets) in_order.push_back(std::move(target));
+  return in_order;
 }
 
 std::optional<Question::How> missing_at(const CallResult& answer) {

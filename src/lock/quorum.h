@@ -83,8 +83,9 @@ Fence largest_used_fence(std::span<const CallResult> answers);
 /// Sums up a renewal that a majority has refused: a single server that knows why is enough.
 Renewal sum_up_losses(std::span<const CallResult> answers);
 
-/// Sums up the servers' answers to force.lua: every acquisition that any of them knows of, each once. It counts as
-/// removed once all have removed it. Another program's key matters only if no server knows of an acquisition.
+/// Sums up the servers' answers to force.lua: every acquisition that any of them knows of, each once, ordered by
+/// fence. It counts as removed once all have removed it. Another program's key matters only if no server knows of an
+/// acquisition.
 Forced sum_up_targets(std::span<CallResult> answers);
 
 /// How to bring back a server that has lost our lock, or this level of it, by its answer to a renewal. Nothing for one

@@ -24,6 +24,8 @@ class Fields {
 
   const std::string& outcome() const { return outcome_; }
   const std::string& server() const { return server_; }
+  /// What is left of the answer.
+  const redis::Reply& reply() const { return reply_; }
   bool at_end() const { return next_ == reply_.elements.size(); }
   /// The text at its end, or an empty one; it counts as not yet read.
   std::string_view last() const;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "lock/wording.h"
 
 namespace rlock::lock {
@@ -294,7 +293,7 @@ void Taker::note_obstacle(const Busy& busy) {
   holder_ = busy.cooling.count() > 0 ? Owner{} : busy.holder;
   obstacle_ = describe(busy, claim_.capacity);
   if (busy.failures && busy.cooling.count() > 0)
-    obstacle_ += fmt::format("; `rlock release {} --force` ends that", shell_word(lock_->name().text()));
+    obstacle_ += fmt::format("; `rlock release {} --force` ends that", key_word(lock_->name().text()));
 }
 
 void Taker::note_obstacle(const OnHold& held_back) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/signals.h"
 #include "base/word.h"
 
@@ -107,6 +108,8 @@ std::string describe_date(const Hold& hold) { return "on hold " + describe_end(h
 std::string describe(const Hold& hold, WallTime now) {
   return "on hold " + describe_end(format_soon(hold.until, now), hold.by);
 }
+
+std::string key_word(std::string_view name) { return (name.starts_with('-') ? "--key=" : "") + shell_word(name); }
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{

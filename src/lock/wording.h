@@ -36,6 +36,9 @@ std::string describe_end(const Hold& hold);
 /// The same for one who waits, with a weekday if that is less than a week away: `on hold until Mon 08:00 by ...`.
 std::string describe(const Hold& hold, WallTime now);
 
+/// The lock's name as a word of a command to be pasted into a shell, `--key=NAME` where it would be read as an option.
+std::string key_word(std::string_view name);
+
 /// `evicted by root@db1 pid 8784`.
 std::string describe(const Eviction& eviction);
 

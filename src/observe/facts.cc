@@ -15,6 +15,7 @@ namespace rlock::observe {
 namespace {
 
 constexpr std::string_view unreadable_type = "unreadable";
+constexpr std::size_t most_waiters = 500;  // as status.lua has it
 
 /// In the order of the enumerators.
 constexpr std::array<std::string_view, 4> state_names{"free", "held", "cooling", "foreign"};
@@ -57,6 +58,8 @@ void read_holder(lock::WordReader words, LockFacts& facts) {
 void read_capacity(lock::WordReader words, LockFacts& facts) { facts.capacity = lock::Capacity{words.count()}; }
 
 void read_waiter(lock::WordReader words, LockFacts& facts) {
+  if (facts.waiters.size() == most_waiters)
+    return;
   WaiterFacts waiter;
   waiter.wanted = {words.count()};
   const WallTime since{Milliseconds{words.number_or_zero() / 1000}};  // in microseconds

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 namespace rlock::observe {
 namespace {
+
+constexpr std::size_t most_runs = 10'000;  // many more than Redis keeps, with all who have just died
 
 std::optional<Run> read_run(std::string lock, std::string_view line) {
   lock::WordReader words{line};
@@ -39,8 +42,8 @@ lock::Fence fence_of(std::string_view id, bool is_end) {
   return {-2 * std::max(0LL, number) - (is_end ? 2 : 1)};
 }
 
-/// Adds the begin of a hold, and its end if it has ended. Nothing for a line that cannot be read.
-void add_hold(lock::WordReader words, History& history) {
+/// Adds the begin of a hold, also to `holds`, and its end if it has ended. Nothing for a line that cannot be read.
+void add_hold(lock::WordReader words, History& history, std::set<lock::Fence>& holds) {
   const std::string id{words.word()};
   const WallTime begun = words.time();
   const WallTime until = words.time();
@@ -59,10 +62,9 @@ void add_hold(lock::WordReader words, History& history) {
   end.ending.kind = ended == WallTime{} ? Ending::Kind::hold_over : Ending::Kind::hold_ended;
   if (ended != WallTime{})
     end.ending.by = ender;
-  const auto begins = [&](const Run& run) { return run.fence.value == successor.value; };
-  if (ended != WallTime{} &&
-      std::any_of(history.runs.begin(), history.runs.end(), begins))  // the newer ones come first
+  if (ended != WallTime{} && holds.contains(successor))  // the newer ones come first
     end.ending.kind = Ending::Kind::hold_replaced;
+  holds.insert(begin.fence);
   history.runs.push_back(std::move(begin));
   if (end.ended_at <= history.now)
     history.runs.push_back(std::move(end));
@@ -82,11 +84,12 @@ History read_history(const lock::LockName& name, lock::Fields fields) {
   if (fields.outcome() != "history")
     fields.unexpected();
   History history{.lock = name.text(), .now = lock::WordReader{fields.text()}.time(), .runs = {}};
-  while (!fields.at_end()) {
+  std::set<lock::Fence> holds;
+  while (!fields.at_end() && history.runs.size() < most_runs) {
     const std::string line = fields.text();
     constexpr std::string_view hold = "hold ";
     if (line.starts_with(hold))
-      add_hold(lock::WordReader{std::string_view{line}.substr(hold.size())}, history);
+      add_hold(lock::WordReader{std::string_view{line}.substr(hold.size())}, history, holds);
     else if (auto run = read_run(name.text(), line))
       history.runs.push_back(*std::move(run));
   }

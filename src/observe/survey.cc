@@ -129,7 +129,9 @@ bool is_about_the_value(const Error& failure) {
 /// about twice, when an attempt failed half-way.
 struct Inquiry {
   std::function<lock::Request(const lock::LockName&)> ask;
-  std::function<void(const lock::LockName&, lock::Fields)> take;
+  /// Returns how much memory what it keeps takes in addition to the answer, lines of which may be shorter than what
+  /// they become.
+  std::function<std::size_t(const lock::LockName&, lock::Fields)> take;
   /// Called when the script itself failed on what is stored under that name: one such lock must not hide the others.
   std::function<void(const lock::LockName&, const Error&)> pass_over;
 };
@@ -164,7 +166,7 @@ class Inquirer {
  private:
   void ask(redis::Server& server, const lock::LockName& name) {
     try {
-      inquiry_.take(name, lock::call_script(server, inquiry_.ask(name), BootClock::now() + timeout_));
+      take(name, lock::call_script(server, inquiry_.ask(name), BootClock::now() + timeout_));
     } catch (const Error& error) {
       pass_over(name, error);
     }
@@ -180,10 +182,14 @@ class Inquirer {
       } else if (replies[i].is_error()) {
         pass_over(names[i], redis::refusal(replies[i]).about(addressee.node.address().url));
       } else {
-        budget_.spend(replies[i]);
-        inquiry_.take(names[i], {addressee.node.address(), std::move(replies[i])});
+        take(names[i], {addressee.node.address(), std::move(replies[i])});
       }
     }
+  }
+
+  void take(const lock::LockName& name, lock::Fields fields) {
+    budget_.spend(fields.reply());
+    budget_.spend(inquiry_.take(name, std::move(fields)));
   }
 
   /// Throws the failure unless it is the lock's.
@@ -219,6 +225,10 @@ void visit_patiently(redis::Server& server, const Scope& scope, const Inquiry& i
   }
 }
 
+std::size_t size_of(const LockFacts& lock) {
+  return lock.holders.size() * sizeof(HolderFacts) + lock.waiters.size() * sizeof(WaiterFacts);
+}
+
 /// What was found about each lock, by name, since a key that moves meanwhile may be found twice.
 template <typename Findings>
 using ByName = std::map<std::string, Findings>;
@@ -238,7 +248,7 @@ std::vector<Findings> in_order(ByName<Findings> found, const Scope& scope) {
 ByName<LockFacts> look(redis::Server& server, const Scope& scope, Milliseconds timeout) {
   ByName<LockFacts> found;
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
-    found[name.text()] = read_facts(name, std::move(fields));
+    return size_of(found[name.text()] = read_facts(name, std::move(fields)));
   };
   const auto pass_over = [&](const lock::LockName& name, const Error& error) {
     found[name.text()] = unreadable(name, error.what());
@@ -252,6 +262,7 @@ ByName<History> look_back(redis::Server& server, const Scope& scope, std::size_t
   const auto ask = [&](const lock::LockName& name) { return lock::log_request(name, count); };
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
     found[name.text()] = read_history(name, std::move(fields));
+    return std::size_t{0};
   };
   const auto pass_over = [](const lock::LockName&, const Error&) {};
   visit_patiently(server, scope, {.ask = ask, .take = take, .pass_over = pass_over}, timeout);
@@ -365,7 +376,7 @@ std::vector<History> survey_histories(std::span<redis::Server> servers,
 std::vector<LockFacts> sample(redis::Server& server, const Scope& scope, Milliseconds timeout) {
   std::vector<LockFacts> sampled;
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
-    sampled.push_back(read_facts(name, std::move(fields)));
+    return size_of(sampled.emplace_back(read_facts(name, std::move(fields))));
   };
   const auto pass_over = [](const lock::LockName&, const Error&) {};
   const Inquiry inquiry{.ask = lock::status_request, .take = take, .pass_over = pass_over};

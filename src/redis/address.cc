@@ -63,13 +63,15 @@ std::optional<Span> find_password(std::string_view url) {
 
 bool is_name_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 
-/// Masks the values of parameters such as "?password=secret", which we refuse but other programs accept.
+/// Masks the values of parameters such as "?password=secret", which we refuse but other programs accept. Of the values
+/// in a query we can only tell that a "db" is no secret.
 void mask_parameters(std::string& text) {
   for (auto equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
     auto begin = equals;
     while (begin > 0 && is_name_sign(text[begin - 1])) --begin;
     const std::string_view name = std::string_view{text}.substr(begin, equals - begin);
-    if (name.find("pass") == std::string_view::npos && name.find("auth") == std::string_view::npos)
+    const bool is_query = text.find('?') < begin && name != "db";
+    if (!is_query && name.find("pass") == std::string_view::npos && name.find("auth") == std::string_view::npos)
       continue;
     const auto end = std::min(text.find('&', equals), text.size());
     text.replace(equals + 1, end - equals - 1, "***");
@@ -96,6 +98,15 @@ void mask_stray_password(std::string& url) {
   if (looks_like_a_password(host))
     url.replace(start + host.find(':') + 1, std::string::npos, "***");
 }
+
+/// Without a scheme, what stands before the '@' may be a password rather than a user.
+void mask_bare_user(std::string& url) {
+  const auto at = url.rfind('@');
+  if (url.find("://") == std::string::npos && at != std::string::npos && !find_password(url))
+    url.replace(0, at, "***");
+}
+
+std::string_view name_of_parameter(std::string_view query) { return query.substr(0, query.find_first_of("=&")); }
 
 std::string replace_password(std::string_view url, std::string_view with) {
   std::string out{url};
@@ -131,6 +142,7 @@ class Parser {
  public:
   explicit Parser(std::string_view url) : rest_(url) {
     address_.url = mask_password(url);
+    mask_bare_user(address_.url);
     address_.bare_url = strip_password(url);
   }
 
@@ -140,7 +152,8 @@ class Parser {
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
-      fail(parse_endpoint(rest_, redis_port) && !looks_like_a_password(rest_)
+      fail(parse_endpoint(rest_, redis_port) && !looks_like_a_password(rest_) &&
+                   rest_.find('@') == std::string_view::npos
                ? fmt::format("no scheme; write redis://{}{}",
                              rest_.find_first_not_of("0123456789") == std::string_view::npos ? "127.0.0.1:" : "",
                              rest_)
@@ -189,7 +202,7 @@ class Parser {
     std::string_view path = slash == std::string_view::npos ? "" : rest_.substr(slash + 1);
     const auto query = rest_.find_first_of("?#", at == std::string_view::npos ? 0 : at);
     if (query != std::string_view::npos)
-      fail(fmt::format("unknown query parameter '{}'", rest_.substr(query + 1)));
+      fail(fmt::format("unknown query parameter '{}'", name_of_parameter(rest_.substr(query + 1))));
     parse_user(authority);
     parse_hosts(authority);
     if (address_.kind == Address::Kind::sentinel)
@@ -257,7 +270,7 @@ class Parser {
       return;
     const std::string_view query = rest_.substr(mark + 1);
     if (!query.starts_with("db="))
-      fail(fmt::format("unknown query parameter '{}'", query.substr(0, query.find('='))));
+      fail(fmt::format("unknown query parameter '{}'", name_of_parameter(query)));
     parse_database(query.substr(3));
   }
 

@@ -13,14 +13,6 @@ namespace {
 
 bool is_message(const Reply& reply) { return reply.elements.size() == 3 && reply.elements[0].text == "message"; }
 
-/// A server may repeat what it was told.
-std::string without(std::string_view secret, std::string words) {
-  constexpr std::string_view mask = "***";
-  for (std::size_t i = 0; !secret.empty() && (i = words.find(secret, i)) != std::string::npos; i += mask.size())
-    words.replace(i, secret.size(), mask);
-  return words;
-}
-
 }  // namespace
 
 void Connection::close() {
@@ -158,10 +150,11 @@ void Connection::say_next() {
 
 /// AUTH, SELECT and ROLE as needed. Nothing of the request is sent before the server has accepted them: who we are,
 /// which database we mean, and that it is a master.
-std::vector<Command> Connection::introductions() const {
+std::vector<Command> Connection::introductions() {
   std::vector<Command> commands;
   const std::string& user = address_.credentials.user;
   const auto password = address_.credentials.current_password();
+  password_ = password.value_or("");
   if (!user.empty()) {
     commands.push_back({"AUTH", user, password.value_or("")});  // else we would be the default user
   } else if (password) {
@@ -204,17 +197,17 @@ void Connection::check_introduction(const Reply& reply) const {
   if (reply.is_error()) {
     const Error why = refusal(reply);
     const bool is_refused = is_auth && !why.may_pass();  // rather than that the server takes nobody for the moment
-    const std::string words = is_auth ? without(introductions_.front().back(), shown_words(reply)) : shown_words(reply);
     throw Error{is_refused ? ExitCode::no_permission : why.code(),
-                fmt::format("{} refused: {}{}", command, words, is_refused ? password_origin() : ""),
+                fmt::format("{} refused: {}{}", command, shown_words(reply), is_refused ? password_origin() : ""),
                 !why.may_pass()};
   }
   if (command != "ROLE") {
     if (reply.kind != Reply::Kind::text || reply.text != "OK")
       throw Error{ExitCode::unavailable, "unexpected answer to " + command, true};
   } else if (reply.elements.empty() || reply.elements[0].text != "master") {
-    const std::string role = reply.elements.empty() ? "unknown" : reply.elements[0].text;
-    throw Error{ExitCode::unavailable, "is not the master; its role is " + role};
+    const std::string role = reply.elements.empty() ? "" : reply.elements[0].text;
+    const bool is_known = role == "slave" || role == "sentinel";  // else it may be anything, even our password
+    throw Error{ExitCode::unavailable, "is not the master; its role is " + (is_known ? role : "unknown")};
   }
 }
 
@@ -297,6 +290,8 @@ void Connection::feed(std::string_view bytes) {
 }
 
 void Connection::dispatch(Reply reply) {
+  if (reply.is_error())
+    reply.secret = password_;
   if (talk_->listens && is_message(reply)) {
     talk_->reader.start_exchange();  // the limits apply to each message, not to all of them together
     if (talk_->due.empty())

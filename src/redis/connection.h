@@ -109,7 +109,7 @@ class Connection {
   std::string what_is_late() const;
   bool step();
   void open();
-  std::vector<Command> introductions() const;
+  std::vector<Command> introductions();
   void introduce();
   void say_next();
   void check_introduction(const Reply& reply) const;
@@ -132,6 +132,7 @@ class Connection {
   std::optional<Talk> talk_;            // on this link, or on the last one
   std::vector<Command> introductions_;  // still to be sent
   std::vector<Command> request_;        // held back until introduced
+  std::string password_;                // that was sent on this link
   std::string outgoing_;                // bytes that have not left yet
   bool is_asking_ = false;              // somebody waits for an answer
   Deadline deadline_ = never;           // of the exchange, abandoned or not

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Milliseconds answer_lifetime{100};  // spares a short run the second question
 constexpr long confirmation_share = 4;        // a sentinel has a quarter of the time to confirm what is known
+constexpr std::size_t most_nodes = 1000;      // that are worth knowing, as many as Redis recommends for a cluster
 
 /// What a sentinel answered: host and port, or nil for a master that it does not know.
 Endpoint read_master(Connection& sentinel, const std::string& name) {
@@ -101,6 +102,7 @@ void Locator::forget() {
 
 void Locator::learn(std::vector<Endpoint> nodes) {
   candidates_ = address_.endpoints;
+  nodes.resize(std::min(nodes.size(), most_nodes));  // a faulty or hostile server may name any number
   for (Endpoint& node : nodes) {
     if (std::find(candidates_.begin(), candidates_.end(), node) == candidates_.end())
       candidates_.push_back(std::move(node));

@@ -110,6 +110,16 @@ std::size_t find_script_line(std::string_view text) {
   return between == 0 || between == digest + 2 ? at : std::string_view::npos;  // 2 for ", "
 }
 
+/// A server may repeat what it was told.
+std::string without(std::string_view secret, std::string_view words) {
+  std::string out;
+  for (auto at = words.find(secret); !secret.empty() && at != std::string_view::npos; at = words.find(secret)) {
+    out.append(words.substr(0, at)).append("***");
+    words.remove_prefix(at + secret.size());
+  }
+  return out.append(words);
+}
+
 /// Whether the error tells of a state of the server that ends by itself.
 bool may_pass(const Reply& reply) {
   return has_code(reply,
@@ -208,11 +218,11 @@ bool wants_no_password(const Reply& reply) {
 
 std::string shown_words(const Reply& reply) {
   constexpr std::size_t longest = 500;
-  const std::string_view text = reply.error_words();
+  const std::string text = without(reply.secret, reply.error_words());
   if (says(text, {"running in protected mode"}))  // 600 characters follow, on four ways out
     return "Redis is in protected mode and refuses other machines (DENIED): set a password on the server, then use "
            "--password-file";
-  std::string words{text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}))};
+  std::string words = text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}));
   if (words.ends_with('?'))
     words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong one
   while (words.ends_with(' ') || words.ends_with(',') || words.ends_with('.')) words.pop_back();

@@ -23,6 +23,7 @@ struct Reply {
   std::string text;  // of text (simple and bulk strings) and error
   long long integer = 0;
   std::vector<Reply> elements;
+  std::string secret{};  // of an error: our password, which the server may repeat and no message may show
 
   bool is_error() const { return kind == Kind::error; }
   /// Whether it is an error with that code, the first word of error_words(), such as "NOSCRIPT".
@@ -72,8 +73,8 @@ class ReplyReader {
   std::unique_ptr<redisReader, Free> reader_;
 };
 
-/// The words of an error reply that may be shown: cut where they repeat the command's arguments, which may include a
-/// password, and cut if they are long.
+/// The words of an error reply that may be shown: without the secret, cut where they repeat the command's arguments,
+/// and cut if they are long.
 std::string shown_words(const Reply& reply);
 
 /// An error reply as an Error in the server's own words: no_permission if the server refuses our user, else

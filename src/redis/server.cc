@@ -233,9 +233,10 @@ bool Server::look_at_answers() {
     if (address_.kind == Address::Kind::cluster && follow(reply))
       return false;
     if (address_.kind != Address::Kind::cluster && reply.is_error("MOVED"))
-      throw Error{ExitCode::unavailable,
-                  address_.url + ": " + reply.text + "; this is a node of a Redis Cluster: write redis-cluster://",
-                  true};
+      throw Error{
+          ExitCode::unavailable,
+          address_.url + ": " + shown_words(reply) + "; this is a node of a Redis Cluster: write redis-cluster://",
+          true};
     if (reply.is_error("READONLY") || reply.is_error("CLUSTERDOWN")) {
       forget_node();
       return true;
@@ -250,7 +251,7 @@ bool Server::follow(const Reply& reply) {
   if (!target)
     return false;
   if (++redirections_ > most_redirections)
-    throw Error{ExitCode::unavailable, address_.url + ": redirected from node to node: " + reply.text};
+    throw Error{ExitCode::unavailable, address_.url + ": redirected from node to node: " + shown_words(reply)};
   asking_elsewhere_ = reply.is_error("ASK");
   if (!asking_elsewhere_)
     locator_.moved_to(*target);

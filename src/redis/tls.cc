@@ -16,9 +16,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "base/word.h"
 
 namespace rlock::redis {
 namespace {
@@ -49,9 +51,15 @@ bool is_hashed_directory(const std::string& path) {
   return false;
 }
 
-std::string default_directory() {
+/// Whether one of the system's directories is hashed. SSL_CERT_DIR may name several, with colons between them.
+bool has_hashed_directory() {
   const char* own = std::getenv("SSL_CERT_DIR");
-  return own != nullptr ? own : ::X509_get_default_cert_dir();
+  std::string_view directories = own != nullptr ? own : ::X509_get_default_cert_dir();
+  while (!directories.empty()) {
+    if (is_hashed_directory(std::string{take_word(directories, ':')}))
+      return true;
+  }
+  return false;
 }
 
 /// The file with the system's authorities, wherever this system has it: a static program brings the paths of the system
@@ -170,7 +178,7 @@ void Tls::load_authorities(const TlsOptions& options) {
       refuse_file("--cacert", options.ca);
     return;
   }
-  const bool hashed = is_hashed_directory(default_directory());
+  const bool hashed = has_hashed_directory();
   if (hashed)
     ::SSL_CTX_set_default_verify_dir(context_.get());  // it reads one small file; parsing the bundle takes 20 ms
   if (const char* file = std::getenv("SSL_CERT_FILE"))

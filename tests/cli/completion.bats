@@ -329,6 +329,14 @@ answers() { # WORD...
   completes $'plain\tlock' release ''
 }
 
+@test "no name is offered that would be read as an option" {
+  try acquire --key='--redis=redis://127.0.0.1:1'
+  exits 0
+  try acquire --key=-f
+  try acquire plain
+  completes $'plain\tlock' release ''
+}
+
 @test "a key before the subcommand is completed too" {
   try acquire plain
   completes $'plain\tlock' --key ''

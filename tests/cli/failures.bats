@@ -118,6 +118,24 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   contains "$ERR" 'AUTH refused: ERR *** and *** are wrong'
 }
 
+@test "a server that has our password and repeats it in an error does not make us print it" {
+  local words url
+  for words in 'ERR no database for s3cret' 'MOVED 1 s3cret' 'READY s3cret with args s3cret'; do
+    for url in redis://127.0.0.1 redis-cluster://127.0.0.1; do
+      rm -f "$T/fake.out"
+      start fake python3 "$BATS_TEST_DIRNAME/../support/fake_server.py" parrot "$words"
+      wait_until "$PATIENCE" has_lines "$T/fake.out" 1
+      url+=:$(head -n 1 "$T/fake.out")
+      RLOCK_PASSWORD=s3cret try acquire job -n --redis-timeout 1s --redis "$url"
+      exits 69
+      contains "$ERR" "${words%%s3cret*}***"
+      [[ $ERR != *s3cret* ]] || fail "$ERR"
+      [[ $url != redis://* ]] || RLOCK_PASSWORD=s3cret try acquire job -n --redis-timeout 1s --redis "$url/1"
+      [[ $ERR != *s3cret* ]] || fail "$ERR"
+    done
+  done
+}
+
 @test "an error of 60 KB from a server is cut short" {
   start fake python3 "$BATS_TEST_DIRNAME/../support/refuser.py" "$T/port" "-ERR $(printf '%60000s' '' | tr ' ' x)"
   wait_until "$PATIENCE" test -s "$T/port"

@@ -493,11 +493,23 @@ refuses_too() { # as `refuses`, whatever is on Redis
   [[ ! $OUT =~ [^$'\n']{81} ]]
 }
 
+@test "a URL where the key belongs is refused, and so is one without a scheme, and neither shows a password" {
+  local words
+  for words in 'run % -- true' 'acquire %' 'status %' 'log job %' 'hold % --for 1m' 'release %'; do
+    # shellcheck disable=SC2086 # words
+    refuses 64 "unexpected 'redis://app:***@db:6379': to name a server write --redis URL" \
+      ${words/'%'/redis://app:s3cret@db:6379}
+  done
+  refuses 64 '***@db: no scheme; write redis://HOST' status -r s3cret@db
+  try acquire --key redis://app@db
+  exits 0
+}
+
 @test "a password is shown by no message about the line, the environment or a file" {
   local word
   for word in --password=s3cret redis://me:s3cret@h:x redis://:s3cret 'redis://:my s3cret@h' \
     'redis://h:1?password=s3cret' 'unix:///s?password=s3cret' 'unix:///s?db=1&password=s3cret' 'unix://me:s3cret@/s' \
-    'redis://me:s3cret'; do
+    'redis://me:s3cret' 'redis://h/0?pwd=s3cret' 'redis://h/0?db=0&key=s3cret'; do
     for words in "acquire a $word" "run -k a $word" "run -k a -u $word -- true" "acquire a --redis $word" "$word"; do
       # shellcheck disable=SC2086 # words
       try $words

@@ -118,6 +118,15 @@ print(server.accept()[0].recv(100), flush=True)' "$T/trap"
   done
 }
 
+@test "a directory of authorities to which everybody can add his own is refused, with the sticky bit too" {
+  mkdir -m 1777 "$T/cas"
+  refuses 78 "--cacert $T/cas: it can be written by others; if it can be trusted: chmod go-w $T/cas" \
+    status --config "$CONF" --cacert "$T/cas"
+  mkdir -m 755 "$T/cas/inner"
+  try status --redis rediss://127.0.0.1:1 --cacert "$T/cas/inner"
+  exits 69
+}
+
 @test "descriptors that the caller gives are used, whoever owns what is behind them" {
   chown 12345 "$CONF"
   try status --config /dev/stdin <"$CONF"

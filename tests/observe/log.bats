@@ -388,6 +388,13 @@ a_day() {
     add('nightly-fails', 300, 30, '1')" 0
 }
 
+@test "a server that tells of 150,000 holds costs seconds, not minutes" {
+  start_fake holds
+  try log job --redis-timeout 20
+  exits 0
+  ((TOOK < 20000)) || fail "took $TOOK ms"
+}
+
 @test "a timeline of a day of twenty locks: as wide as allowed, with failures marked without colour" {
   a_day
   TZ=UTC try log --timeline

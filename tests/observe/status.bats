@@ -465,6 +465,19 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" $' break  rlock release job-whose-[a-z-]+ --force \\\\\r?\n +--fence [0-9]+'
 }
 
+@test "the commands that status and others show to be pasted name a lock that begins with a dash by --key" {
+  try run --key='-x y' --backoff 1h -- sh -c 'exit 3'
+  try run --key='-x y' -w 0.1 -- true
+  contains "$ERR" "\`rlock release --key='-x y' --force\` ends that"
+  try acquire --key=-f
+  try hold --key=-f --for 1h
+  exits 0
+  contains "$ERR" 'rlock release --key=-f --force --fence '
+  NO_COLOR=1 on_terminal 'rlock status --key=-f'
+  contains "$OUT" 'rlock release --key=-f --force --fence '
+  contains "$OUT" 'rlock hold --key=-f --end'
+}
+
 @test "the block of a lock that cools says that its command has ended, and what keeps the lock" {
   try run cold --min-hold 1h -- true
   NO_COLOR=1 on_terminal 'rlock status cold'
@@ -736,4 +749,15 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
     [[ $mode == flood ]] || contains "$ERR" 'the answer to SCAN makes no sense'
   done
   contains "$ERR" 'more than 128 MB about its locks; name the locks, or narrow --prefix'
+}
+
+@test "what a server says about locks is limited also where it has forgotten the script, and by what becomes of it" {
+  local mode
+  for mode in forgetting crowd; do
+    start_fake "$mode"
+    is_sanitized || ulimit -v 1000000
+    try status --redis-timeout 20
+    exits 69
+    contains "$ERR" 'more than 128 MB about its locks'
+  done
 }

@@ -169,6 +169,13 @@ has_failed() { at 0 CLUSTER NODES | grep -q ":${NODES[$1]}@.* master,fail "; }
   exits 0
 }
 
+@test "a node that names more nodes than any cluster has keeps nobody from the clock" {
+  start_fake sprawl
+  RLOCK_REDIS=redis-cluster://127.0.0.1:$FAKE_PORT try run --key job -n --redis-timeout 1s -- true
+  exits 69
+  ((TOOK < 8000)) || fail "took $TOOK ms"
+}
+
 @test "a node that redirects from itself to itself is not followed for ever" {
   start_fake moved
   RLOCK_REDIS=redis-cluster://127.0.0.1:$FAKE_PORT try run --key job -n --redis-timeout 1s -- touch "$T/started"

@@ -2,12 +2,18 @@
 """Listens, prints its port, answers every connection as MODE says, and prints what it was sent.
 
     fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|protected|stuck|odd|flood|forgetful|lualess|master HOST:PORT|auth|moved
+    fake_server.py forgetting|crowd|holds|targets|sprawl|parrot WORDS
 
 `master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
 `forgetful` is a member of a quorum that has lost every lock, and does not answer when it is given one back;
 `lualess` has no scripting engine;
 `moved` is a node of a cluster that redirects every key to itself. SCAN is answered by `stuck` with an endless cursor, by
 `odd` with an error inside an array, and by `flood` with 10 MB of names each time.
+
+These answer far more than was asked for: `forgetting` sends 15 MB about each of 12 locks, and forgets the script
+each time; `crowd` names 3,900 holders of each of 120 locks, in few bytes; `holds` knows 150,000 holds in the
+past, `targets` 60,000 holders that it has removed, and `sprawl` a cluster of 65,000 nodes. `parrot` accepts a password
+and answers everything else with the error WORDS.
 """
 
 import re
@@ -61,6 +67,55 @@ def lualess(connection, data):
         connection.sendall(known + b"\r\n")
 
 
+def text(words):
+    return b"$%d\r\n%s\r\n" % (len(words), words)
+
+
+def array(*words):
+    return b"*%d\r\n" % len(words) + b"".join(map(text, words))
+
+
+ANSWERS = {
+    "forgetting": lambda: array(b"held", b"1", b"1", b"x" * 15_000_000),
+    "crowd": lambda: array(b"held", b"1", b"1", *[b"holder"] * 3900),
+    "holds": lambda: array(b"history", b"2", *[b"hold %012x0 1 1 1 ffffffffffff x a b c 1 d e" % i for i in range(150_000)]),
+    "targets": lambda: array(b"holders", *[b"%d removed 1 1 a b c 1 d e" % i for i in range(60_000)]),
+}
+asked = []
+
+
+def excessive(connection, data):
+    mode = sys.argv[1]
+    for command in re.findall(rb"^(SCAN|INFO|SCRIPT|EVALSHA)\r$", data, re.MULTILINE):
+        if command == b"SCAN":
+            names = array(*[b"rlock:%d" % i for i in range(12 if mode == "forgetting" else 120)])
+            connection.sendall(b"*2\r\n" + text(b"0") + names)
+            continue
+        if command == b"INFO":
+            connection.sendall(text(b"role:master"))
+            continue
+        asked.append(command)
+        if command == b"SCRIPT":
+            connection.sendall(text(b"0" * 40))
+        elif mode == "forgetting" and asked[-2:-1] != [b"SCRIPT"]:
+            connection.sendall(b"-NOSCRIPT No matching script.\r\n")
+        elif mode == "targets" and len(asked) == 2:  # who is next?
+            connection.sendall(array(b"free", b"1", b"0"))
+        else:
+            connection.sendall(ANSWERS[mode]())
+
+
+def sprawl(connection, data):
+    nodes = b"".join(b"i :%d@1 s\n" % (1 + i) for i in range(65_000))
+    for command in re.findall(rb"^(CLUSTER|EVALSHA|EVAL|SCRIPT)\r$", data, re.MULTILINE):
+        connection.sendall(text(nodes) if command == b"CLUSTER" else b"-CLUSTERDOWN x\r\n")
+
+
+def parrot(connection, data):
+    for command in re.findall(rb"^(AUTH|SELECT|CLUSTER|SUBSCRIBE|UNSUBSCRIBE|EVALSHA|EVAL|SCRIPT)\r$", data, re.MULTILINE):
+        connection.sendall(b"+OK\r\n" if command == b"AUTH" else b"-%s\r\n" % sys.argv[2].encode())
+
+
 def forgetful(connection, data):
     if re.match(rb"(.*\r\n){5}\$1\r\n1\r\n", data):  # one key: a renewal
         connection.sendall(b"*1\r\n$4\r\nlost\r\n")
@@ -79,7 +134,9 @@ def serve(connection):
                 connection.sendall(FIXED[mode])
                 if mode == "protected":  # as Redis does: one answer, and the end
                     break
-            elif mode in ("moved", "forgetful", "lualess"):
+            elif mode in ANSWERS:
+                excessive(connection, data)
+            elif mode in ("moved", "forgetful", "lualess", "sprawl", "parrot"):
                 globals()[mode](connection, data)
             else:
                 globals()[mode](connection)

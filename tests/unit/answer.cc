@@ -26,6 +26,11 @@ void test_sha1() {
               "the SHA1 of a text that needs a second block for its length");
 }
 
+void test_targets() {
+  expect(lock::read_target("5 held 9007199254740992 1 h h u 1 c n").lease < Milliseconds{1LL << 43},
+         "the lease of a target is so short that a time can be reckoned with it");
+}
+
 void test_credit() {
   const Asked asked{.sent = BootClock::now() - std::chrono::minutes{1}, .answered = "1700000000000"};
   const auto granted = read_hand_over("granted 42 3 1000 1700000000000 2000 " + proof_of("42"), asked, token);
@@ -114,6 +119,7 @@ void test_answers() {
   test_grants();
   test_told_sleeps();
   test_sha1();
+  test_targets();
   test_credit();
   test_refused();
 }

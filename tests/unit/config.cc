@@ -41,7 +41,7 @@ void test_format() {
   refuses("[run", "f:1: unknown section");
   refuses("[renew]\nwait = 3", "f:2: wait is not an option of renew");
   refuses({"note = a\0b", 10}, "f: not a text file");
-  refuses("redis redis://u:secret@h", "f:1: 'redis redis://u:***@h' is neither");
+  refuses("redis redis://u:secret@h", "f:1: 'redis ...' is neither");
   refuses("redis://u:secret@h = x", "f:1: unknown option 'redis://u:***@h'");
   refuses("ttl = redis://u:secret@h", "f:1: ttl: 'redis://u:***@h' is not");
 }
