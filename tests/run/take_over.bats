@@ -110,6 +110,20 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
   absent rlock:job
 }
 
+@test "a guard that is stopped while rlock waits for the lock: 70, the command was not started, and the lock is given back" {
+  hold job
+  start waiter rlock run --key job --ttl 3 --report "$T/report" -- touch "$T/ran"
+  wait_until "$PATIENCE" exists '{rlock:job}:queue'
+  freeze "$(guard_of "$PID")"
+  kill -TERM "$HOLDER"
+  finish "$PID"
+  exits 70
+  contains "$(<"$T/waiter.err")" 'job: the guard process did not answer; the command was not started'
+  jq -e '.command_status == null and .signal == null' "$T/report"
+  [[ ! -e $T/ran ]]
+  absent rlock:job
+}
+
 # hang COMMAND: sets HUNG, a copy of it whose exec hangs until HANG is killed
 hang() {
   HUNG=$T/hung
