@@ -24,6 +24,7 @@
 #include "base/signals.h"
 #include "run/child.h"
 #include "run/command_group.h"
+#include "run/process.h"
 #include "run/scheduling.h"
 #include "run/sweep.h"
 #include "run/timetable.h"
@@ -394,17 +395,6 @@ void block_all_signals() {
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// Gives the guard a name of its own, so that `pkill -9 rlock` and `killall -9 rlock` leave it alive, to kill the
-/// command. argv[0] can only become shorter.
-void take_name() {
-  constexpr std::string_view shown = "guard";
-  ::prctl(PR_SET_NAME, "lock-guard");
-  char* const name = program_invocation_name;
-  const std::size_t space = std::strlen(name);
-  if (space >= shown.size())
-    std::memset(std::copy(shown.begin(), shown.end(), name), 0, space - shown.size());
-}
-
 }  // namespace
 
 GuardProcess fork_guard(const Command& command, const std::string& lock) {
@@ -415,8 +405,7 @@ GuardProcess fork_guard(const Command& command, const std::string& lock) {
   if (pid > 0)
     return {.pid = pid, .line = std::move(keeper_end)};
   ::sched_yield();  // the keeper asks Redis first, and we start while Redis thinks
-  ::setpgid(0, 0);
-  take_name();
+  stand_apart("guard");
   keeper_end.close();
   block_all_signals();
   try {
