@@ -76,7 +76,7 @@ void stand_apart(std::string_view role) {
 
 Process Process::open(pid_t pid) {
   Fd fd = open_pidfd(pid);
-  if (!fd && errno != ESRCH && errno != EINVAL)
+  if (!fd && errno != ESRCH && errno != EINVAL && errno != ENOENT)  // the last two are said of a thread
     throw os_error("pidfd_open", errno);
   Process process{pid, std::move(fd)};
   const bool ours = is_ours(pid);

@@ -249,6 +249,13 @@ caught TERM\$"
   refuses 64 --hold-pid acquire job --hold-pid self
 }
 
+@test "a thread's number is no process's" {
+  start threads python3 -c 'import threading, time
+threading.Thread(target=lambda: (print(threading.get_native_id(), flush=True), time.sleep(600))).start()'
+  wait_until "$PATIENCE" test -s "$T/threads.out"
+  refuses 64 'no process' acquire job --hold-pid "$(<"$T/threads.out")"
+}
+
 @test "a zombie is not accepted as the process" {
   start zombie python3 -c 'import os, time
 pid = os.fork()
