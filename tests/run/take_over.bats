@@ -110,6 +110,19 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
   absent rlock:job
 }
 
+@test "a guard that is stopped for longer than a lease, and continued: the command of a lock that was renewed goes on" {
+  local guard
+  start job rlock run --key job --ttl 2 -- sh -c 'echo started; sleep 4; echo went on'
+  wait_for_text started "$T/job.out"
+  guard=$(guard_of "$PID")
+  freeze "$guard"
+  sleep 2.5
+  kill -CONT "$guard"
+  finish "$PID"
+  exits 0
+  contains "$(<"$T/job.out")" 'went on'
+}
+
 @test "a guard that is stopped while rlock waits for the lock: 70, the command was not started, and the lock is given back" {
   hold job
   start waiter rlock run --key job --ttl 3 --report "$T/report" -- touch "$T/ran"
