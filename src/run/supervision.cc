@@ -134,14 +134,15 @@ void Supervision::look(Deadline overdue) {
 
 /// The guard reaps at once what has ended. One that is stopped does not, and the lock would be renewed for ever. So a
 /// process that has not been reaped for as long as an answer may take makes us take over. Only the command itself stays
-/// unreaped until all others have ended, and then the guard has said that it waits for them.
+/// unreaped until all others have ended, and then the guard has said that it waits for them. Nor can it reap what a
+/// debugger holds.
 void Supervision::look_for_overlooked_end() {
   next_check_ = BootClock::now() + check_interval;
   pid_t ended = 0;
   try {
     const ProcessTable processes;
     for (const pid_t child : processes.children_of(guard_.pid)) {
-      if (ended == 0 && (child != leader_ || !has_rest_) && processes.is_dead(child))
+      if (ended == 0 && (child != leader_ || !has_rest_) && processes.is_dead(child) && !processes.is_traced(child))
         ended = child;
     }
   } catch (const Error&) {

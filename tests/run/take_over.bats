@@ -87,6 +87,28 @@ time.sleep(600)' "$(guard_of "$COMMAND")"
   absent rlock:job
 }
 
+@test "a zombie that a debugger holds does not end a command that runs" {
+  local sleeper
+  mkfifo "$T/end"
+  start job rlock run --key job -- sh -c '(sleep 600 & echo $!); read -r _ <"$0"' "$T/end"
+  RUN=$PID
+  wait_until "$PATIENCE" test -s "$T/job.out"
+  sleeper=$(<"$T/job.out")
+  start debugger python3 -c 'import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0, ctypes.get_errno()
+print("seized", flush=True)
+time.sleep(600)' "$sleeper"
+  wait_until "$PATIENCE" says_or_gone seized "$T/debugger.out" "$PID"
+  grep -q seized "$T/debugger.out" || skip "this machine lets nobody trace"
+  kill -KILL "$sleeper"
+  sleep 8 # two checks of the keeper
+  ! gone "$RUN" || fail "$(<"$T/job.err")"
+  echo >"$T/end"
+  finish "$RUN"
+  exits 0
+}
+
 guard_of_is_there() { [[ -n $(guard_of "$1") ]]; }
 says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
 
