@@ -17,13 +17,14 @@ bool is_ignored(int number) {
   return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-Signals::Signals(std::initializer_list<int> delivered) {
-  ::sigemptyset(&wanted_);
-  for (const int number : delivered) {
-    // A blocked signal is queued even if it is ignored, so an ignored one must not be in the set at all.
-    if (!is_ignored(number))
-      ::sigaddset(&wanted_, number);
-  }
+sigset_t Signals::set_of(std::initializer_list<int> numbers) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : numbers) ::sigaddset(&set, number);
+  return set;
+}
+
+Signals::Signals(const sigset_t& delivered) : wanted_(delivered) {
   sigset_t blocked = wanted_;
   ::sigaddset(&blocked, SIGPIPE);
   ::sigaddset(&blocked, SIGXFSZ);
@@ -42,10 +43,13 @@ void Signals::keep_failed_writes_quiet() {
   ::sigprocmask(SIG_BLOCK, &of_writes, nullptr);
 }
 
+/// A blocked signal is queued even if it is ignored. That is asked only here, to save a call for each at the start.
 std::optional<Signal> Signals::next() {
   signalfd_siginfo info{};
-  if (::read(fd(), &info, sizeof info) != sizeof info)
-    return std::nullopt;
+  do {
+    if (::read(fd(), &info, sizeof info) != sizeof info)
+      return std::nullopt;
+  } while (is_ignored(static_cast<int>(info.ssi_signo)));
   return Signal{.number = static_cast<int>(info.ssi_signo), .typed = info.ssi_code == SI_KERNEL};
 }
 

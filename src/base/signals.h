@@ -24,7 +24,9 @@ struct Signal {
 class Signals {
  public:
   /// Blocks `delivered`; and SIGTTOU, SIGPIPE and SIGXFSZ, which are never delivered. Throws Error{os}.
-  explicit Signals(std::initializer_list<int> delivered);
+  explicit Signals(std::initializer_list<int> delivered) : Signals(set_of(delivered)) {}
+  explicit Signals(const sigset_t& delivered);
+  static sigset_t set_of(std::initializer_list<int> numbers);
 
   /// Blocks SIGPIPE and SIGXFSZ: a write to a closed pipe, or past a file size limit, then fails instead of ending us.
   static void keep_failed_writes_quiet();

@@ -4,16 +4,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/assert.h"
@@ -24,6 +21,7 @@
 #include "base/signals.h"
 #include "run/child.h"
 #include "run/command_group.h"
+#include "run/process.h"
 #include "run/scheduling.h"
 #include "run/sweep.h"
 #include "run/timetable.h"
@@ -60,7 +58,8 @@ class Guard {
   void kill_without_memory();
 
   void look_at_clock();
-  void take_order();
+  bool is_due() const { return timetable_.due(BootClock::now()) != Timetable::Duty::none; }
+  bool take_order();
   void obey(const Order& order, const std::string& environment);
   void start(const Order& order, const std::string& environment);
   void extend(const Order& order);
@@ -135,7 +134,9 @@ void Guard::watch() {
     std::array<pollfd, 3> fds{{{keeper, POLLIN, 0}, {timer_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
       begin_kill();
-    // The clock comes first: after a suspend the deadline may be long past.
+    // The clock comes first: after a suspend the deadline may be long past. What has been said before it counts, since
+    // a guard that was stopped finds the renewals of that time in its queue.
+    while (state_ != State::gone && is_due() && take_order()) continue;
     look_at_clock();
     if (fds[2].revents != 0)
       look_at_children();
@@ -183,18 +184,18 @@ void Guard::look_at_clock() {
   }
 }
 
-void Guard::take_order() {
+/// Returns whether there was one.
+bool Guard::take_order() {
   Order order;
   std::string environment;
-  switch (keeper_->receive(order, environment)) {
-    case Line::Status::message:
-      return obey(order, environment);
-    case Line::Status::nothing:
-      return;
-    case Line::Status::closed:  // nobody renews the lease any more
-      keeper_is_gone_ = true;
-      return begin_kill();
+  const Line::Status status = keeper_->receive(order, environment);
+  if (status == Line::Status::message)
+    obey(order, environment);
+  if (status == Line::Status::closed) {  // nobody renews the lease any more
+    keeper_is_gone_ = true;
+    begin_kill();
   }
+  return status == Line::Status::message;
 }
 
 void Guard::obey(const Order& order, const std::string& environment) {
@@ -394,17 +395,6 @@ void block_all_signals() {
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// Gives the guard a name of its own, so that `pkill -9 rlock` and `killall -9 rlock` leave it alive, to kill the
-/// command. argv[0] can only become shorter.
-void take_name() {
-  constexpr std::string_view shown = "guard";
-  ::prctl(PR_SET_NAME, "lock-guard");
-  char* const name = program_invocation_name;
-  const std::size_t space = std::strlen(name);
-  if (space >= shown.size())
-    std::memset(std::copy(shown.begin(), shown.end(), name), 0, space - shown.size());
-}
-
 }  // namespace
 
 GuardProcess fork_guard(const Command& command, const std::string& lock) {
@@ -415,8 +405,7 @@ GuardProcess fork_guard(const Command& command, const std::string& lock) {
   if (pid > 0)
     return {.pid = pid, .line = std::move(keeper_end)};
   ::sched_yield();  // the keeper asks Redis first, and we start while Redis thinks
-  ::setpgid(0, 0);
-  take_name();
+  stand_apart("guard");
   keeper_end.close();
   block_all_signals();
   try {

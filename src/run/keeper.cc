@@ -18,6 +18,28 @@ namespace {
 
 constexpr std::chrono::seconds usual_end_of_leader{1};
 
+/// Those that rlock itself acts on, and all others that end a program unless they tell of its own fault.
+sigset_t handled_signals() {
+  sigset_t set = Signals::set_of({SIGTERM,
+                                  SIGINT,
+                                  SIGHUP,
+                                  SIGQUIT,
+                                  SIGUSR1,
+                                  SIGUSR2,
+                                  SIGWINCH,
+                                  SIGCONT,
+                                  SIGTSTP,
+                                  SIGCHLD,
+                                  SIGALRM,
+                                  SIGVTALRM,
+                                  SIGPROF,
+                                  SIGIO,
+                                  SIGPWR,
+                                  SIGSTKFLT});
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) ::sigaddset(&set, number);
+  return set;
+}
+
 }  // namespace
 
 Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
@@ -25,7 +47,7 @@ Keeper::Keeper(Plan plan, const Log& log, std::span<redis::Server> servers)
       log_(&log),
       loop_(servers.front().loop()),
       complaints_(log),
-      signals_({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP, SIGCHLD}),
+      signals_(handled_signals()),
       command_(loop_, log, plan_, complaints_),
       lock_(servers, plan_.name, plan_.max_lease) {
   loop_.watch(signals_.fd(), [this] { on_signal(); });

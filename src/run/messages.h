@@ -45,6 +45,7 @@ struct News {
     not_started,  // value: the errno of exec; the guard is gone
     too_late,     // the order to start came after term_at; the guard is gone
     failed,       // value: the errno of another system call; the guard is gone
+    silent,       // the keeper's own word for a guard that has not started the command, and is killed
     blind,        // /proc does not show our processes; the guard is gone
     lingering,    // the command has exited, and what it left is waited for
     stopping,     // cause: the first signal has been sent

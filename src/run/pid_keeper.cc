@@ -101,6 +101,7 @@ Witness Witness::start(const HoldPlan& plan, const Process& process) {
     throw os_error("cannot start the witness process", errno);
   if (pid > 0)
     return Witness{std::move(keeper)};
+  stand_apart("watch");
   std::vector<int> needed = process.descriptors();
   needed.push_back(witness.get());
   close_all_but(std::move(needed));
@@ -108,8 +109,10 @@ Witness Witness::start(const HoldPlan& plan, const Process& process) {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);  // whoever tells both of us to end means the job, which the keeper tells
   try {
-    if (const auto fault = watch_keeper(process, witness))
+    if (const auto fault = watch_keeper(process, witness)) {
+      (void)::send(witness.get(), "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);  // the keeper may be continued at any moment
       tell_loss(plan, process, *fault);
+    }
   } catch (const std::exception&) {
     process.signal(plan.signal);
   }
@@ -119,6 +122,11 @@ Witness Witness::start(const HoldPlan& plan, const Process& process) {
 void Witness::expect_before(Deadline deadline) const {
   const Promise promise{.until = deadline};
   (void)::send(line_.get(), &promise, sizeof promise, MSG_NOSIGNAL | MSG_DONTWAIT);  // a dead one: we go on alone
+}
+
+bool Witness::tells_loss() const {
+  char word = 0;
+  return ::recv(line_.get(), &word, sizeof word, MSG_DONTWAIT) == sizeof word;
 }
 
 /// The keeper itself tells the process when the lease reaches the time for that, so this is a little later.
@@ -182,7 +190,8 @@ void PidKeeper::renew(Renewer& renewer) {
 
 /// Tells the process that nobody renews the lock any more. It has the rest of the lease in which to end.
 void PidKeeper::stop(const Renewer& renewer) {
-  tell_loss(plan_, *process_, describe_loss(renewer));
+  if (!witness_->tells_loss())  // it has where we were stopped for long, and are continued
+    tell_loss(plan_, *process_, describe_loss(renewer));
   const Deadline end = renewer.state() == Renewer::State::lost ? BootClock::now() : renewer.lease().end();
   while (!process_has_ended_ && BootClock::now() < end) wait_until(end);
 }

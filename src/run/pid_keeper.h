@@ -39,6 +39,8 @@ class Witness {
 
   /// The keeper will be heard again before the deadline. While that is `never`, as it is at first, the keeper may end.
   void expect_before(Deadline deadline) const;
+  /// Whether the witness tells, or has told, the process that the lock is lost.
+  bool tells_loss() const;
   int fd() const { return line_.get(); }
 
  private:

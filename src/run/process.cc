@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -63,9 +65,18 @@ int send_signal_to_group(const Fd& pidfd, int number) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, to_group));
 }
 
+void stand_apart(std::string_view role) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_NAME, fmt::format("lock-{}", role).c_str());
+  char* const name = program_invocation_name;
+  const std::size_t space = std::strlen(name);
+  if (space >= role.size())
+    std::memset(std::copy(role.begin(), role.end(), name), 0, space - role.size());
+}
+
 Process Process::open(pid_t pid) {
   Fd fd = open_pidfd(pid);
-  if (!fd && errno != ESRCH && errno != EINVAL)
+  if (!fd && errno != ESRCH && errno != EINVAL && errno != ENOENT)  // the last two are said of a thread
     throw os_error("pidfd_open", errno);
   Process process{pid, std::move(fd)};
   const bool ours = is_ours(pid);

@@ -20,6 +20,10 @@ void send_signal(const Fd& pidfd, int number);
 /// sets errno where there is none, or where the kernel cannot do that.
 int send_signal_to_group(const Fd& pidfd, int number);
 
+/// Gives this process a group and a name of its own, "lock-" and `role`, so that what ends the process that it watches,
+/// such as `pkill -9 rlock` or KILL to a job, leaves it alive. argv[0] can only become shorter.
+void stand_apart(std::string_view role);
+
 /// Another process of the same user. A descriptor (pidfd) refers to it, so that a signal never reaches a process that
 /// got the same PID later.
 class Process {

@@ -205,6 +205,10 @@ std::optional<std::vector<pid_t>> ProcessTable::members_of(pid_t group) const {
 /// A zombie that a debugger holds keeps its parent.
 bool ProcessTable::is_dead(pid_t pid) const { return read_stat(proc_, pid).is_dead(); }
 
+bool ProcessTable::is_traced(pid_t pid) const {
+  return read_file(proc_, Path{"{}/status", pid}).find("\nTracerPid:\t0\n") == std::string::npos;
+}
+
 ProcessTable::OurChildren::OurChildren(const ProcessTable& table) : table_(&table) {
   ::lseek(table.our_list_ ? table.our_list_.get() : table.proc_.get(), 0, SEEK_SET);
 }

@@ -56,6 +56,8 @@ class ProcessTable {
   /// Whether no thread of it runs any more. A zombie that a debugger still holds is dead; a process that cannot be
   /// examined counts as alive.
   bool is_dead(pid_t pid) const;
+  /// Whether a debugger holds it, or it is gone.
+  bool is_traced(pid_t pid) const;
 
  private:
   std::vector<pid_t> scan_for_children_of(pid_t parent) const;

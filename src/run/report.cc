@@ -171,6 +171,14 @@ void Report::keep_owner_and_mode(const Fd& fd) const {
   ::fchmod(fd.get(), old.st_mode & permissions);
 }
 
+/// For a file that is mounted by itself, as containers have them, and so cannot be replaced.
+void Report::write_in_place(const std::string& text) const {
+  const Fd fd{::open(file_.c_str(), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC)};
+  if (!fd)
+    throw os_error("open", errno);
+  write_all(fd.get(), text, "write");
+}
+
 void Report::replace_file(const std::string& text) const {
   const std::string name = temporary();
   try {
@@ -179,8 +187,12 @@ void Report::replace_file(const std::string& text) const {
       throw os_error(name, errno);
     keep_owner_and_mode(fd);
     write_all(fd.get(), text, "write");
-    if (::rename(name.c_str(), file_.c_str()) < 0)
-      throw os_error("rename", errno);
+    if (::rename(name.c_str(), file_.c_str()) < 0) {
+      if (errno != EBUSY)
+        throw os_error("rename", errno);
+      write_in_place(text);
+      ::unlink(name.c_str());
+    }
   } catch (const Error&) {
     ::unlink(name.c_str());
     throw;

@@ -35,6 +35,7 @@ class Report {
  private:
   std::string temporary() const;
   void keep_owner_and_mode(const Fd& fd) const;
+  void write_in_place(const std::string& text) const;
   void replace_file(const std::string& text) const;
 
   ReportOptions options_;

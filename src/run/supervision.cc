@@ -22,6 +22,9 @@ namespace {
 /// How long the guard may take to report on a busy machine.
 constexpr std::chrono::seconds usual_answer{1};
 
+/// How long it may take to start the command on a machine that hardly gets on.
+constexpr std::chrono::seconds longest_start{10};
+
 /// How often to check whether the guard has overlooked the command's end.
 constexpr std::chrono::seconds check_interval{3};
 
@@ -51,6 +54,7 @@ void Supervision::start(Order order, const std::string& environment) {
   order.foreground = jobs_.may_lend();
   if (plan_->command.max_runtime)
     expect_within(*plan_->command.max_runtime + usual_answer);
+  start_due_ = BootClock::now() + longest_start;
   next_check_ = BootClock::now() + check_interval;
   if (!guard_.line.send(order, environment)) {
     const int reason = errno;
@@ -106,7 +110,7 @@ void Supervision::note_stop_signal(Signal signal, Deadline now) {
 Deadline Supervision::due(Deadline overdue) const {
   if (survivors_)
     return never;
-  return is_killing_ ? answer_due_ : std::min(answer_due_, overdue);
+  return is_killing_ ? answer_due_ : std::min({answer_due_, start_due_, overdue});
 }
 
 Deadline Supervision::next(Deadline overdue) const {
@@ -122,7 +126,7 @@ void Supervision::look(Deadline overdue) {
   } else if (state_ == State::guarded && now >= due(overdue)) {
     on_news();  // perhaps the guard reported in time and we were the ones who were late
     if (state_ == State::guarded && now >= due(overdue))
-      take_over(now >= overdue ? Failing::lease : Failing::order);
+      take_over(now >= overdue ? Failing::lease : leader_ == 0 ? Failing::start : Failing::order);
   } else if (state_ == State::guarded && now >= next_check_) {
     look_for_overlooked_end();
   }
@@ -130,14 +134,15 @@ void Supervision::look(Deadline overdue) {
 
 /// The guard reaps at once what has ended. One that is stopped does not, and the lock would be renewed for ever. So a
 /// process that has not been reaped for as long as an answer may take makes us take over. Only the command itself stays
-/// unreaped until all others have ended, and then the guard has said that it waits for them.
+/// unreaped until all others have ended, and then the guard has said that it waits for them. Nor can it reap what a
+/// debugger holds.
 void Supervision::look_for_overlooked_end() {
   next_check_ = BootClock::now() + check_interval;
   pid_t ended = 0;
   try {
     const ProcessTable processes;
     for (const pid_t child : processes.children_of(guard_.pid)) {
-      if (ended == 0 && (child != leader_ || !has_rest_) && processes.is_dead(child))
+      if (ended == 0 && (child != leader_ || !has_rest_) && processes.is_dead(child) && !processes.is_traced(child))
         ended = child;
     }
   } catch (const Error&) {
@@ -174,6 +179,7 @@ void Supervision::on_news(const News& news) {
   switch (news.kind) {
     case News::Kind::started:
       leader_ = news.value;
+      start_due_ = never;
       take_over_.started(leader_);
       break;
     case News::Kind::lent:
@@ -200,6 +206,7 @@ void Supervision::on_news(const News& news) {
       evidence_.news = news;  // what the report says if we stop waiting for the survivors
       evidence_.news->kind = News::Kind::ended;
       break;
+    case News::Kind::silent:
     case News::Kind::blind:
     case News::Kind::failed:
     case News::Kind::not_started:
@@ -263,6 +270,8 @@ void Supervision::take_over(Failing failing) {
   const bool is_runtime = plan_->command.max_runtime && !first_stop_signal_;
   if (failing == Failing::lease)
     evidence_.loss = Outcome::lost;
+  if (failing == Failing::start)
+    evidence_.news = News{.kind = News::Kind::silent};
   if (failing == Failing::order)
     evidence_.news =
         News{.kind = News::Kind::ended, .value = SIGKILL, .cause = is_runtime ? Cause::runtime : Cause::ordered};
@@ -296,6 +305,8 @@ void Supervision::explain_take_over() {
       return;
     case Failing::lease:
       complaints_->add(fmt::format("lost {}; the guard process did not stop the command, so it was killed", name));
+      return;
+    case Failing::start:  // the keeper says so, as of all that keeps the command from being started
       return;
     case Failing::end:
       complaints_->add(fmt::format("{}: the command had ended, but the guard process did not say how", name));

@@ -90,7 +90,7 @@ class Supervision {
   void on_killing(Cause cause);
   void on_end(const News& news);
   void on_guard_gone();
-  enum class Failing { none, life, lease, order, end };  // what it is that the guard does not see to
+  enum class Failing { none, life, lease, start, order, end };  // what it is that the guard does not see to
   void take_over(Failing failing);
   void look_for_overlooked_end();
   bool has_reaped_guard() const;
@@ -112,6 +112,7 @@ class Supervision {
   pid_t leader_ = 0;                 // the command's first process, once the guard has told us
   Evidence evidence_;
   Deadline answer_due_ = never;  // when the guard must have reported
+  Deadline start_due_ = never;   // when it must have started the command
   Deadline next_check_ = never;  // of whether it has overlooked the command's end
   pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
   bool has_rest_ = false;        // the guard has seen the command's end, or stops it

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,15 +60,30 @@ std::optional<termios> modes() {
 
 void set_modes(const termios& modes) { ::tcsetattr(SessionTerminal{}.fd(), TCSANOW, &modes); }
 
-bool stop_ourselves() {
+bool can_stop_ourselves() {
+  const pid_t trial = ::fork();
+  if (trial == 0) {
+    raise_unblocked(SIGTSTP);
+    ::_exit(0);
+  }
+  if (trial < 0)
+    return true;
+  int status = 0;
+  const bool stops = ::waitpid(trial, &status, WUNTRACED) == trial && WIFSTOPPED(status);
+  if (stops) {
+    ::kill(trial, SIGKILL);
+    ::waitpid(trial, nullptr, 0);
+  }
+  return stops;
+}
+
+void stop_ourselves() {
   sigset_t stop;
   ::sigemptyset(&stop);
   ::sigaddset(&stop, SIGTSTP);
   ::kill(0, SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
-  sigset_t pending;
-  return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGCONT) == 1;
 }
 
 void signal_ourselves(int number) { ::kill(0, number); }
@@ -93,9 +109,17 @@ JobControl::Task JobControl::next() {
   if (const int number = std::exchange(stopped_by_, 0)) {
     const bool by_terminal = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
     if ((by_terminal || has_lent_terminal()) && !lend(number))
-      return Task::suspend;
+      return terminal::can_stop_ourselves() ? Task::suspend : stay(number);
   }
   return continued_ ? Task::resume : Task::none;
+}
+
+/// No shell is left that could continue us, so the kernel would not have heeded Ctrl-Z either. A command that wants the
+/// terminal would only stop anew: the kernel sends SIGHUP to such a group. A SIGSTOP was meant for the command alone.
+JobControl::Task JobControl::stay(int stopped_by) {
+  if (stopped_by == SIGTTIN || stopped_by == SIGTTOU)
+    guard_->send(Order{.kind = Order::Kind::signal, .signal = SIGHUP});
+  return stopped_by == SIGSTOP && !continued_ ? Task::none : Task::resume;
 }
 
 bool JobControl::may_lend() {
@@ -126,9 +150,7 @@ void JobControl::take_back_terminal(Modes modes) {
 void JobControl::suspend() {
   take_back_terminal();
   offered_ = false;
-  // No shell is left that could continue the job. The kernel sends SIGHUP to such a group, so the command gets one too.
-  if (!terminal::stop_ourselves())
-    guard_->send(Order{.kind = Order::Kind::signal, .signal = SIGHUP});
+  terminal::stop_ourselves();
 }
 
 void JobControl::resume() {

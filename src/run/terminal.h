@@ -32,9 +32,13 @@ bool take_back_from(pid_t borrower);
 std::optional<termios> modes();
 void set_modes(const termios& modes);
 
+/// Whether Ctrl-Z stops our group, found out by a child. It does not where no shell could continue us (an orphaned
+/// process group), or where SIGTSTP is ignored.
+bool can_stop_ourselves();
+
 /// Stops rlock's whole group, as Ctrl-Z would have if the command had not had the terminal, and returns when it is
-/// continued. Returns false at once if no shell is left that could continue it (an orphaned process group).
-bool stop_ourselves();
+/// continued.
+void stop_ourselves();
 
 /// Sends INT, QUIT or HUP to rlock's whole group, as the terminal would have if the command had not had it: a shell
 /// abandons its script only when it gets the signal itself.
@@ -85,6 +89,7 @@ class JobControl {
 
  private:
   bool lend(int stopped_by);
+  Task stay(int stopped_by);
 
   const Line* guard_;
   std::optional<termios> modes_;  // the terminal's before it was lent for the first time

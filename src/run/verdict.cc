@@ -62,6 +62,8 @@ Verdict judge(const Evidence& evidence) {
       return {.exit_status = static_cast<int>(exit_code_of_exec(evidence.news->value))};
     case News::Kind::failed:
       return {.exit_status = static_cast<int>(ExitCode::os)};
+    case News::Kind::silent:
+      return {.exit_status = static_cast<int>(ExitCode::internal)};
     case News::Kind::ended:
       return judge_ended(evidence, evidence.news->value);
     case News::Kind::blind:

@@ -66,6 +66,8 @@ std::string describe_failure(const News& news, const Plan& plan) {
            "mount it (mount -t proc proc /proc)";
   if (news.kind == News::Kind::failed)
     return fmt::format("cannot start a process for the command: {}", reason);
+  if (news.kind == News::Kind::silent)
+    return fmt::format("{}: the guard process did not answer; the command was not started", plan.name.text());
   if (news.kind == News::Kind::too_late)
     return fmt::format("lost {} before its command was started", plan.name.text());
   if (news.kind == News::Kind::not_started) {

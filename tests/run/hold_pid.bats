@@ -22,7 +22,7 @@ keeper_of() { # KEY: the pid that status shows
 no_keeper() {
   local pid
   for pid in $(leftovers); do
-    [[ $(tr '\0' ' ' <"/proc/$pid/cmdline") != "rlock acquire "* ]] || return 1
+    [[ $(tr '\0' ' ' <"/proc/$pid/cmdline") != @(rlock|watch)" acquire "* ]] || return 1
   done
 } 2>/dev/null # some end meanwhile
 
@@ -117,6 +117,31 @@ caught TERM\$"
   exits 143
   same "$(<"$T/shell.err")" 'rlock: job: the process that renewed the lock was killed; the script gets SIGTERM'
   wait_until 2 no_keeper
+}
+
+@test "KILL for the background process's group, or all of its name: the script is told all the same" {
+  local keeper
+  beside job --ttl 20
+  keeper=$(keeper_of job)
+  same "$(ps -o comm= --sid "$keeper" | sort)" $'lock-watch\nrlock'
+  kill -KILL -- "-$keeper"
+  finish "$SHELL_PID"
+  exits 143
+  wait_until 2 no_keeper
+}
+
+@test "a background process that is stopped until the script has got the signal, and is continued: no second signal" {
+  local keeper
+  start script bash -c 'trap "echo told" TERM; rlock acquire job --ttl 2 --hold-pid $$ >"$0" || exit
+    while :; do sleep 0.05; done' "$T/token"
+  wait_until "$PATIENCE" test -s "$T/token"
+  keeper=$(keeper_of job)
+  freeze "$keeper"
+  wait_for_text told "$T/script.out"
+  kill -CONT "$keeper"
+  wait_until "$PATIENCE" no_keeper
+  kill -KILL "$PID"
+  same "$(<"$T/script.out")" told
 }
 
 @test "a background process that is stopped: the script gets the signal before the lease ends" {
@@ -222,6 +247,13 @@ caught TERM\$"
   refuses 64 --hold-pid acquire job --hold-pid 0
   refuses 64 --hold-pid acquire job --hold-pid -1
   refuses 64 --hold-pid acquire job --hold-pid self
+}
+
+@test "a thread's number is no process's" {
+  start threads python3 -c 'import threading, time
+threading.Thread(target=lambda: (print(threading.get_native_id(), flush=True), time.sleep(600))).start()'
+  wait_until "$PATIENCE" test -s "$T/threads.out"
+  refuses 64 'no process' acquire job --hold-pid "$(<"$T/threads.out")"
 }
 
 @test "a zombie is not accepted as the process" {

@@ -279,3 +279,13 @@ folders_of_others() {
   exits 0
   same "$(stat -c %u "$T/his/report")" 12345
 }
+
+@test "a file that is mounted by itself, as in a container, is overwritten, since nothing can replace it" {
+  unshare -m true 2>/dev/null || skip "namespaces may not be made here"
+  : >"$T/mounted"
+  : >"$T/report"
+  unshare -m --propagation private sh -c 'mount --bind "$0/mounted" "$0/report" &&
+    exec rlock run --key job --report "$0/report" -- true' "$T"
+  same "$(jq -r .outcome "$T/mounted")" completed
+  same "$(find "$T" -name 'report.*')" ''
+}

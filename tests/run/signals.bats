@@ -119,7 +119,17 @@ time.sleep(600)'
     [[ $name != @(INT|TERM) ]] || said="rlock: job: SIG$name is passed on to the command; another one after 5s kills it"
     same "$(<"$T/holder.err")" "$said"
     absent rlock:job
-  done <<<$'HUP 129\nINT 130\nQUIT 131\nUSR1 138\nUSR2 140\nTERM 143'
+  done <<<$'HUP 129\nINT 130\nQUIT 131\nUSR1 138\nUSR2 140\nTERM 143\nALRM 142\nPROF 155\nPWR 158'
+}
+
+@test "a real-time signal reaches the command, which is not told by it to stop" {
+  start holder rlock run --key job -- bash -c 'trap "echo told; exit 3" RTMIN+5; echo up; while :; do sleep 0.05; done'
+  wait_for_text up "$T/holder.out"
+  kill -RTMIN+5 "$PID"
+  finish "$PID"
+  exits 3
+  contains "$(<"$T/holder.out")" told
+  absent rlock:job
 }
 
 @test "a second TERM or INT kills the command once --kill-after has passed since the first, and not sooner" {

@@ -87,6 +87,28 @@ time.sleep(600)' "$(guard_of "$COMMAND")"
   absent rlock:job
 }
 
+@test "a zombie that a debugger holds does not end a command that runs" {
+  local sleeper
+  mkfifo "$T/end"
+  start job rlock run --key job -- sh -c '(sleep 600 & echo $!); read -r _ <"$0"' "$T/end"
+  RUN=$PID
+  wait_until "$PATIENCE" test -s "$T/job.out"
+  sleeper=$(<"$T/job.out")
+  start debugger python3 -c 'import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0, ctypes.get_errno()
+print("seized", flush=True)
+time.sleep(600)' "$sleeper"
+  wait_until "$PATIENCE" says_or_gone seized "$T/debugger.out" "$PID"
+  grep -q seized "$T/debugger.out" || skip "this machine lets nobody trace"
+  kill -KILL "$sleeper"
+  sleep 8 # two checks of the keeper
+  ! gone "$RUN" || fail "$(<"$T/job.err")"
+  echo >"$T/end"
+  finish "$RUN"
+  exits 0
+}
+
 guard_of_is_there() { [[ -n $(guard_of "$1") ]]; }
 says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
 
@@ -107,6 +129,33 @@ says_or_gone() { grep -qs "$1" "$2" || gone "$3"; } # TEXT FILE PID
   finish "$PID"
   exits 137
   no_witnesses
+  absent rlock:job
+}
+
+@test "a guard that is stopped for longer than a lease, and continued: the command of a lock that was renewed goes on" {
+  local guard
+  start job rlock run --key job --ttl 2 -- sh -c 'echo started; sleep 4; echo went on'
+  wait_for_text started "$T/job.out"
+  guard=$(guard_of "$PID")
+  freeze "$guard"
+  sleep 2.5
+  kill -CONT "$guard"
+  finish "$PID"
+  exits 0
+  contains "$(<"$T/job.out")" 'went on'
+}
+
+@test "a guard that is stopped while rlock waits for the lock: 70, the command was not started, and the lock is given back" {
+  hold job
+  start waiter rlock run --key job --ttl 3 --report "$T/report" -- touch "$T/ran"
+  wait_until "$PATIENCE" exists '{rlock:job}:queue'
+  freeze "$(guard_of "$PID")"
+  kill -TERM "$HOLDER"
+  finish "$PID"
+  exits 70
+  contains "$(<"$T/waiter.err")" 'job: the guard process did not answer; the command was not started'
+  jq -e '.command_status == null and .signal == null' "$T/report"
+  [[ ! -e $T/ran ]]
   absent rlock:job
 }
 

@@ -234,6 +234,26 @@ END_OF_SCRIPT
   (($(grep -c 'not renewed' <<<"$SHOWN") <= 1)) || fail "$(grep -c 'not renewed' <<<"$SHOWN") times"
 }
 
+@test "Ctrl-Z where no shell could continue the job, as by ssh -t: it is ignored, as by any program there" {
+  local line
+  export ASK='echo rea\dy >/dev/tty; read line </dev/tty; echo got-$line'
+  for line in 'exec rlock run --key job -- sh -c "$ASK"' 'rlock run --key job -- sh -c "$ASK"; exit $?' \
+    'rlock run --key job -- sh -c "$ASK" | cat'; do
+    user bash -c "$line" @ 'expect ready' 'key Z' 'type words' 'expect got-words'
+    exits 0
+    [[ $SHOWN != *'not renewed'* ]] || fail "$SHOWN"
+  done
+}
+
+@test "SIGSTOP for the command alone, where no shell could continue rlock: the command stays stopped until CONT" {
+  local stopped="grep -q 'State:.T' /proc/\$(cat $T/pid)/status"
+  user rlock run --key job -- sh -c "echo \$\$ >$T/pid; echo ready; read line; echo got-\$line" @ 'expect ready' \
+    "do kill -STOP \$(cat $T/pid)" "until $stopped" "do sleep 1; $stopped && touch $T/still" 'type words' \
+    "do kill -CONT \$(cat $T/pid)" 'expect got-words'
+  exits 0
+  [[ -e $T/still ]] || fail "it was continued"
+}
+
 @test "a pager behind a pipe keeps the terminal" {
   user "${SHELL_THERE[@]}" @ 'expect prompt>' \
     'type rlock run --key job -- sh -c "echo first; sleep 600" | sh -c "read a; echo rea\dy; read b </dev/tty; echo got-\$b; kill -TERM 0"' \
