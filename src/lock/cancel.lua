@@ -24,7 +24,8 @@ if is_ours and (is_unused or is_live(r)) and not leave(token, r, level) then
     end_run(token, r)
   end
 end
--- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are told by whom.
+-- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are still told by
+-- whom.
 local newest_level, rest = recall('newest'):match('^%d+ (%S+)( .*)$')
 if waits ~= '' and newest_level == level then note('newest', '0 ' .. level .. rest) end
 serve_next()
