@@ -87,7 +87,7 @@ live() {
   [[ $OUT != *evicted* ]] || fail "$OUT"
   for number in {1..501}; do echo "EVAL 'return $number' 0"; done | cli >/dev/null
   try check
-  says warn scripts '[0-9]+ evicted, since some program sends ever new ones'
+  says warn scripts '[0-9]+ evicted, since some program keeps sending new ones'
 }
 
 @test "a clock that is as ours is said to be so" {
