@@ -186,7 +186,7 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   exits 69
   says FAIL reachable "redis://127.0.0.1:1: .* [(]from $T/rlock.conf:1: redis[)]"
   same "$(grep -c Connection "$T/out")" 1
-  matches "$OUT" $'\n +what to do +see that the server runs .* or correct the address'
+  matches "$OUT" $'\n +what to do +check that the server runs .* or correct the address'
   matches "$ERR" "^rlock: redis://127.0.0.1:1: [^"$'\n'"]* [(]from $T/rlock.conf:1: redis[)]$"
 }
 
@@ -490,7 +490,7 @@ try_all() {
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check
   exits 1
-  same "$(head -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust this Redis with locks yet: mend what is marked FAIL below'
+  same "$(head -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust this Redis with locks yet: fix what is marked FAIL below'
   matches "$OUT" $'\nFAIL  eviction [^\n]*
  +what to do +for now, since a restart forgets it, paste into redis-cli:
 CONFIG SET maxmemory-policy noeviction
@@ -502,7 +502,7 @@ CONFIG SET appendonly yes
 '
   try check --json
   query '.verdict == {result: "FAIL", topic: "verdict",
-    text: "do not trust this Redis with locks yet: mend what is marked FAIL below"}'
+    text: "do not trust this Redis with locks yet: fix what is marked FAIL below"}'
   query '.servers[0].findings | map(select(.topic == "eviction")) | .[0].text |
     test("; for now, since a restart forgets it, paste into redis-cli: `CONFIG SET maxmemory-policy noeviction`; for good, start redis-server with ")'
   cli CONFIG SET maxmemory-policy noeviction
