@@ -80,7 +80,7 @@ live() {
   same "$(cli DBSIZE)" 0
 }
 
-@test "a server that has evicted scripts is warned of, and one that has not is not" {
+@test "a server that has evicted scripts gets a warning, and one that has not gets none" {
   local number
   cli INFO everything | grep -q ^evicted_scripts || skip "this machine has a server that evicts no scripts"
   try check
@@ -90,7 +90,7 @@ live() {
   says warn scripts '[0-9]+ evicted, since some program keeps sending new ones'
 }
 
-@test "a clock that is as ours is said to be so" {
+@test "a clock that agrees with ours is reported as such" {
   for _ in {1..50}; do # until both read the same millisecond
     try check
     [[ $OUT != *"as this machine's"* ]] || break
@@ -99,7 +99,7 @@ live() {
   [[ $OUT != *0ms* ]] || fail "$OUT"
 }
 
-@test "a clock that is far from ours is warned of, on whichever side it is" {
+@test "a clock that is far ahead of ours or behind it gets a warning" {
   local time='*2\r\n$10\r\n'
   start_proxy
   network forge "${time}1" "${time}2" # 31 years later
@@ -288,7 +288,7 @@ CONFIG SET maxmemo
 
 has_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
-@test "run as the user of that line, check claims nothing of what CONFIG would have told, and advises only what helps" {
+@test "run as the user of that line, check claims nothing that only CONFIG could tell, and advises only what helps" {
   paste "$(acl_line)"
   as_user rlock
   try check
@@ -378,7 +378,7 @@ try_all() {
   says FAIL permissions subscribe
 }
 
-@test "whoever has hardly a right gets the line of rights all the same, and each refusal once" {
+@test "whoever has hardly any rights gets the line of rights all the same, and each refusal once" {
   paste "$(acl_line)"
   cli ACL SETUSER rlock reset on ">$(<"$T/password")" '~rlock:*' +get +eval +evalsha
   as_user rlock
@@ -397,7 +397,7 @@ try_all() {
   says FAIL permissions ".*NOPERM.*'?hscan"
 }
 
-@test "one right that is missing is one failure, also where for want of it nothing could be written before" {
+@test "one missing right is one failure, also where for want of it nothing could be written before" {
   local line right
   line=$(acl_line)
   for right in hset rpush del time evalsha; do
@@ -485,7 +485,7 @@ try_all() {
   says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
 }
 
-@test "the first line is the verdict, and each problem comes with the line to paste that mends it" {
+@test "the first line is the verdict, and each problem comes with the line to paste that fixes it" {
   cli CONFIG SET maxmemory 100mb
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check

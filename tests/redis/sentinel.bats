@@ -8,7 +8,7 @@ setup() { hermetic; }
 
 fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
 
-@test "who takes a sentinel for the server, or the server for a sentinel, is told what to write" {
+@test "whoever takes a sentinel for the server, or the server for a sentinel, is told what to write" {
   start_redis
   PRIMARY=$REDIS_PORT
   try status -r "redis-sentinel://127.0.0.1:$PRIMARY/main"
