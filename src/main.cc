@@ -33,7 +33,7 @@ ExitCode print_script(std::string_view verb) {
 }
 
 ExitCode execute(int argc, char** argv, const Log& log) {
-  // We read files and run commands that our caller names, so with the rights of somebody else he could do anything.
+  // We read files and run commands that our caller names, so with somebody else's rights the caller could do anything.
   if (::getauxval(AT_UID) != ::getauxval(AT_EUID) || ::getauxval(AT_GID) != ::getauxval(AT_EGID))
     throw Error{ExitCode::os, "rlock must not be set-uid or set-gid; let sudo run it instead"};
   ensure_standard_descriptors();

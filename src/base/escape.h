@@ -22,7 +22,7 @@ std::string glob_escape(std::string_view text);
 /// RFC 3986: all but letters, digits and -._~ as %NN; for records that use spaces, ',' and '=' as separators.
 std::string percent_encode(std::string_view text);
 
-/// Returns nothing for a '%' that two hexadecimal digits do not follow, and for %00.
+/// Returns nothing for a '%' that is not followed by two hexadecimal digits, and for %00.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace rlock

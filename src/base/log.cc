@@ -30,9 +30,9 @@ std::string cut(std::string text, std::size_t limit) {
   return text.substr(0, limit) + "...";
 }
 
-/// A pipe or a terminal that is stderr, opened once more so that no write blocks, whoever else fills it. O_NONBLOCK on
-/// stderr itself would change it for all that share it. Empty for anything else: a file never blocks, and has a
-/// position that is shared.
+/// Opens stderr once more if it is a pipe or a terminal, so that no write blocks, whoever else fills it. O_NONBLOCK on
+/// stderr itself would change it for every process that shares it. Returns nothing for anything else: a file never
+/// blocks, and its position is shared.
 Fd reopen_stderr() {
   struct stat info {};
   if (::fstat(STDERR_FILENO, &info) < 0 || (!S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)))
@@ -52,7 +52,7 @@ void write_to_stderr(std::string_view text) {
     (void)!::write(fd, text.data(), text.size());
 }
 
-/// In the machine's time zone, as its other logs have it.
+/// In the machine's time zone, like its other logs.
 std::string time_of_day() {
   const WallTime now = wall_now();
   return fmt::format("{}.{:03}", format_parts(local_parts(now), "%H:%M:%S"), now.time_since_epoch().count() % 1000);

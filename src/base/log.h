@@ -9,8 +9,8 @@ namespace rlock {
 enum class Verbosity { quiet, normal, verbose };
 
 /// Diagnostics on stderr. Each is one line that begins with "rlock: ", with everything unprintable escaped. A line is
-/// one write, so that lines of several processes do not mix; it is dropped when nobody reads stderr, for which it waits
-/// a tenth of a second at most. Callers never pass a secret.
+/// one write, so that lines of several processes do not mix; it is dropped if stderr does not take it within a tenth of
+/// a second. Callers never pass a secret.
 class Log {
  public:
   explicit Log(Verbosity verbosity) : verbosity_(verbosity) {}

@@ -28,7 +28,7 @@ class Loop {
   /// handler may throw: that ends the wait.
   void watch(int fd, Handler handler);
   void unwatch(int fd);
-  /// Calls `work` once, when the next wait begins: what others need has been sent by then, and they work meanwhile.
+  /// Calls `work` once, when the next wait begins: by then we have sent what others wait for, and they work meanwhile.
   void at_next_wait(Handler work) { deferred_ = std::move(work); }
 
   /// Sleeps until a handler has run, `deadline` has passed, or one of `fds` is ready (its revents are set). Where
@@ -41,8 +41,8 @@ class Loop {
   /// Waits until the deadline, whatever handlers run meanwhile.
   void wait_out(Deadline deadline);
 
-  /// While it lives no handler runs in any wait: for what must be finished although a handler has just thrown, or
-  /// would.
+  /// While it lives no handler runs in any wait: for work that must be finished even though a handler has just thrown,
+  /// or would throw.
   class [[nodiscard]] Mute {
    public:
     explicit Mute(Loop& loop) : loop_(loop) { ++loop_.mutes_; }
@@ -59,8 +59,8 @@ class Loop {
     int fd;
     Handler handler;
   };
-  /// Sleeps in ppoll(2); returns how many descriptors are ready, or less than one. In a file of its own, so that a
-  /// simulator can link another one.
+  /// Sleeps in ppoll(2), which the simulator (tests/sim) replaces. Returns how many descriptors are ready, or less than
+  /// one.
   static int poll(std::span<pollfd> fds, Deadline deadline);
   bool run_handlers(std::span<const pollfd> polled);
 

@@ -22,7 +22,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> part
       parts.begin(), parts.end(), [text](auto part) { return text.find(part) != std::string_view::npos; });
 }
 
-/// Whether the value of an option or variable of this name is a secret. That of --password-file is none.
+/// Whether the value of an option or variable of this name is a secret. The value of --password-file is not.
 bool names_secret(std::string_view text) {
   std::string name = lower(text);
   name.erase(0, name.find_first_not_of('-'));
@@ -31,7 +31,8 @@ bool names_secret(std::string_view text) {
   return has_any(name, {"pass", "token", "secret", "credential", "pwd"});
 }
 
-/// With "=" there are also --api-key=X and --auth=X; without, `--key X` of most programs is no secret.
+/// Before "=" names such as --api-key and --auth count too. Without it, the X of `--key X` is no secret in most
+/// programs.
 bool assigns_secret(std::string_view text) {
   const std::string name = lower(text);
   return names_secret(name) || name.ends_with("key") || name.ends_with("auth");
@@ -159,7 +160,7 @@ class CommandMask {
   bool secret_follows_ = false;
   bool user_follows_ = false;
   bool script_follows_ = false;
-  char letter_ = '\0';  // of the option that is a password; 0: none is
+  char letter_ = '\0';  // of the option whose value is a password; 0 if there is none
   bool attached_ = false;
 };
 

@@ -34,7 +34,7 @@ class Signals {
   int fd() const { return fd_.get(); }
   /// The next pending signal, if there is one.
   std::optional<Signal> next();
-  /// That signal stays blocked, and is delivered no more.
+  /// The signal stays blocked, but is no longer delivered.
   void drop(int number);
 
  private:

@@ -1,5 +1,5 @@
-// What libraries that are linked in do before main() begins, and what a short run need not pay for. The linker (--wrap)
-// redirects the calls to this file.
+// What the libraries that are linked in do before main() begins, although a short run need not pay for it. The linker
+// (--wrap) redirects the calls to this file.
 
 extern "C" {
 
@@ -17,7 +17,8 @@ void __wrap_OPENSSL_cpuid_setup() {
 }
 
 // The start code of a static program registers its table of frames, which is not sorted: the first exception would then
-// sort it, for 5 ms. Without that the unwinder searches the sorted table that the linker makes (--eh-frame-hdr).
+// sort it, for 5 ms. Without that registration the unwinder searches the sorted table that the linker makes
+// (--eh-frame-hdr).
 
 void __wrap___register_frame_info(const void* frames, void* object);
 void* __wrap___deregister_frame_info(const void* frames);

@@ -29,7 +29,7 @@ bool reads_as(const std::string& text, const char* format, tm& parts) {
 
 WallTime from_seconds(time_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
 
-/// Not by to_time_t(), which counts in ns: Redis may hold any time.
+/// Not with to_time_t(), which counts in nanoseconds and may overflow: Redis may hold any time.
 time_t count_seconds(WallTime time) {
   return static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
 }
@@ -38,7 +38,7 @@ constexpr std::string_view tomorrow{"tomorrow"};
 constexpr std::array<std::string_view, 7> weekdays{
     "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 
-/// Whether a word, in any case, is a weekday's name or its first three letters.
+/// Whether a word, in upper or lower case, is this weekday's name or its first three letters.
 bool names_weekday(std::string_view word, std::string_view weekday) {
   const auto equal = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
   return (word.size() == weekday.size() || (word.size() == 3 && weekday != tomorrow)) &&

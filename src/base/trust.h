@@ -8,8 +8,8 @@
 
 namespace rlock {
 
-/// Which files may decide for us: those that nobody but root and our effective user can have written. It hides owners,
-/// modes, sticky folders, links, and the order of the checks in which nobody can exchange the file meanwhile.
+/// Which files may decide for us: those that nobody but root and our effective user could have written. It hides
+/// owners, modes, sticky folders, links, and the order of the checks in which nobody can exchange the file meanwhile.
 
 /// Whether this owner may decide for us.
 bool is_trusted_owner(uid_t owner);
@@ -19,7 +19,7 @@ bool is_trusted_owner(uid_t owner);
 /// the descriptors that our caller gave us, such as /dev/stdin.
 void check_trusted(const std::string& file, const std::string& shown);
 
-/// Opens a file for reading, after check_trusted(). Without a descriptor, errno says why.
+/// Opens a file for reading, after check_trusted(). If it returns no descriptor, errno says why.
 Fd open_trusted(const std::string& file, const std::string& shown);
 
 }  // namespace rlock

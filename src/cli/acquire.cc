@@ -50,14 +50,15 @@ struct HoldPid {
   run::Background background;
 };
 
-/// Process 1 is the system's, for which no lock is meant, and a signal to it would do harm; but in a container it may
-/// be the script that calls us, in whose session we are then. Our own end would be waited for by a part of ourselves.
+/// Process 1 is usually the system's: no lock is meant for it, and a signal to it would do harm. In a container it may
+/// be the script that calls us, and then we are in its session. A lock for rlock itself would be released as soon as we
+/// exit.
 void check_hold_pid(pid_t pid) {
   if (pid == ::getpid())
     throw Error{ExitCode::usage, fmt::format("--hold-pid: process {} is rlock itself", pid)};
   if (pid == 1 && ::getsid(0) != ::getsid(1))
     throw Error{ExitCode::usage,
-                "--hold-pid: process 1 is no script that called rlock; write $$ for a shell's own PID"};
+                "--hold-pid: process 1 is not a script that called rlock; write $$ for a shell's own PID"};
 }
 
 /// One acquisition, from the settings to the printed token.
@@ -146,8 +147,8 @@ class Acquirer {
     if (std::holds_alternative<lock::Extended>(renewal) && is_closed_to_us(until)) {
       throw Error{
           ExitCode::usage,
-          fmt::format("{} is held by the run around this command, for which acquire would wait in vain; the command "
-                      "has the lock already",
+          fmt::format("{} is held by the run around this command, so acquire would wait in vain; the command already "
+                      "has the lock",
                       name_.text())};
     }
   }
@@ -230,7 +231,7 @@ class Acquirer {
     }
   }
 
-  /// A failure is only told, so that it does not hide why we give the lock back.
+  /// A failure is only reported, so that it does not hide why we give the lock back.
   void give_back() {
     const Loop::Mute quiet{loop_};  // a signal must not interrupt this
     try {

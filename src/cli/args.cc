@@ -109,8 +109,8 @@ void add_given(const Option& option, const std::vector<std::string>& results, La
     options.push_back(std::move(given));
 }
 
-/// Has CLI11 sort the words. It is told of the options that the line mentions, since to declare all 50 would cost every
-/// start 150 us.
+/// Has CLI11 sort the words. It is told only of the options that the line mentions, since declaring all of them would
+/// cost every start 150 us.
 void sort(Line line, Words& words) {
   CLI::App app;
   app.set_help_flag();
@@ -293,8 +293,8 @@ void refuse_option_as_value(const Option& option, const std::string& word) {
                      redis::mask_password(name_of(word))));
 }
 
-/// Refuses `--for 1 h`, whose second word would be a lock, and `--since 2026-11-22 08:00` without quotes. After a key,
-/// which `after_key` says, so is what follows a --note.
+/// Refuses `--for 1 h`, whose second word would be a lock, and `--since 2026-11-22 08:00` without quotes. After a key
+/// (`after_key`) it also refuses a second word behind --note.
 void refuse_split_value(const Option& option, const std::string& value, const std::string& next, bool after_key) {
   if (option.name == "once" && value == "per")
     refuse("--once per: write --once-per PERIOD");
@@ -322,7 +322,7 @@ void refuse_typographic_dash(const std::string& word) {
   refuse(fmt::format("write hyphens instead of the long dash: {}{}", name.size() == 1 ? "-" : "--", name));
 }
 
-/// Refuses words that stand where they mean something else than was meant.
+/// Refuses words that, where they stand, mean something other than was meant.
 void refuse_misplaced(const Words& words) {
   const Option* awaiting = nullptr;  // the option whose value the word is
   bool has_key = words.find("key") != nullptr;
@@ -420,8 +420,8 @@ void check_words_of_run(const Words& words) {
                      has_key || words.plain.size() > 1 ? "" : ", and the key before it"));
 }
 
-/// Whether an unknown option of `run` is the mistake, and not that `--` is missing before a command with options. Of
-/// `run ls -la` the second is true, of `run backup -c 'tar ...'` the first.
+/// Whether the mistake is an unknown option of `run`, as in `run backup -c 'tar ...'`, and not a missing `--` before a
+/// command with options, as in `run ls -la`.
 bool is_unknown_at_fault(const Words& words) {
   if (words.unknown.empty() || words.has_dashes || words.before_unknown == 0)
     return !words.unknown.empty();
@@ -440,7 +440,7 @@ void check_words(const Words& words) {
   }
   check_consistency(words.options);
   if (words.subcommand->id == Subcommand::release && words.find("note") != nullptr && words.find("hold") == nullptr)
-    refuse("--note is the reason of a hold; it needs --hold");
+    refuse("--note is the reason for a hold; it needs --hold");
 }
 
 void take_positional_keys(const Words& words, Settings& settings) {

@@ -28,7 +28,7 @@ struct Words {
 
 /// Splits the line as getopt_long(3) would, except that long names cannot be abbreviated, and that the first "--" ends
 /// the options even where a value is due. Options may stand before the subcommand's name too. The letter -n has two
-/// meanings, of which the subcommand's own counts: --lines for log, --nonblock for all others.
+/// meanings, and the subcommand decides which counts: --lines for log, --nonblock for all others.
 Words read_words(int argc, const char* const* argv);
 
 /// Reads the command line, the environment and the configuration files. Throws Error{usage} that names the option at

@@ -31,7 +31,7 @@ struct Examined {
 observe::Remedy advise(const Error& failure) {
   if (failure.code() != ExitCode::unavailable)
     return {};
-  return {.words = "see that the server runs and that this machine may reach it, or correct the address"};
+  return {.words = "check that the server runs and that this machine may reach it, or correct the address"};
 }
 
 Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, const Settings& settings) {
@@ -107,7 +107,7 @@ Finding sum_up(const std::vector<Examined>& all) {
   if (std::all_of(all.begin(), all.end(), [](const Examined& one) { return one.failure.has_value(); }))
     return conclude(Finding::Grade::fail, "not known: ", " could not be examined");
   if (count_findings(all, Finding::Grade::fail) > 0)
-    return conclude(Finding::Grade::fail, "do not trust ", " with locks yet: mend what is marked FAIL below");
+    return conclude(Finding::Grade::fail, "do not trust ", " with locks yet: fix what is marked FAIL below");
   if (warnings == 0)
     return conclude(Finding::Grade::ok, "", " can be trusted with locks");
   const std::string exception =
@@ -158,7 +158,7 @@ std::vector<Finding> collect(const std::vector<Examined>& all) {
   return findings;
 }
 
-/// With --quiet nothing of what is good, so that cron mails only what is not.
+/// With --quiet it leaves out what is good, so that cron mails only what is not.
 std::string format_lines(const std::vector<Examined>& all, bool quiet, bool coloured) {
   std::string out;
   for (const Finding& f : collect(all)) {
@@ -168,7 +168,7 @@ std::string format_lines(const std::vector<Examined>& all, bool quiet, bool colo
   return out;
 }
 
-/// "...; paste into redis-cli: `CONFIG SET appendonly yes`, `CONFIG REWRITE`", and what they do not mend.
+/// "...; paste into redis-cli: `CONFIG SET appendonly yes`, `CONFIG REWRITE`", and what the lines do not fix.
 std::string text_with_remedy(const Finding& f) {
   std::string text = f.remedy.words.empty() ? f.text : fmt::format("{}; {}", f.text, f.remedy.words);
   for (const std::string& line : f.remedy.lines)

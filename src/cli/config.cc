@@ -61,8 +61,8 @@ bool is_overridden(const Given& given, std::span<const Layer> stronger) {
   });
 }
 
-/// Refuses a comment behind a value, which neither crontabs nor we know: it would be a part of the value. Only in a
-/// remark for people it may be meant.
+/// Refuses a comment behind a value, which neither crontabs nor we understand: it would be a part of the value. Only in
+/// a remark for people may it be meant.
 void refuse_comment(const Option& option, const Value& value) {
   const auto has = [&value](std::string_view sign) { return value.text.find(sign) != std::string::npos; };
   const bool is_remark = option.name == "note" || option.name == "holder";
@@ -113,7 +113,7 @@ std::optional<std::string> handed_on(const Option& option, const Value& value) {
   return fmt::format("{}={}", option.environment, value.text);
 }
 
-/// Where options that must fit together are all a file's, what does not fit is the file's mistake.
+/// If options that must fit together all come from one file, it is the file's mistake if they do not.
 void note_lease_place(const Option& option, const Value& value, Settings& settings, bool& is_mixed) {
   if (option.name != "ttl" && option.name != "renew-every" && option.name != "kill-after")
     return;
@@ -293,8 +293,8 @@ Layer read_environment(Subcommand subcommand) {
   return layer;
 }
 
-/// Whether these are the addresses that a file gives, but for the passwords in them. So a run hands them on; the runs
-/// inside it find the passwords where it has found them.
+/// Whether these are the addresses that a file gives, without the passwords in them. A run hands them on like that, and
+/// the runs inside it find the passwords where it found them.
 bool only_lacks_passwords(const Given& variable, std::span<const Layer> files) {
   for (auto layer = files.rbegin(); variable.option->name == "redis" && layer != files.rend(); ++layer) {
     const Given* of_file = find_given(*layer, "redis");

@@ -34,7 +34,7 @@ void check_consistency(const Layer& layer);
 /// contradict it, of weaker ones. Throws the same Error for a value that makes no sense.
 Settings merge(std::span<const Layer> layers);
 
-/// Merges the configuration files, the environment and the options of the command line, of which each outranks the one
+/// Merges the configuration files, the environment and the options of the command line, each of which outranks the one
 /// before it. The files are the one that the command line or RLOCK_CONFIG names, or else /etc/rlock.conf and then
 /// $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist. Throws Error{usage or config} that names the option, the
 /// variable or the line at fault; also for a file that somebody else could have written.

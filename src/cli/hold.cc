@@ -42,7 +42,7 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
   return ended.has_value();
 }
 
-/// What one may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held.
+/// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held.
 void remark_on(const observe::LockFacts& lock, const Log& log) {
   if (observe::is_unheard_of(lock))
     log.notice(fmt::format("{}: {}", lock.name, doubt));
@@ -78,12 +78,12 @@ std::vector<lock::LockName> choose_names(const Settings& settings) {
     if (observe::is_pattern(key) && settings.key_origin == Settings{}.key_origin)
       throw Error{
           ExitCode::usage,
-          fmt::format("{}: hold takes names of locks, and no pattern; for a lock that is called so write --key", key)};
+          fmt::format("{}: hold takes names of locks, not patterns; for a lock with that name write --key", key)};
   }
   return names;
 }
 
-/// What to write, where the last of several locks is called like a duration or a time.
+/// What to write, also where the last of several locks is named like a duration or a time.
 std::string ask_for_end(const Settings& settings) {
   const std::string& last = settings.keys.empty() ? "" : settings.keys.back();
   if (settings.keys.size() > 1 && !meant_duration(last).empty())

@@ -159,7 +159,7 @@ Json format_lock(const observe::LockFacts& lock) {
       .json();
 }
 
-/// The begin or end of a hold: it has none of a run's members but the key.
+/// The beginning or end of a hold: it has none of a run's members but the key.
 Json format_hold(const observe::Run& event) {
   return JsonObject{}
       .add("key", event.lock)

@@ -46,7 +46,7 @@ std::size_t choose_fetched(const Settings& settings) {
   return settings.failed && settings.lines != 0 ? observe::kept_runs : choose_count(settings);
 }
 
-/// Leaves those runs that were asked for.
+/// Keeps only the runs that were asked for.
 void choose_runs(std::vector<History>& histories, const Settings& settings) {
   for (History& history : histories)
     std::erase_if(history.runs, [&](const Run& run) { return settings.failed && !run.ending.needs_attention(); });

@@ -59,7 +59,7 @@ class ForcedRelease {
   }
 
  private:
-  /// A hold that there is already keeps its reason, unless another one is given.
+  /// An existing hold keeps its reason, unless another one is given.
   void put_on_hold() {
     Settings how = settings_;
     const auto found = how.note.empty() ? read_status() : std::vector<observe::LockFacts>{};
@@ -122,7 +122,7 @@ class ForcedRelease {
                            which,
                            why,
                            settings_.hold_for ? "it is on hold now" : "nothing changed",
-                           is_pattern ? "; release takes the name of one lock, and no pattern" : "",
+                           is_pattern ? "; release takes the name of one lock, not a pattern" : "",
                            is_unheard_of_ && !is_pattern ? fmt::format("; {}", doubt) : ""));
     return ExitCode::negative;
   }
@@ -173,7 +173,7 @@ class ForcedRelease {
                        format_duration(target.lease));
   }
 
-  /// Names the fences, so that a repeated call cannot hit the next holder. Who is dead need not be told, and has not
+  /// Names the fences, so that a repeated call cannot hit the next holder. A dead holder need not be told, and has not
   /// been evicted.
   std::vector<Target> force() {
     std::vector<lock::Fence> fences;

@@ -168,7 +168,7 @@ bool is_any_free(const Locks& locks) {
          });
 }
 
-/// A name of which nobody has heard may be mistyped, and so may a pattern that matches nothing.
+/// A name that nobody has heard of may be mistyped, and so may a pattern that matches nothing.
 void doubt_names(const Locks& locks, const Settings& settings, const Log& log) {
   for (const observe::LockFacts& lock : locks) {
     const bool is_named = std::find(settings.keys.begin(), settings.keys.end(), lock.name) != settings.keys.end();

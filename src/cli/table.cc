@@ -37,7 +37,7 @@ struct Cell {
 using Row = std::vector<Cell>;
 
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
-constexpr std::size_t widest_in_pipe = 33;  // as the begin of a hold has; a longer text does not widen its column
+constexpr std::size_t widest_in_pipe = 33;  // as the beginning of a hold has; a longer text does not widen its column
 
 /// A heading and one line for each row. On a screen that is too narrow, columns are left out, first those that are
 /// empty, the last one first, and then in the order of `leaves`, until the others fit when they are cut, and those are
@@ -308,7 +308,7 @@ Cell end_of(const observe::Run& run) {
           colour::yellow};
 }
 
-/// The begin or end of a hold is a moment, and has no command.
+/// The beginning or end of a hold is a moment, and has no command.
 Row run_row(const observe::Run& run) {
   const bool is_run = run.ending.is_of_run();
   return {{run.lock},

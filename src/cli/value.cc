@@ -55,7 +55,7 @@ constexpr std::array<UnitName, 11> unit_names{{{"milliseconds", "ms"},
                                                {"days", "d"},
                                                {"weeks", "w"}}};
 
-/// The unit that is called so, in any case; empty where there is none.
+/// The unit with that name, in upper or lower case; empty where there is none.
 std::string_view unit_called(std::string name) {
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   const auto* const found = std::find_if(unit_names.begin(), unit_names.end(), [&](const UnitName& u) {
@@ -64,9 +64,9 @@ std::string_view unit_called(std::string name) {
   return found == unit_names.end() ? "" : found->unit;
 }
 
-/// Removes the signs at the beginning that are among these, or that are not, and returns them.
-std::string_view take_signs(std::string_view& rest, std::string_view signs, bool among) {
-  const auto end = std::min(among ? rest.find_first_not_of(signs) : rest.find_first_of(signs), rest.size());
+/// Removes the characters at the beginning that are among these, or that are not, and returns them.
+std::string_view take_characters(std::string_view& rest, std::string_view these, bool among) {
+  const auto end = std::min(among ? rest.find_first_not_of(these) : rest.find_first_of(these), rest.size());
   const std::string_view taken = rest.substr(0, end);
   rest.remove_prefix(end);
   return taken;
@@ -103,10 +103,10 @@ bool has_form_of_duration(std::string text) {
 std::string meant_duration(std::string_view text) {
   std::string meant;
   while (!text.empty()) {
-    std::string amount{take_signs(text, "0123456789.", true)};
-    take_signs(text, " ", true);
-    const std::string name{take_signs(text, "0123456789. ", false)};
-    take_signs(text, " ", true);
+    std::string amount{take_characters(text, "0123456789.", true)};
+    take_characters(text, " ", true);
+    const std::string name{take_characters(text, "0123456789. ", false)};
+    take_characters(text, " ", true);
     std::string_view unit = name.empty() && meant.ends_with('h') ? "m" : unit_called(name);
     if (unit == "w") {
       amount = std::to_string(7 * parse_number(amount, 0LL, 1000LL).value_or(0));

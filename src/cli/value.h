@@ -44,7 +44,7 @@ struct Value {
   Milliseconds duration(Milliseconds low, Milliseconds high, std::string_view hint = {}) const;
   /// Accepts a whole number in [low, high].
   long long number(long long low, long long high) const;
-  /// Accepts the name of a signal in any case, with or without "SIG", and a number.
+  /// Accepts the name of a signal in upper or lower case, with or without "SIG", and a number.
   int signal() const;
   /// Accepts "yes" and "no".
   bool flag() const;

@@ -55,7 +55,7 @@ local function read_claim()
   return claim
 end
 
--- A lock that is free, for which nobody waits, us included, and whose last holder has not died.
+-- Takes a lock that is free, for which nobody waits, not even we, and whose last holder has not died.
 local function take_plainly(claim)
   local hold = claim.hold
   local r = {expires = now + lease, cools = hold > 0 and now + hold or 0, ttl = ttl, hold = hold, fence = next_fence(),
@@ -110,7 +110,7 @@ local function turn_away(reply)
   return reply
 end
 
--- Whoever is told so by dismiss_done is the last of those that were told, and goes on with those behind it.
+-- dismiss_done tells only so many waiters at a time, and the last of them comes here: it goes on with those behind it.
 local function done(success)
   local granted, ended, by, id = success:match('^(%d+) (%d+) (.*) (%S*)$')
   local rank = call('ZRANK', QUEUE, me)
@@ -202,8 +202,9 @@ do
   end
 end
 
--- How many wait, if one more would be too many. One that has waited has its seat, and so has one whose place we would
--- take. The dead are looked for only if they matter, and leave; in a long queue each looks at another part of it.
+-- How many wait, if one more would be too many. One that has waited already keeps its place, and one that supersedes
+-- another takes over its place. Dead waiters are looked for, and removed, only if they matter; in a long queue each
+-- taker looks at another part of it.
 local function crowd()
   local MOST_COUNTED = 200
   if not wait or not max_waiting or has_waited or call('ZRANK', QUEUE, me) then return nil end
@@ -294,7 +295,7 @@ local function take(queued)
   return {'granted', r.fence, num(r.slot), num(lease)}
 end
 
--- The queue was lost, or the lock has come to another server: those that listen here ask for their places.
+-- The queue was lost, or the lock has moved to another server: those that listen here are told to ask for their places.
 local function wake_the_forgotten()
   local pattern = channel(''):gsub('[%[%]*?\\]', '\\%0')
   local channels = redis.pcall('PUBSUB', 'CHANNELS', pattern .. '*')
@@ -323,7 +324,7 @@ local function wait_for_turn()
   return reply
 end
 
--- The server's run_id, and the least time for which it has been up, in ms. The uptime of INFO is the difference of two
+-- The server's run_id, and for how long it has been up at least, in ms. The uptime of INFO is the difference of two
 -- clock readings that were cut to seconds, so it may be a second too long.
 local function describe_server()
   local info = call('INFO', 'server')
@@ -352,7 +353,7 @@ local function answer()
   local success = success_for(claim.tail, claim.born)
   if success then return done(success) end
   if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then
-    disown(token) -- a grant of which it has not heard was no attempt
+    disown(token) -- a grant that it never heard of was no attempt
     bury_dead()
   end
   local attempts, last = exhausted(claim.tail)

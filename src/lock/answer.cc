@@ -18,7 +18,7 @@ constexpr int words_of_owner = 6;
 /// An ID or description as the scripts keep it, percent-encoded; one that cannot be decoded stays as it is.
 std::string decode_word(std::string_view word) { return percent_decode(word).value_or(std::string{word}); }
 
-constexpr long long longest_unconfirmed = 5'000;  // SHORT of lock.lua
+constexpr long long longest_unconfirmed = 5'000;  // SHORT of clock.lua
 constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
 constexpr long long longest_since = 2 * longest_sleep;
 constexpr long long most_slots = 1 << 20;      // more than --slots allows
@@ -27,7 +27,8 @@ constexpr long long largest_fence = longest_time * 1'000;
 
 std::optional<int> read_slot(std::string_view word) { return parse_number(word, 0, static_cast<int>(most_slots)); }
 
-/// A duration, or a time of the server. One that no honest server sends is cut to where it can be reckoned with.
+/// A duration, or a time of the server. One that no honest server sends is limited to what we can safely calculate
+/// with.
 Milliseconds read_ms(Fields& fields) { return Milliseconds{std::clamp(fields.number(), 0LL, longest_time)}; }
 
 Asked read_asked(Fields& fields, BootClock::time_point sent) { return {.sent = sent, .answered = fields.text()}; }

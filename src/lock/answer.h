@@ -16,7 +16,7 @@
 
 namespace rlock::lock {
 
-// What the scripts answer. Hides how they write it, and what of it is believed.
+// What the scripts answer. Hides how they write it, and how much of it is believed.
 
 /// Reads an untrusted answer word by word from left to right. A missing word reads as empty or zero, and no number is
 /// so large that a sum of several could overflow.
@@ -71,12 +71,12 @@ struct Hold {
   Owner by{};
 };
 
-/// For a hold that leaves another alone which lasts longer.
+/// For a hold that leaves another one alone if that lasts longer.
 struct AtLeast {
   Milliseconds time;
 };
 
-/// When a hold is to end: at a time, or so long after the server has heard of it.
+/// When a hold is to end: at a time, or so long after the server hears of it.
 using HoldEnd = std::variant<Milliseconds, WallTime, AtLeast>;
 
 /// A hold that was made, and the one that it replaces.
@@ -97,7 +97,7 @@ struct Granted {
   std::optional<Milliseconds> unconfirmed{};   // the length of the lease until its first renewal, if that is shorter
   std::optional<Milliseconds> last_success{};  // how long ago the last run was granted that ended with 0; in a quorum
 };
-/// Failures in a row, and how the last of them has ended, as the history says it.
+/// Failures in a row, and how the last of them ended, in the words of the history.
 struct Failures {
   long long count = 0;
   std::string end;
@@ -146,7 +146,7 @@ struct Done {
   Owner by;
   std::string id;  // empty if it had none
 };
-/// With --attempts: so many have failed that no other is to be made.
+/// With --attempts: so many attempts have failed that no more may be made.
 struct Exhausted {
   Failures failures;
   Milliseconds granted_ago, ended_ago;  // of the last

@@ -29,7 +29,8 @@ if not ended and waits ~= '' and not is_live(holder(token)) then
   disown(token)
   if r and r.levels == 'ended' then remove(token) end
 end
--- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are told by whom.
+-- It supersedes nobody any more, least of all its own next attempt. Those that it has superseded are still told by
+-- whom.
 local newest_level, rest = recall('newest'):match('^%d+ (%S+)( .*)$')
 if waits ~= '' and newest_level == level then note('newest', '0 ' .. level .. rest) end
 serve_next()

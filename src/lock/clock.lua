@@ -4,7 +4,7 @@ if redis.replicate_commands then redis.replicate_commands() end -- Redis 5 and 6
 
 local LOCK, QUEUE, WAITERS, META, HISTORY, SEATS, LEVEL_END, TOKEN_END = unpack(KEYS)
 local SHORT = 5000               -- a grant lasts no longer unless it is renewed
-local LARGEST = 9007199254740991 -- the last whole number of which a double knows that it is one
+local LARGEST = 9007199254740991 -- a double holds every whole number up to this one
 
 local call = redis.call
 local clock = call('TIME')

@@ -1,6 +1,6 @@
 # cmake -DSOURCE_DIR=... -DOUTPUT=... -P embed.cmake
 # Writes scripts.cc: for every verb its Lua source, and the SHA1 by which Redis knows the script. A line "-- NEEDS part..."
-# of a verb or a part is where the parts that it names stand, each with what it needs itself before it, and none twice.
+# of a verb or a part is replaced by the parts that it names, each after the parts that it needs itself, and none twice.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST
 
 function(link file)

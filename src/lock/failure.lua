@@ -82,8 +82,8 @@ do
     keep(function(failure) return failure.id ~= id end)
   end
 
-  -- How many attempts have failed, and the last of them, if one with --attempts is not to be made any more. With a
-  -- spacing instead of an ID it is those that were made within that time.
+  -- How many attempts have failed, and the last of them, if --attempts allows no more. With a spacing instead of an ID,
+  -- those count that were made within that time.
   function exhausted(tail)
     local most = tonumber(extra(tail, 'attempts'))
     if not most then return nil end

@@ -1,11 +1,11 @@
--- Part of the verbs by which acquisitions end: recording that, also of those that have died.
+-- Part of the verbs by which acquisitions end: they record each end, also that of a run that has died.
 -- NEEDS lock memory running entry success failure
 --   died      in META, the lines of the last that have died unreported, each after the time of its death: whoever comes
 --             late and knows better sets its end right
 
 local entries = {}             -- to be written
 
--- Shortens "evicted,BY". Of BY, 'holder pid N "command"', the PID is kept to the last.
+-- Shortens "evicted,BY". BY is 'holder pid N "command"', of which the PID is never cut.
 local function cut_end(how)
   local END_SIZE = 64 -- bytes at most
   if #how <= END_SIZE then return how end
@@ -32,7 +32,7 @@ local function parse_line(line)
                     line = line}
 end
 
--- Of a crowd only some are listed.
+-- Lists an acquisition as running. Of a crowd only some are listed.
 local function start_line(token, r, cap)
   local RUNNING = 16 -- lines at most
   local _, others = meta.running:gsub('\n', '')
@@ -56,7 +56,7 @@ local function note_extra(token, r, name, value)
   note('running', meta.running:sub(1, from - 1) .. line .. meta.running:sub(to + 1))
 end
 
--- Makes a holder give up the lock: its keeper is not renewed any more, and is to be told. KIND is forced or replaced.
+-- Makes a holder give up the lock: its keeper gets no more renewals, and must be told. KIND is forced or replaced.
 local function evict_holder(token, r, kind, by)
   note_extra(token, r, 'evict', kind .. ',' .. by)
   count('evicted')

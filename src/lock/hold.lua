@@ -18,7 +18,7 @@ local LONGEST_HOLD = 91 * 86400000 -- a day more than clients allow: their clock
 local MARK = KEYS[7]
 local id, how, ms, owner = ARGV[1], ARGV[2], math.floor(math.max(0, tonumber(ARGV[3]))), ARGV[4]
 
--- The holds that there were, newest first.
+-- The holds so far, newest first.
 local function read_holds()
   local holds = {}
   for line in recall('holds'):gmatch('[^\n]+') do
@@ -44,7 +44,7 @@ load_lock()
 read_meta()
 local holds = read_holds()
 
--- Ends the hold that there is, if there is one.
+-- Ends the present hold, if there is one.
 local function close()
   if not is_on_hold() then return end
   if holds[1] then holds[1].ended, holds[1].end_id, holds[1].ender = now, id, owner:match('^%S*') end

@@ -1,7 +1,7 @@
 -- Part of the verb that may hear late how an acquisition ended.
 -- NEEDS history
 
--- The line of one that was recorded as having died, which is forgotten: the last, if several grants of it ran out.
+-- Forgets that the token was recorded as having died, and returns its line: the last, if several of its grants ran out.
 local function take_death(token)
   local found
   local kept = {}
@@ -24,7 +24,7 @@ local function forget_cool_down(token, r)
   for _, name in ipairs({'failed', 'bar', 'min'}) do r.tail = r.tail:gsub(' ' .. name .. '=%S*', '') end
 end
 
--- Puts right what a death that was none has left cooling, and for how long others cool.
+-- Corrects what a mistaken death has left cooling, and for how long others cool.
 local function correct_failure(run, word, has_failed)
   forget_failure(run.fence)
   local r = holders[run.token]
@@ -44,7 +44,7 @@ local function correct_failure(run, word, has_failed)
   find_bar()
 end
 
--- Puts right how an acquisition ended that was recorded as having died.
+-- Corrects the end of an acquisition that was recorded as having died.
 local function correct_end(run, status, cause, excused)
   local word = end_word(run, status, cause)
   if word ~= 'lost' then count('lost', -1) end

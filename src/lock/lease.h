@@ -9,7 +9,7 @@
 
 namespace rlock::lock {
 
-/// What we may rely on of a time that another clock measures: 1 % and 2 ms less.
+/// How much of a time that another clock measures we may rely on: all but 1 % and 2 ms.
 constexpr Milliseconds trusted(Milliseconds theirs) { return theirs - theirs / 100 - Milliseconds{2}; }
 
 /// The times of a lease, all derived from its length T. The lease must end for the holder before it ends on the server,

@@ -23,8 +23,8 @@ local function leave(token, r, level)
   return is_live(r) and (has_keeper(r) or not eviction_of(r))
 end
 
--- Ends an acquisition as the level that made it has ended, whichever is the last to leave: as told here if that one is
--- the last, else as it said when it left; if it said nothing it was evicted or has died.
+-- Ends an acquisition the way the level that made it ended, whichever level is the last to leave: as told here if that
+-- one is the last, else as it said when it left; if it said nothing it was evicted or has died.
 local function end_run(token, r, status, cause, excused)
   local its_status, its_cause, its_excuse = end_of_first(r)
   if its_status then

@@ -18,8 +18,8 @@
 
 namespace rlock::lock {
 
-/// What became of a lock that its keeper does not hold any more: somebody who knows the token has released it, or
-/// somebody has broken it, or no server can tell.
+/// What became of a lock that its keeper does not hold any more: somebody who knows the token has released it, or its
+/// holder was evicted, or no server can tell.
 struct GivenBack {};
 using Fate = std::variant<GivenBack, Evicted, Lost>;
 
@@ -48,7 +48,7 @@ class Lock {
   bool was_reached() const;
   /// Whether a request has been sent to any: it may have been granted although the answer was lost.
   bool was_asked() const;
-  /// Only one server can keep a queue; among several, waiters ask again and again.
+  /// Only a single server hands the lock to the first waiter; at several, waiters ask again and again.
   bool can_queue() const { return servers_.size() == 1; }
 
   /// Listens to the channel of that level between questions, from the end of the next question until a release or
@@ -86,7 +86,7 @@ class Lock {
   std::vector<Target> force(Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline);
   /// Deletes another program's key, and returns what it was.
   std::optional<ForeignKey> delete_foreign(Deadline deadline);
-  /// Keeps the lock from being granted until then; who holds it goes on. To repeat it after a lost answer, name the
+  /// Keeps the lock from being granted until then; whoever holds it goes on. To repeat it after a lost answer, name the
   /// same `request`. Throws Error{usage} for a time that has passed.
   NewHold hold(HoldEnd end, const Owner& by, const Level& request, Deadline deadline);
   /// Ends the hold; nothing if there was none.
@@ -94,8 +94,8 @@ class Lock {
   /// Waits until `wanted` replicas have what this connection wrote last, for at most `limit`; returns how many have it.
   /// Not for a quorum.
   long long await_replicas(int wanted, Milliseconds limit, Deadline deadline);
-  /// What became of this level, to be asked once it is known that it is not held: somebody else's release has ended it,
-  /// or, of the acquisition with this fence, somebody has broken the lock; Lost if no server can tell.
+  /// What became of a level that is known to hold no longer: somebody else has released it, or has evicted the
+  /// acquisition with this fence; Lost if no server can tell.
   Fate fate_of(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline);
 
  private:

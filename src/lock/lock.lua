@@ -66,7 +66,7 @@ do
             kept = '0', levels = '?', tail = 'another%20version%20of%20rlock   0-  ', is_unreadable = true}
   end
 
-  -- A crowd of holders is looked at for its ends alone: the other words of a record are read when they are asked for.
+  -- A crowd of holders is looked at for its ends alone: the other words of a record are read only when they are needed.
   local lazily = {__index = function(r, name)
     local whole = parse_record(rawget(r, 'text')) or unreadable_record()
     for key, value in pairs(whole) do
@@ -268,7 +268,7 @@ do
     return true
   end
 
-  -- When the first seat falls free, or at least not before.
+  -- When the first seat falls free, or a time before which none does.
   function next_free()
     if barred then return barred end
     local first = math.min(unread_until or math.huge, reserved_until or math.huge)
@@ -276,7 +276,8 @@ do
     return first < math.huge and first or now
   end
 
-  -- The lock lives as long as its longest holder, a crowd as long as its longest had at most.
+  -- The lock lives as long as its longest holder; a crowd that was not read as a whole keeps at least the life that it
+  -- had.
   local function set_expiry()
     local last = is_whole and 0 or now + life
     for _, r in pairs(holders) do last = math.max(last, until_when(r)) end
@@ -325,7 +326,7 @@ do
   -- If the key exists its expiry is written first: a server that is out of memory allows PEXPIREAT, and every write
   -- after the first that it has allowed.
   function write_lock()
-    if #lags > 0 then redis.pcall('ZADD', SEATS, unpack(lags)) end -- if that is refused they lag on
+    if #lags > 0 then redis.pcall('ZADD', SEATS, unpack(lags)) end -- if that is refused they go on lagging
     if not next(touched) and not lacks_seats() then return end
     if exists and (is_anew or seats == 0) then
       call('DEL', LOCK)

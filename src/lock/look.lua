@@ -1,8 +1,8 @@
 -- Part of the verbs that only look.
 -- NEEDS history
 
--- For those that only look: what they find out stays found out, so that a run does not seem to have died just now
--- whenever somebody looks. A user who may only read, a replica and a server that is out of memory refuse that.
+-- Records what those find out that only look, so that a run does not seem to have died just now whenever somebody
+-- looks. A user who may only read, a replica and a server that is out of memory refuse that.
 local function bury_dead_if_allowed()
   bury_dead()
   lags = {} -- which is no news

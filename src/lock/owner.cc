@@ -31,7 +31,7 @@ std::string user_name() {
   return ::geteuid() == 0 ? "root" : std::to_string(::geteuid());  // as in cron jobs and containers
 }
 
-/// The command without its passwords, which others read on Redis for a month.
+/// The command without its passwords, since others can read it on Redis for a month.
 std::string summarise(const std::vector<std::string>& command) {
   std::string line = mask_arguments(command);
   if (line.size() > longest_command)

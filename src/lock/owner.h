@@ -31,8 +31,8 @@ struct Owner {
 /// The name of this machine, as an Owner has it.
 std::string host_name();
 
-/// Whether the process ran on this machine, and is gone. Of other machines, and of containers with the same name, we
-/// cannot tell.
+/// Whether the process ran on this machine, and is gone. We cannot tell for other machines, nor for containers with the
+/// same name.
 bool is_gone(const Owner& owner);
 
 /// This process on this machine. An empty `holder` becomes user@host; a long command is cut.

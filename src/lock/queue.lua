@@ -5,7 +5,7 @@
 -- A level listens on a channel of its own.
 local AHEAD = 1000000000000000 -- 31 years in us
 local GRACE = 1000             -- how long after its sleep a waiter still counts as alive
-local LOOK = 2000              -- the first waiter asks at least this often, the one at rank r every (r + 1) * LOOK
+local LOOK = 2000              -- the first waiter asks at least this often, one far back at rank r every (r + 1) * LOOK
 local LONGEST = 60000          -- no waiter sleeps longer
 local CLOSE = 64               -- waiters up to this rank ask when the lease ends of which they know
 local MOST_SERVED = 32         -- how many waiters one call hands the lock to
@@ -15,7 +15,7 @@ local outbox = {}              -- pairs of a level that was handed the lock, and
 local leavers = {}             -- tokens that are to leave the queue
 local herald                   -- the one that dismiss_done has told to carry the news on, and that stays until it asks;
                                -- '' if one has left that may have had to do so
-local is_cut = false           -- whether so many were dead that the walk ended before the first that is alive
+local is_cut = false           -- whether so many were dead that the walk ended before it came to one that is alive
 
 local function channel(level) return QUEUE:sub(1, -#'queue' - 1) .. 'wake:' .. level end
 
@@ -73,9 +73,9 @@ do
     for i, w in ipairs(waiters) do w.listeners = reply[2 * i] end
   end
 
-  -- Iterates over the queue from its head, or from a later rank, so many at most. It reads two at first: mostly those
-  -- are the waiter that is served and the next one. Yields the rank, the token, and the waiter, nil if its record
-  -- cannot be read.
+  -- Iterates over the queue from its head, or from a later rank, so many at most. It reads two at first: usually those
+  -- are the waiter that is served and the next one. Yields the rank, the token, and the waiter (nil if its record
+  -- cannot be read).
   function heads(most, start)
     local from, size, tokens, waiters, i = start or 0, 2, {}, nil, 0
     most = most + from
@@ -127,8 +127,8 @@ end
 -- When the first in the queue may get the lock at the earliest.
 local function next_chance() return math.max(next_free(), held_back_until()) end
 
--- Tells the waiters from that rank on that they need no more than a success which there is now, and removes them. If
--- there may be more than it looks at, the last of them stays and is told to ask: it does the same for those behind it.
+-- Tells the waiters from that rank on whose work a success has made unnecessary, and removes them. If there may be more
+-- than it looks at, the last of them stays and is told to ask: it does the same for those behind it.
 local function dismiss_done(from)
   local tokens = call('ZRANGE', QUEUE, from, from + MOST_DISMISSED - 1)
   if #tokens == 0 then return end

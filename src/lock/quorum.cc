@@ -42,7 +42,7 @@ auto try_to_read(Fields fields, Read read) -> std::optional<decltype(read(fields
   }
 }
 
-/// How often the same owner is named, at most.
+/// How often the owner that is named most is named.
 template <typename Refusal, typename Name>
 std::size_t most_named(std::span<const Answer> votes, Name name) {
   std::map<std::string, std::size_t> counts;
@@ -190,7 +190,7 @@ std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t
       by_kind.begin(), by_kind.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
   if (most->empty())
     return std::nullopt;
-  // With fewer places than a majority it has no seat: at another server somebody else would have one too.
+  // With a place at less than a majority the queue counts as full: at the others somebody else may have that place.
   const Answer* full = find_kind<Full>(votes);
   Answer refusal = full != nullptr && most->size() < majority ? *full : most->front();
   mark_tie(refusal, votes, majority);

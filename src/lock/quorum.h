@@ -45,7 +45,7 @@ class Ballot {
   std::size_t against_ = 0;
   std::size_t young_ = 0;  // of those without a vote
   std::string complaints_;
-  std::size_t lasting_ = 0;            // of the complaints, those that trying again does not mend
+  std::size_t lasting_ = 0;            // of the complaints, those that trying again cannot help
   std::optional<Error> last_lasting_;  // gives the exit status
 };
 
@@ -73,8 +73,8 @@ std::optional<Answer> sum_up_refusals(std::span<const Answer> votes, std::size_t
 std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot, std::size_t majority);
 
 /// The answer of a server that remembers failures: the lock cools after one, or there were too many attempts. A single
-/// server is enough, as for take_done(), unless another knows of a success that was granted later; that there were too
-/// many attempts is what a `majority` says, even so.
+/// server is enough, as for take_done(), unless another knows of a success that was granted later; if a `majority` says
+/// that there were too many attempts, that counts even so.
 std::optional<Answer> take_failed(std::vector<Answer>& votes, std::size_t majority);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.

@@ -60,8 +60,8 @@ local function is_repeated()
   return call('GET', LEVEL_END) == 'r' or call('EXISTS', TOKEN_END) == 1
 end
 
--- Records the end of an acquisition that holds no more, as it was: one that ended by itself has not lost its success.
--- An acquire that is still on its way takes nothing.
+-- Records how an acquisition that no longer holds really ended: one that ended by itself keeps its success. An acquire
+-- that is still on its way takes nothing.
 local function report_late()
   local cause = how == '' and status == '-' and 'lost' or how
   local run = strike(token)

@@ -29,8 +29,8 @@ local function write_record(r, left)
 end
 
 local r, left = load_own(), call('PTTL', LOCK)
--- After the clock was set back every record is to be bounded, and the lock's expiry; a lock that somebody has robbed of
--- its expiry gets the longest.
+-- After the clock was set back every record is to be bounded, and the lock's expiry; a lock whose expiry somebody has
+-- removed gets the longest.
 local needs_all = r and (bound(r) or left < 0)
 if needs_all then
   load_lock(true)

@@ -13,7 +13,7 @@
 
 namespace rlock::lock {
 
-// What is asked of the scripts. Hides in which order their keys and words stand.
+// What is asked of the scripts. Hides the order of their keys and words.
 
 /// How many replicas must have a grant or a renewal before it counts, and how long they may take.
 struct Replicas {

@@ -10,7 +10,7 @@ namespace {
 constexpr Milliseconds longest_release{30'000};
 constexpr Milliseconds quick_release{1000};
 
-/// Counts a server as reached that has taken a request.
+/// Counts a server that has taken a request as reached.
 class AskedIsReached {
  public:
   explicit AskedIsReached(const Lock& lock) : lock_(&lock) {}

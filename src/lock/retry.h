@@ -75,9 +75,9 @@ auto persist(const Peer& peer, Milliseconds timeout, Attempt attempt) {
   return persist(peer, timeout, BootClock::now() + timeout, attempt);
 }
 
-/// Repeats a release until it is answered: a lock that is not given back stays taken, and a success of which nobody
-/// hears is done again. It goes on for as long as the lease lasts, at least for `timeout` and at most for 30 s, with a
-/// server that has taken the request although it never answered one. After a second `on_wait` is told why and until
+/// Repeats a release until it is answered: a lock that is not given back stays taken, and work whose success nobody
+/// hears of is done again. It goes on for as long as the lease lasts, at least for `timeout` and at most for 30 s, with
+/// a server that has taken the request although it never answered one. After a second `on_wait` is told why and until
 /// when; what it throws, and what a handler of the loop throws, ends the attempts.
 Release release_in_time(const Lock& lock,
                         Milliseconds timeout,

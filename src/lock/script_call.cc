@@ -64,7 +64,7 @@ class Round {
       if (!calls_[i])
         continue;
       const std::string& url = servers_[i].address().url;
-      servers_[i].log().step([&] { return fmt::format("{}: {} has not answered in time", calls_[i]->name(), url); });
+      servers_[i].log().step([&] { return fmt::format("{}: {} did not answer in time", calls_[i]->name(), url); });
       answers_[i] = Error{ExitCode::unavailable, url + ": no answer in time"};
       if (!are_kept)
         calls_[i]->abandon();
@@ -96,8 +96,8 @@ Call::Call(redis::Server& server, Request request, Deadline deadline)
   server_->begin({request_.command}, deadline_);
 }
 
-/// By SCRIPT LOAD, since newer servers forget the scripts of EVAL when these become many; else by EVAL. The asker has
-/// become older meanwhile, and must not seem to be younger than others that have asked after it.
+/// Sends it by SCRIPT LOAD, since newer servers forget the scripts of EVAL when there are many of them; after that by
+/// EVAL. The asker has become older meanwhile, and must not seem younger than others that asked after it.
 void Call::send_script() {
   if (request_.age > 0)
     request_.command[request_.age] = std::to_string(time_since(request_.since).count());

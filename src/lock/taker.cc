@@ -26,7 +26,7 @@ constexpr Milliseconds longest_poll{250};
 constexpr Milliseconds longest_withdrawal{500};
 
 // Takers that ask the servers of a quorum at the same moment may split them, so that none gets a majority. Each asks
-// again after a pause at random. Some time that ends, since a server may have forgotten a holder that others name.
+// again after a random pause, but only so often, since a server may have forgotten a holder that others name.
 constexpr int most_ties = 6;
 constexpr Milliseconds shortest_tie_break{5};
 constexpr Milliseconds longest_tie_break{30};
@@ -212,7 +212,7 @@ Answer Taker::ask(Question::How how) {
   });
 }
 
-/// Waiters listen. Whoever does not wait, and has ended before its first renewal, never does.
+/// Waiters listen. A run that does not wait listens only from its first renewal on, so a short one never does.
 void Taker::listen(Question::How how) {
   if (lock_->can_queue() && !claim_.polls && how == Question::How::queue)
     lock_->listen(claim_.level);
@@ -358,7 +358,7 @@ void Taker::start_over() {
   told_sleep_ = Milliseconds{0};
 }
 
-/// With a fresh token and level, which no cancel in flight can hit.
+/// Takes a fresh level, and a fresh token unless the run is nested, so that no cancel in flight can hit it.
 void Taker::claim_anew() {
   claim_.level = Level::random();
   if (!claim_.nested)

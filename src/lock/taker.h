@@ -119,7 +119,7 @@ class Taker {
   long long place_ = 0;           // in the queue, by the last answer
   bool asked_as_poller_ = false;  // by the last question
   std::string ticket_;
-  Asked asked_;  // the last question that was answered with Busy or Foreign
+  Asked asked_;  // the last question that was answered with Busy, OnHold or Foreign
   std::optional<Granted> handed_over_;
   Milliseconds told_sleep_{0};  // by the last answer
   bool tied_ = false;           // by the last answer

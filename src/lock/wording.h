@@ -33,7 +33,7 @@ std::string describe(const Exhausted& exhausted);
 std::string describe_date(const Hold& hold);
 /// The same without its first two words.
 std::string describe_end(const Hold& hold);
-/// The same for one who waits, with a weekday if that is less than a week away: `on hold until Mon 08:00 by ...`.
+/// The same for one who waits, with a weekday if that is less than six days away: `on hold until Mon 08:00 by ...`.
 std::string describe(const Hold& hold, WallTime now);
 
 /// The lock's name as a word of a command to be pasted into a shell, `--key=NAME` where it would be read as an option.
@@ -42,7 +42,7 @@ std::string key_word(std::string_view name);
 /// `evicted by root@db1 pid 8784`.
 std::string describe(const Eviction& eviction);
 
-/// `deploy@web3 pid 812 "backup.sh --full"`, or `pid -` where no process is left to kill.
+/// `deploy@web3 pid 812 "backup.sh --full"`, or `(no process)` for the PID where no process is left to kill.
 std::string describe(const Owner& owner);
 
 }  // namespace rlock::lock

@@ -12,7 +12,7 @@ struct Ending {
     exited,  // with the status in `number`, as a shell would report it
     signalled,
     released,       // by `rlock release`; there is no status
-    ended,          // a script that acquire --hold-pid watched has ended without that; its status is not known
+    ended,          // a script that acquire --hold-pid watched ended without a release; its status is not known
     evicted,        // release --force
     replaced,       // run --replace
     lost,           // the lease could not be renewed in time

@@ -58,7 +58,7 @@ struct PastRun {
   Ending ending;
 };
 
-/// A hold, since when there is one.
+/// A hold, and when it began.
 struct HoldFacts {
   WallTime since{};
   lock::Hold hold{};

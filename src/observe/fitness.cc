@@ -61,7 +61,7 @@ class Rehearsal {
     const auto refused = refusals_;
     attempt("remove", [&] { remove(); });
     if (!refused.empty())
-      refusals_ = refused;  // who may not remove was not allowed to release either
+      refusals_ = refused;  // whoever may not remove was not allowed to release either
     try_commands_of_rare_branches();
     return std::move(refusals_);
   }
@@ -101,14 +101,14 @@ class Rehearsal {
     return {.words = found == remedies.end() ? "" : std::string{found->second}};
   }
 
-  /// Only whether we may is asked: where an earlier step was refused, its key may be missing, or be there still.
+  /// Asks only whether we may: where an earlier step was refused, its key may be missing, or still be there.
   void call(const redis::Command& command) {
     const auto replies = server_.call({command}, deadline());
     if (replies[0].text != "ERR no such key" && !replies[0].is_error("WRONGTYPE"))
       redis::check_reply(server_.address(), replies[0]);
   }
 
-  /// Of these the scripts go on without an answer, or ask only where there is a foreign key, a replica or a quorum.
+  /// The scripts go on if one of these is refused, or need it only where there is a foreign key, a replica or a quorum.
   void try_commands_of_rare_branches() {
     const std::string channel = name_.channel(waiter_.level);
     attempt("hand over", [&] { call({"PUBLISH", channel, ""}); });
@@ -257,7 +257,7 @@ std::optional<Finding> judge_scripts(const Info& info) {
   return Finding{
       Grade::warn,
       "scripts",
-      fmt::format("{} evicted, since some program sends ever new ones; rlock's stay only if its user may use "
+      fmt::format("{} evicted, since some program keeps sending new ones; rlock's stay only if its user may use "
                   "SCRIPT LOAD",
                   evicted)};
 }

@@ -9,7 +9,7 @@
 
 namespace rlock::observe {
 
-/// What mends something: in words, lines for redis-cli, and in words what they do not mend.
+/// What fixes something: in words, as lines for redis-cli, and in words what the lines do not fix.
 struct Remedy {
   std::string words;
   std::vector<std::string> lines{};

@@ -42,7 +42,7 @@ lock::Fence fence_of(std::string_view id, bool is_end) {
   return {-2 * std::max(0LL, number) - (is_end ? 2 : 1)};
 }
 
-/// Adds the begin of a hold, also to `holds`, and its end if it has ended. Nothing for a line that cannot be read.
+/// Adds the beginning of a hold, also to `holds`, and its end if it has ended. Nothing for a line that cannot be read.
 void add_hold(lock::WordReader words, History& history, std::set<lock::Fence>& holds) {
   const std::string id{words.word()};
   const WallTime begun = words.time();
@@ -93,7 +93,7 @@ History read_history(const lock::LockName& name, lock::Fields fields) {
     else if (auto run = read_run(name.text(), line))
       history.runs.push_back(*std::move(run));
   }
-  if (!std::is_sorted(history.runs.begin(), history.runs.end(), ended_before))  // as they mostly are
+  if (!std::is_sorted(history.runs.begin(), history.runs.end(), ended_before))  // they usually are
     std::stable_sort(history.runs.begin(), history.runs.end(), ended_before);
   return history;
 }

@@ -16,11 +16,11 @@
 
 namespace rlock::observe {
 
-/// One acquisition that has ended, or the begin or end of a hold, which has only a moment: acquired_at and ended_at are
-/// the same. Times are the server's.
+/// One acquisition that has ended, or the moment at which a hold began or ended: then acquired_at and ended_at are the
+/// same. Times are the server's.
 struct Run {
   std::string lock;     // without the prefix
-  lock::Fence fence{};  // a negative number that identifies it for what is no run
+  lock::Fence fence{};  // of a hold a negative number that identifies its beginning or end
   WallTime acquired_at{};
   WallTime ended_at{};
   Milliseconds waited{0};

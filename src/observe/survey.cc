@@ -136,8 +136,8 @@ struct Inquiry {
   std::function<void(const lock::LockName&, const Error&)> pass_over;
 };
 
-/// Whom to ask: a node, and the server whose keys it has a part of, in which a lock that is moving to another node is
-/// looked for. Both are the same where one node has all keys, or where any node may have the lock.
+/// Whom to ask: a node, and the server of which it is a part, where a lock that is moving to another node is looked
+/// for. Both are the same where one node has all keys, or where any node may have the lock.
 struct Addressee {
   redis::Server& node;
   redis::Server& whole;

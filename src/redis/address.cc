@@ -42,7 +42,7 @@ std::optional<std::string_view> read_line(const Fd& fd, std::span<char> buffer) 
 constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26379;
 
-/// Where in a URL its password stands: between the first ':' and the last '@' of "//user:pass@host".
+/// Where the password stands in a URL: between the first ':' and the last '@' of "//user:pass@host".
 struct Span {
   std::size_t begin, end;
   bool without_user;
@@ -61,14 +61,14 @@ std::optional<Span> find_password(std::string_view url) {
   return Span{.begin = colon + 1, .end = at, .without_user = colon == start};
 }
 
-bool is_name_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
+bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 
 /// Masks the values of parameters such as "?password=secret", which we refuse but other programs accept. Of the values
 /// in a query we can only tell that a "db" is no secret.
 void mask_parameters(std::string& text) {
   for (auto equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
     auto begin = equals;
-    while (begin > 0 && is_name_sign(text[begin - 1])) --begin;
+    while (begin > 0 && is_part_of_name(text[begin - 1])) --begin;
     const std::string_view name = std::string_view{text}.substr(begin, equals - begin);
     const bool is_query = text.find('?') < begin && name != "db";
     if (!is_query && name.find("pass") == std::string_view::npos && name.find("auth") == std::string_view::npos)
@@ -306,7 +306,7 @@ std::optional<std::string> Credentials::current_password() const {
 }
 
 std::string mask_password(std::string_view url) {
-  // The password first: a parameter's value reaches to the end, and would hide the '@' that the password ends with.
+  // The password first: a parameter's value reaches to the end, and would hide the '@' that ends the password.
   std::string masked = replace_password(url, "***");
   mask_parameters(masked);
   mask_stray_password(masked);
@@ -316,10 +316,10 @@ std::string mask_password(std::string_view url) {
 std::string strip_password(std::string_view url) {
   std::string out{url};
   if (const auto span = find_password(url)) {
-    const std::size_t signs = span->without_user ? 2 : 1;  // its ':', and the '@' where no user stands before it
-    out.erase(span->begin - 1, span->end - span->begin + signs);
+    const std::size_t separators = span->without_user ? 2 : 1;  // its ':', and the '@' if no user stands before it
+    out.erase(span->begin - 1, span->end - span->begin + separators);
   }
-  // A '?' of a user name begins no parameters, and neither does a path that looks like one.
+  // A '?' in a user name begins no parameters. An '@' in the path of a socket ends no user name.
   const auto at = url.starts_with("unix:") ? std::string::npos : out.rfind('@');
   if (const auto query = out.find('?', at == std::string::npos ? 0 : at); query != std::string::npos) {
     std::string parameters = out.substr(query);

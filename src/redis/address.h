@@ -17,7 +17,7 @@ struct Credentials {
   std::string origin;         // of the password: "RLOCK_PASSWORD", "the URL in /etc/rlock.conf:1"; for messages
 
   /// The first line of the file if one is named, else the password, else nothing. Throws Error{config} that names the
-  /// file, also where somebody else could have written it.
+  /// file, also for one that somebody else could have written.
   std::optional<std::string> current_password() const;
 };
 

@@ -180,7 +180,7 @@ void Connection::introduce() {
   }
 }
 
-/// Where a password that was refused is to be mended.
+/// Says where to correct a password that was refused.
 std::string Connection::password_origin() const {
   const Credentials& who = address_.credentials;
   if (!who.password && who.password_file.empty())
@@ -196,7 +196,7 @@ void Connection::check_introduction(const Reply& reply) const {
     return;
   if (reply.is_error()) {
     const Error why = refusal(reply);
-    const bool is_refused = is_auth && !why.may_pass();  // rather than that the server takes nobody for the moment
+    const bool is_refused = is_auth && !why.may_pass();  // and not merely a server that takes nobody for now
     throw Error{is_refused ? ExitCode::no_permission : why.code(),
                 fmt::format("{} refused: {}{}", command, shown_words(reply), is_refused ? password_origin() : ""),
                 !why.may_pass()};

@@ -55,7 +55,7 @@ class Connection {
   /// When to call advance() at the latest.
   Deadline deadline() const;
 
-  /// To be called when the descriptor is ready or the deadline has passed. True when every reply is there.
+  /// To be called when the descriptor is ready or the deadline has passed. True when every reply has arrived.
   bool advance();
 
   /// The replies of the exchange that advance() ended, in the order of its commands.

@@ -38,7 +38,7 @@ void set_options(int fd) {
 
 bool must_wait(int error_number) { return error_number == EAGAIN || error_number == EINTR; }
 
-/// A unix socket whose queue of connections is full does not tell when there is room again.
+/// A unix socket whose queue of connections is full does not signal when it has room again.
 constexpr std::chrono::milliseconds full_queue_pause{10};
 
 /// A non-blocking stream to one address.
@@ -217,7 +217,7 @@ void Link::Stream::connect() {
   }
 }
 
-/// Each address but the last gets a share of the time, so that one that swallows packets leaves some to the others.
+/// Each address but the last gets a share of the time, so that one that swallows packets leaves some for the others.
 void Link::Stream::try_address() {
   const auto left = static_cast<long>(addresses.size() - next_address);
   const auto now = BootClock::now();

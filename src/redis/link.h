@@ -13,8 +13,8 @@
 
 namespace rlock::redis {
 
-/// A byte stream to one server. It hides how one is made: it looks up the name, connects to one of its addresses after
-/// the other, and negotiates TLS. Passive: the caller polls interest() until deadline(). Every failure throws an Error,
+/// A byte stream to one server. It hides how one is made: it looks up the name, tries its addresses one after the
+/// other, and negotiates TLS. Passive: the caller polls interest() until deadline(). Every failure throws an Error,
 /// after which the link is of no use.
 class Link {
  public:
@@ -46,7 +46,8 @@ class Link {
   std::unique_ptr<Stream> stream_;
 };
 
-/// The libraries whose security fixes need a new rlock where they are linked into it, each with its version on a line.
+/// The libraries for whose security fixes rlock must be built anew where they are linked into it: one a line, with its
+/// version.
 std::string library_versions();
 
 }  // namespace rlock::redis

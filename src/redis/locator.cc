@@ -52,7 +52,7 @@ std::optional<Address> Locator::advance() {
   return address_.at(known_ ? *known_ : candidate());
 }
 
-/// Each sentinel gets a share of the time, so that one that hangs leaves some to the others, or to a known master.
+/// Each sentinel gets a share of the time, so that one that hangs leaves some for the others, or for a known master.
 void Locator::begin_with_next_sentinel() {
   Address address = address_.at(candidate());
   ++next_;

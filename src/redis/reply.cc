@@ -13,7 +13,7 @@ namespace {
 
 ReplyLimits& left_of(const redisReadTask* task) { return *static_cast<ReplyLimits*>(task->privdata); }
 
-/// Returns the place for a new reply in its parent array, or nullptr, at which hiredis gives up, if that is too deep.
+/// Returns the place for a new reply in its parent array, or nullptr if that is too deep, upon which hiredis gives up.
 Reply* place(const redisReadTask* task) {
   std::size_t depth = 0;
   for (const redisReadTask* t = task->parent; t != nullptr; t = t->parent) ++depth;
@@ -224,7 +224,7 @@ std::string shown_words(const Reply& reply) {
            "--password-file";
   std::string words = text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}));
   if (words.ends_with('?'))
-    words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong one
+    words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong person
   while (words.ends_with(' ') || words.ends_with(',') || words.ends_with('.')) words.pop_back();
   return words;
 }
@@ -234,7 +234,7 @@ std::string_view other_kind(std::string_view words) {
   if (!says(words, {"unknown command"}))
     return {};
   if (says(words, {"SENTINEL"}))
-    return ": it is no Sentinel; write redis://HOST:PORT";
+    return ": it is not a Sentinel; write redis://HOST:PORT";
   const bool may_be_sentinel = says(words, {"EVALSHA", "SCAN", "TIME"});
   return may_be_sentinel ? ": is it a Sentinel? Then write redis-sentinel://HOST:PORT/MASTER-NAME" : "";
 }

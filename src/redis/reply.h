@@ -81,7 +81,7 @@ std::string shown_words(const Reply& reply);
 /// unavailable, lasting or not.
 Error refusal(const Reply& reply);
 
-/// Throws that, with the server's URL, if the reply is an error.
+/// Throws that refusal, with the server's URL, if the reply is an error.
 void check_reply(const Address& from, const Reply& reply);
 
 /// Whether these are the words of an ACL that forbids a command, key or channel, outside or inside a script.

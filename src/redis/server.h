@@ -46,7 +46,7 @@ class Server {
 
   /// Whether its keys are spread over several nodes: commands for several keys must then be sent one by one.
   bool is_spread() const { return address_.kind == Address::Kind::cluster; }
-  /// Visits every node that has a part of the keys as a server of its own; this server where it has them all.
+  /// Visits every node that has a part of the keys as a server of its own, or this server if it has them all.
   void visit_nodes(Deadline deadline, ReplyLimits limits, const std::function<void(Server&)>& visit);
 
   void begin(const std::vector<Command>& commands, Deadline deadline);
@@ -56,7 +56,7 @@ class Server {
   std::vector<Reply> take_replies() { return std::move(replies_); }
   void abandon();
 
-  /// Listening is as Connection's, on whichever node is in use.
+  /// Listening works as in Connection, on whichever node is in use.
   void listen_on(std::string channel);
   void hear();
   std::vector<std::string> take_messages();

@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* closed = "the server closed the connection";
 
-/// Whether what a certificate was refused for is that nobody whom we trust has signed it.
+/// Whether a certificate was refused because nobody whom we trust has signed it.
 bool is_unknown_ca(long verified) {
   return verified == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || verified == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
          verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
@@ -62,8 +62,8 @@ bool has_hashed_directory() {
   return false;
 }
 
-/// The file with the system's authorities, wherever this system has it: a static program brings the paths of the system
-/// on which it was built.
+/// The file with the system's authorities, wherever this system has it: a static program knows only the paths of the
+/// system on which it was built.
 const char* system_bundle() {
   for (const char* file : {::X509_get_default_cert_file(),
                            "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Alpine, Arch

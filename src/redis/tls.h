@@ -46,7 +46,7 @@ class Tls {
 
   std::string name_;  // that the server must prove
   bool verifies_;
-  bool lacks_certificate_ = false;  // the server has asked for one, which we have not, and nothing came from it since
+  bool lacks_certificate_ = false;  // the server asked for one, we have none, and nothing has come from it since
   std::unique_ptr<ssl_ctx_st, FreeContext> context_;
   std::unique_ptr<ssl_st, FreeSession> session_;
   bool wants_to_write_ = false;

@@ -13,7 +13,7 @@
 namespace rlock::run {
 namespace {
 
-/// Whether the process has started us, or what has started us, and so on.
+/// Whether that process is our parent, our parent's parent, and so on.
 bool is_ancestor(pid_t wanted) {
   constexpr int most = 1000;  // processes that end and begin meanwhile could lead us round in circles
   const ProcessTable processes;

@@ -61,7 +61,7 @@ bool await_acknowledgement(const Fd& line, Deadline deadline) {
                         std::span<redis::Server> servers,
                         const Fd& line) {
   ::setsid();
-  (void)!::chdir("/");  // the caller's directory may be on a file system that is to be unmounted
+  (void)!::chdir("/");  // somebody may want to unmount the file system of the caller's directory
   try {
     const Witness witness = Witness::start(plan, process);
     std::vector<int> needed = process.descriptors();

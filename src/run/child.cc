@@ -80,7 +80,7 @@ pid_t Child::start(std::string_view variables, bool foreground) {
   foreground_ = foreground;
   parent_ = ::getpid();
   pid_t pid = ::clone(run, stack_.get() + stack_size_, CLONE_VM | SIGCHLD, this);
-  if (pid < 0 && errno == EINVAL)  // said by an emulator, such as qemu-user, which can only copy our memory
+  if (pid < 0 && errno == EINVAL)  // from an emulator such as qemu-user, which can only copy our memory
     pid = ::clone(run, stack_.get() + stack_size_, SIGCHLD, this);
   if (pid > 0)
     ::setpgid(pid, pid);  // the child does the same: whoever is first, we may signal the group from here on

@@ -18,7 +18,7 @@ namespace rlock::run {
 /// caller has deadlines to keep meanwhile. Until then the process uses memory of this object, which must live as long.
 class Child {
  public:
-  /// Prepares all that can be prepared before the lock is there. The command will be scheduled as the caller is now.
+  /// Prepares all that can be prepared before the lock is granted. The command will be scheduled as the caller is now.
   explicit Child(const Command& command);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -35,8 +35,8 @@ namespace {
 constexpr Milliseconds preparation_after{50};
 constexpr Milliseconds longest_rehearsal{100};
 
-/// To kill thousands of processes on a busy machine takes longer than the margin. It also takes longer than a look at
-/// them, since each must run once more, to stop.
+/// Killing thousands of processes on a busy machine takes longer than the margin. It also takes longer than a look at
+/// them, since each must run once more to stop.
 constexpr int looks_per_kill = 4;
 
 bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
@@ -323,7 +323,8 @@ void Guard::begin_stop(Cause cause, Deadline kill_at) {
   set_timer();
 }
 
-/// The look ends in time for a kill that must then begin at once.
+/// Makes the kill begin earlier the longer it takes to look at the tree. The look itself ends in time for a kill that
+/// must then begin at once.
 void Guard::allow_for_size() {
   const auto now = BootClock::now();
   const auto until = now + (timetable_.kill_at() - now) / (looks_per_kill + 1);

@@ -160,7 +160,8 @@ void Keeper::do_what_is_due() {
 }
 
 /// When to stop trying to renew. Survivors of KILL cannot be stopped in time anyway, so for them the lease is used to
-/// its very end. A command that may outlive its lease is tried for again once the end of that has been told.
+/// its very end. If the command may outlive its lease, we go on trying once the user has been told that the lease is
+/// over.
 Deadline Keeper::renew_until() const {
   if (command_.survivors())
     return renewer_->lease().end();
@@ -169,7 +170,7 @@ Deadline Keeper::renew_until() const {
   return loss_ ? never : renewer_->lease().end();
 }
 
-/// When to tell of a command that may outlive its lease that it does.
+/// When to tell the user that a command which may outlive its lease has done so.
 Deadline Keeper::warning_due() const {
   const bool is_due = !stops_when_lost() && !loss_ && renewer_->state() == Renewer::State::held;
   return is_due ? renewer_->lease().end() : never;
@@ -184,7 +185,7 @@ void Keeper::warn_of_end() {
 /// Once it is too late there is no next renewal: the guard has begun to stop the command.
 Deadline Keeper::next_renewal() const { return BootClock::now() < renew_until() ? renewer_->next() : never; }
 
-/// When it is for us to kill the command, without the guard.
+/// When we must kill the command ourselves, without the guard.
 Deadline Keeper::overdue() const {
   const bool is_due = stops_when_lost() && renewer_->state() != Renewer::State::released;
   return is_due ? renewer_->lease().kill_at() + renewer_->lease().tolerance() : never;
@@ -317,7 +318,7 @@ void Keeper::pass_on(Signal signal) {
 }
 
 /// A shell that leads the session ends when its terminal is closed, upon which the kernel sends SIGHUP to the command.
-/// A run around this one that leads it waits for us, and has passed SIGHUP on to us alone.
+/// An enclosing run that leads the session waits for us, and has passed SIGHUP on to us alone.
 void Keeper::look_at_hang_up() {
   hang_up_due_ = never;
   if (!terminal::is_without_leader())
@@ -356,7 +357,8 @@ void Keeper::part_from_terminal(bool typed) {
   command_.jobs().take_back_terminal(ended_by_itself ? JobControl::Modes::as_left : JobControl::Modes::as_lent);
 }
 
-/// While Redis works on the release: woken before, the guard might run first, and its exit takes as long as a script.
+/// Done while Redis works on the release: if the guard was woken before, it might run first, and its exit takes as long
+/// as a script.
 void Keeper::part_from_guard() {
   give_way();
   signals_.drop(SIGCHLD);  // the guard's end must not wake us while Redis answers
@@ -404,7 +406,7 @@ lock::Release Keeper::release_in_time() {
       lock_, plan_.patience.timeout, is_lost ? Deadline::min() : renewer_->lease().end(), attempt, on_wait);
 }
 
-/// A signal that comes before the user knows of the wait is heeded once he does: mostly there is none.
+/// A signal that comes before the user has been told of the wait is obeyed only then: usually there is no wait.
 void Keeper::end_release(int number) {
   if (number == SIGTERM || number == SIGINT)
     release_ended_by_ = number;
@@ -412,8 +414,8 @@ void Keeper::end_release(int number) {
     throw Error{killed_by(release_ended_by_), "interrupted by " + signal_name(release_ended_by_)};
 }
 
-/// The release has found the lock lost. That is news unless a renewal has found it before, or the command has released
-/// the lock itself.
+/// The release has found the lock lost. That is news unless a renewal found it before, or the command released the lock
+/// itself.
 void Keeper::note_late_loss() {
   if (renewer_->state() != Renewer::State::held || result_.verdict.outcome == Outcome::lost)
     return;

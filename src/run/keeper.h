@@ -102,8 +102,8 @@ class Keeper {
   bool interrupted_ = false;            // by a signal while taking the lock
   bool heard_hang_up_ = false;          // our group got SIGHUP
   Deadline hang_up_due_ = never;        // when the kernel must have sent it to the command's
-  int owed_ = 0;                        // the terminal's signal that our group has not got, since the command had it
-  bool release_waits_ = false;          // the user knows, so a signal may end it
+  int owed_ = 0;                        // the terminal's signal that only the command's group got, and ours is owed
+  bool release_waits_ = false;          // the user knows of the wait, so a signal may end it
   int release_ended_by_ = 0;            // the signal that is to end it
 };
 

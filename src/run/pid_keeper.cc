@@ -58,7 +58,7 @@ std::optional<std::string_view> watch_keeper(const Process& process, const Fd& l
     timer.set(promise.until);
     std::array<pollfd, 3> fds{{{line.get(), POLLIN, 0}, {process.fd(), POLLIN, 0}, {timer.fd(), POLLIN, 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR)
-      return "the process that renews the lock is watched no longer";
+      return "the process that renews the lock is no longer watched";
     if (fds[1].revents != 0)
       return std::nullopt;
     if (fds[0].revents != 0) {
@@ -107,7 +107,7 @@ Witness Witness::start(const HoldPlan& plan, const Process& process) {
   close_all_but(std::move(needed));
   sigset_t all;
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);  // whoever tells both of us to end means the job, which the keeper tells
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);  // whoever signals both of us means the job, and the keeper tells that
   try {
     if (const auto fault = watch_keeper(process, witness)) {
       (void)::send(witness.get(), "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);  // the keeper may be continued at any moment
@@ -121,7 +121,7 @@ Witness Witness::start(const HoldPlan& plan, const Process& process) {
 
 void Witness::expect_before(Deadline deadline) const {
   const Promise promise{.until = deadline};
-  (void)::send(line_.get(), &promise, sizeof promise, MSG_NOSIGNAL | MSG_DONTWAIT);  // a dead one: we go on alone
+  (void)::send(line_.get(), &promise, sizeof promise, MSG_NOSIGNAL | MSG_DONTWAIT);  // without a witness we go on alone
 }
 
 bool Witness::tells_loss() const {

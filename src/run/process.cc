@@ -37,7 +37,7 @@ void write_syslog(std::string_view message) {
   sockaddr_un log{.sun_family = AF_UNIX, .sun_path = "/dev/log"};
   const Fd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   const std::string text = fmt::format("<{}>rlock[{}]: {}", user_warning, ::getpid(), message);
-  // A machine without a syslog daemon is no error.
+  // It is no error if the machine has no syslog daemon.
   (void)::sendto(
       socket.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&log), sizeof log);
 }

@@ -146,9 +146,9 @@ bool ProcessTable::is_ours() const {
   return status.find(fmt::format("\nNSpid:\t{}\n", self_)) != std::string::npos;
 }
 
-/// The kernel keeps a list of children for each thread that forked.
 pid_t ProcessTable::parent_of(pid_t pid) const { return read_stat(proc_, pid).parent; }
 
+/// The kernel keeps a list of children for each thread that forked.
 std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
   std::vector<pid_t> children;
   if (!our_list_)

@@ -160,8 +160,8 @@ void Report::write(const Error& error) const {
   write(result);
 }
 
-/// Gives the new file the owner and mode of the one that it replaces, if there is one and nobody has planted it: he
-/// could write the report anew. Only root can change the owner.
+/// Gives the new file the owner and mode of the one that it replaces, if there is one and nobody has planted it:
+/// whoever did could rewrite the report. Only root can change the owner.
 void Report::keep_owner_and_mode(const Fd& fd) const {
   constexpr mode_t permissions = 0777;
   struct stat old {};

@@ -9,7 +9,7 @@ namespace rlock::run {
 class Scheduling {
  public:
   Scheduling();
-  /// Makes this process be scheduled like that again. Async-signal-safe.
+  /// Has this process scheduled that way again. Async-signal-safe.
   void restore() const;
 
  private:

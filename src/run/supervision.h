@@ -90,7 +90,7 @@ class Supervision {
   void on_killing(Cause cause);
   void on_end(const News& news);
   void on_guard_gone();
-  enum class Failing { none, life, lease, start, order, end };  // what it is that the guard does not see to
+  enum class Failing { none, life, lease, start, order, end };  // what the guard has failed to see to
   void take_over(Failing failing);
   void look_for_overlooked_end();
   bool has_reaped_guard() const;

@@ -44,7 +44,7 @@ void adopt_orphans() {
     throw os_error("prctl(PR_SET_CHILD_SUBREAPER)", errno);
 }
 
-/// Tells which of our children are in the tree, when asked for one after the other in their order.
+/// Tells which of our children are in the tree, if it is asked about them one after the other, in their order.
 class Tree::Kin {
  public:
   /// The tree begins with the child `first`, and `alone` is in it wherever it stands.
@@ -106,7 +106,7 @@ void Tree::reap_others() const {
 BootClock::duration Tree::rehearse(Deadline until) {
   const auto begin = BootClock::now();
   look(until);
-  forget();  // to close thousands of pidfds would delay the killing
+  forget();  // closing thousands of pidfds would delay the killing
   return BootClock::now() - begin;
 }
 

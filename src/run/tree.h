@@ -73,7 +73,7 @@ class Tree {
   bool has_group_members() const noexcept;
 
   /// The processes that are left after rounds of killing, to be called while some are: descendants, and members of the
-  /// leader's group that are none.
+  /// leader's group that are not.
   Survivors survivors() noexcept;
 
  private:

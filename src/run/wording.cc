@@ -14,7 +14,7 @@
 namespace rlock::run {
 namespace {
 
-/// What a success of which Redis could not be told means for --once and --once-per.
+/// What it means for --once and --once-per that Redis could not be told of a success.
 std::string describe_forgotten(const lock::Claim& claim, const Verdict& verdict) {
   const bool has_done_it = verdict.outcome == Outcome::completed && verdict.command_status == 0;
   if (!has_done_it || !(claim.once || claim.once_per || claim.slot))

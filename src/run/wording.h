@@ -12,7 +12,7 @@
 
 namespace rlock::run {
 
-/// What may have become of a lock of which Redis says that it is not ours any more.
+/// What may have become of a lock that, as Redis says, is no longer ours.
 constexpr std::string_view how_locks_vanish =
     "it was released by force, deleted or taken over, or Redis has lost its data";
 

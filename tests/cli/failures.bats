@@ -317,7 +317,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   contains "$ERR" ' acquire: redis://127.0.0.1:1: connection failed: '
 }
 
-@test "who reads no further, as head does, is shown no message, even where SIGPIPE is ignored" {
+@test "whoever reads no further, as head does, is shown no message, even where SIGPIPE is ignored" {
   local command
   try run job -- true # for log -f --json, which prints no empty array
   mkfifo "$T/pipe"

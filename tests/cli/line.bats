@@ -126,7 +126,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 "--wait: '9999x' is not a duration such as " run -k a -w 9999x -- true
 }
 
-@test "a signal is a name in any case, or a number" {
+@test "a signal is a name in upper or lower case, or a number" {
   local signal
   for signal in TERM term SIGterm sigint Cont 15 64; do
     try run -k a --signal "$signal" -- true
@@ -398,7 +398,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   exits 75
 }
 
-@test "a key may be called like a subcommand or begin with =, and an option may have such a value" {
+@test "a key may be named like a subcommand or begin with =, and an option may have such a value" {
   try -k status run -- true
   exits 0
   try run --note log --holder '=me' -- -- true

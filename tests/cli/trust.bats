@@ -61,7 +61,7 @@ distrusts() {
   done
 }
 
-@test "a file in a folder where others could replace it is refused; a sticky folder is right" {
+@test "a file in a folder where others could replace it is refused; a sticky folder is accepted" {
   chmod 777 "$T/etc"
   distrusts "its folder can be written by others; if it can be trusted: chmod go-w $T/etc" "$CONF" --config "$CONF"
   chmod 775 "$T/etc"
@@ -80,7 +80,7 @@ distrusts() {
   distrusts "chmod go-w $T/etc" "$T/links/rlock.conf" --config "$T/links/rlock.conf"
 }
 
-@test "with the home of another user root's password is not sent where his file says" {
+@test "with the home of another user root's password is not sent where that user's file says" {
   local sent
   mkdir -p "$T/home/.config"
   printf 'redis = unix://%s\n' "$T/trap" >"$T/home/.config/rlock.conf"
@@ -139,7 +139,7 @@ print(server.accept()[0].recv(100), flush=True)' "$T/trap"
   same "$ERR" ''
 }
 
-@test "a user trusts root's files and his own, and nobody else's" {
+@test "a user trusts root's files and their own, and nobody else's" {
   local user=(--reuid=12345 --regid=12345 --clear-groups)
   sed -i '/password-file/d' "$CONF"
   cli CONFIG SET requirepass '' >/dev/null

@@ -138,7 +138,7 @@ END
   excluded 'string of '
 }
 
-@test "who waits behind another program's key is handed the lock, without asking again, by whoever finds the key gone" {
+@test "whoever waits behind another program's key is handed the lock, without asking again, by whoever finds the key gone" {
   local attempt
   for attempt in {1..10}; do # it asks every now and then, and may be faster than we are
     cli SET deploy theirs >/dev/null

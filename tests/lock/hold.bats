@@ -106,7 +106,7 @@ rlock: backup not acquired: $words; the wait of 1s is over"
   absent rlock:job
 }
 
-@test "hold says who still holds the lock, and how that is ended" {
+@test "hold says who still holds the lock, and how to end that" {
   local held
   hold job
   held="rlock: job: still held by $(id -un)@$(uname -n) pid $HOLDER \"sleep 600\""
@@ -218,7 +218,7 @@ ends_at() {
   ends_at "$(date -d '40 days' +%F) 08:00:00+05:00" "$(date -d '40 days' +%F) 08:00:00+05:00"
 }
 
-@test "a time that has passed, is too far away or is none is 64, in one line, and holds nothing" {
+@test "a time that has passed, is too far away or is not a time is 64, in one line, and holds nothing" {
   local word
   for word in '2020-01-01 08:00' 2020-01-01 "$(date -d '1 minute ago' -u +%FT%TZ)"; do
     refuses 64 "--until: $word has passed" hold job --until "$word"
@@ -244,8 +244,8 @@ ends_at() {
 }
 
 @test "hold takes no pattern, and a lock that looks like one by --key only" {
-  refuses 64 'deploy-*: hold takes names of locks, and no pattern; ' hold job 'deploy-*' --for 1h
-  refuses 64 'deploy-*: hold takes names of locks, and no pattern; ' hold 'deploy-*' --end
+  refuses 64 'deploy-*: hold takes names of locks, not patterns; ' hold job 'deploy-*' --for 1h
+  refuses 64 'deploy-*: hold takes names of locks, not patterns; ' hold 'deploy-*' --end
   try hold --key 'deploy-*' --for 1h
   exits 0
   same "$ERR" 'rlock: deploy-*: no run of it is known: is that its name?'
@@ -305,7 +305,7 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(
   same "$(awk 'NR > 1 { print $1, $2 }' "$T/out")" $'job hold\njob x'
 }
 
-@test "log has a line for the begin and the end of a hold, and says who ended it" {
+@test "log has a line for the beginning and the end of a hold, and says who ended it" {
   try hold job --for 200ms --holder ann@ops1 --note first
   start waiter rlock run job -- true
   finish "$PID"
@@ -387,7 +387,7 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(
 describes() { [[ $(rlock __complete hold --end '') == *"$1"* ]]; } # TEXT
 offered() { [[ $(rlock __complete hold "${@:2}" | cut -f 1 | xargs) == "$1" ]]; } # NAMES ARG...
 
-@test "completion knows the options of hold, and offers --end what is on hold" {
+@test "completion knows the options of hold, and after --end offers what is on hold" {
   rlock run free -- true
   on_hold held --for 1h
   contains "$(rlock __complete hold --)" $'--until=\t'

@@ -171,7 +171,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   [[ ! -e $T/early-ran ]]
 }
 
-@test "--latest: who asked first is not the newer one because its question had to be sent twice" {
+@test "--latest: whoever asked first does not become the newer one because its question had to be sent twice" {
   local near=$RLOCK_REDIS
   hold job
   start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR

@@ -210,7 +210,7 @@ setup() { start_scripts; }
   nearly 30000 "$(cli PTTL "$LOCK")"
 }
 
-@test "renew: a lock that somebody has robbed of its expiry gets that of its longest holder" {
+@test "renew: a lock whose expiry somebody has removed gets that of its longest holder" {
   CAPACITY=0 hold a
   CAPACITY=0 acquire b
   cli PERSIST "$LOCK"

@@ -26,7 +26,7 @@ come_and_go() { # NAME [CAPACITY]
   SPENT=$(cli INFO commandstats | sed -nE 's/^cmdstat_eval:.*usec=([0-9]+),.*/\1/p')
 }
 
-@test "crowd: to come, to go and to be refused cost no more among thousands of readers than among twenty" {
+@test "crowd: coming, going and being refused cost no more among thousands of readers than among twenty" {
   local few
   crowd $((BEGAN + 60000)) 20
   come_and_go few
@@ -38,7 +38,7 @@ come_and_go() { # NAME [CAPACITY]
   ((SPENT < 4 * few)) || fail "$few us became $SPENT us"
 }
 
-@test "crowd: to come, to go and to be refused cost no more among thousands of slots than among twenty" {
+@test "crowd: coming, going and being refused cost no more among thousands of slots than among twenty" {
   local few
   CAPACITY=9100 crowd $((BEGAN + 60000)) 20
   come_and_go few 9100
@@ -120,7 +120,7 @@ expire() { # TOKEN
   absent "$SEATS"
 }
 
-@test "crowd: seats that lag behind the leases are caught up with, and nobody loses his" {
+@test "crowd: seats that lag behind the leases are caught up with, and nobody loses one" {
   local i
   fill 20 20
   for i in {1..20}; do SHIFT=20 call renew "h$i" 30000 "level-h$i"; done

@@ -30,7 +30,7 @@ cools() {
   cools 100000
 }
 
-@test "who comes is told after how many failures the lock cools, how the last ended, and until when" {
+@test "whoever comes is told after how many failures the lock cools, how the last ended, and until when" {
   ends 3 '' a backoff=100000-500000
   cools 100000
   ends - signal:9 b backoff=100000-500000
@@ -61,7 +61,7 @@ cools() {
   done
 }
 
-@test "a grant of which its taker has not heard does not make the lock cool for longer after another run" {
+@test "a grant that its taker never heard of does not make the lock cool for longer after another run" {
   SHIFT=-300 acquire unheard backoff=100000-500000
   SHIFT=-250 call status # finds that it has died
   SHIFT=-20 acquire other backoff=100000-500000
@@ -70,7 +70,7 @@ cools() {
   between 0 "${REPLY[5]}" 100000
 }
 
-@test "lost leases and timeouts are failures; a run that was made to stop is none" {
+@test "lost leases and timeouts are failures; a run that was made to stop is not" {
   local end
   for end in lost timeout; do
     ends - "$end" "$end" backoff=100000-100000
@@ -135,7 +135,7 @@ cools() {
   outcome released
 }
 
-@test "with a spacing those attempts count that were made within it since the last success" {
+@test "with a spacing only the attempts within it count, since the last success" {
   ends 3 '' a per=10000
   acquire b per=10000 attempts=1
   outcome attempts
@@ -160,7 +160,7 @@ cools() {
 
 is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
 
-@test "an attempt that has died is one, for a waiter that is to be handed the lock too" {
+@test "an attempt that has died counts, also for a waiter that is about to be handed the lock" {
   listen b
   acquire a kept=1 once=v1
   enqueue b once=v1 attempts=1

@@ -137,7 +137,7 @@ setup() { start_scripts; }
   same "$(fact evicted) $(fact lost)" 'evicted 2 lost 0'
 }
 
-@test "history: of whoever evicted a run the PID is kept to the last" {
+@test "history: the PID of whoever evicted a run is never cut" {
   local long
   long=$(printf 'h%%20%.0s' {1..60})
   hold a
@@ -148,7 +148,7 @@ setup() { start_scripts; }
   matches "$(ends)" ' replaced,h[^ ]*\.\.\.%20pid%204194304$'
 }
 
-@test "history: whoever comes late sets right how a run ended that seemed to have died" {
+@test "history: whoever comes late corrects the end of a run that seemed to have died" {
   local how
   for how in 'hold b' 'call status'; do
     cli FLUSHALL >/dev/null
@@ -165,7 +165,7 @@ setup() { start_scripts; }
   done
 }
 
-@test "history: a run that ended by itself is recorded so, though it is told that it held the lock no more" {
+@test "history: a run that ended by itself is recorded as such, though it is told that it no longer held the lock" {
   hold a kept=1 once=v42
   cli DEL "$LOCK"
   call release a level-a 0 ''

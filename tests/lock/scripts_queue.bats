@@ -292,7 +292,7 @@ crowd_waits() {
   matches "$(sed -n '/^message$/{n;n;p;}' "$T/ear-e.out" | xargs)" '^[0-9]{3,4}( [0-9]{3,4})*$' # the time at which the handed over slot falls free comes first
 }
 
-@test "queue: the first waiter for a slot asks when the lease ends that ends first" {
+@test "queue: the first waiter for a slot asks when the first of the leases ends" {
   CAPACITY=3 hold a
   CAPACITY=3 TTL=1000 hold b
   CAPACITY=3 hold c

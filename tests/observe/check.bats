@@ -80,17 +80,17 @@ live() {
   same "$(cli DBSIZE)" 0
 }
 
-@test "a server that has evicted scripts is warned of, and one that has not is not" {
+@test "a server that has evicted scripts gets a warning, and one that has not gets none" {
   local number
   cli INFO everything | grep -q ^evicted_scripts || skip "this machine has a server that evicts no scripts"
   try check
   [[ $OUT != *evicted* ]] || fail "$OUT"
   for number in {1..501}; do echo "EVAL 'return $number' 0"; done | cli >/dev/null
   try check
-  says warn scripts '[0-9]+ evicted, since some program sends ever new ones'
+  says warn scripts '[0-9]+ evicted, since some program keeps sending new ones'
 }
 
-@test "a clock that is as ours is said to be so" {
+@test "a clock that agrees with ours is reported as such" {
   for _ in {1..50}; do # until both read the same millisecond
     try check
     [[ $OUT != *"as this machine's"* ]] || break
@@ -99,7 +99,7 @@ live() {
   [[ $OUT != *0ms* ]] || fail "$OUT"
 }
 
-@test "a clock that is far from ours is warned of, on whichever side it is" {
+@test "a clock that is far ahead of ours or behind it gets a warning" {
   local time='*2\r\n$10\r\n'
   start_proxy
   network forge "${time}1" "${time}2" # 31 years later
@@ -186,7 +186,7 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   exits 69
   says FAIL reachable "redis://127.0.0.1:1: .* [(]from $T/rlock.conf:1: redis[)]"
   same "$(grep -c Connection "$T/out")" 1
-  matches "$OUT" $'\n +what to do +see that the server runs .* or correct the address'
+  matches "$OUT" $'\n +what to do +check that the server runs .* or correct the address'
   matches "$ERR" "^rlock: redis://127.0.0.1:1: [^"$'\n'"]* [(]from $T/rlock.conf:1: redis[)]$"
 }
 
@@ -293,7 +293,7 @@ no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
 
 has_rewritten() { cli INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 
-@test "run as the user of that line, check claims nothing of what CONFIG would have told, and advises only what helps" {
+@test "run as the user of that line, check claims nothing that only CONFIG could tell, and advises only what helps" {
   paste "$(acl_line)"
   as_user rlock
   try check
@@ -410,7 +410,7 @@ fails_to_write() { # WORDS ADVICE
 
 refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
-@test "whoever has hardly a right gets the line of rights all the same, and each refusal once" {
+@test "whoever has hardly any rights gets the line of rights all the same, and each refusal once" {
   paste "$(acl_line)"
   cli ACL SETUSER rlock reset on ">$(<"$T/password")" '~rlock:*' +get +eval +evalsha
   as_user rlock
@@ -429,7 +429,7 @@ refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
   says FAIL permissions ".*NOPERM.*'?hscan"
 }
 
-@test "one right that is missing is one failure, also where for want of it nothing could be written before" {
+@test "one missing right is one failure, also where for want of it nothing could be written before" {
   local line right
   line=$(acl_line)
   for right in hset rpush del time evalsha; do
@@ -517,12 +517,12 @@ refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
   says warn clock '.*it was set back by (2h00m|1h59m) or more since its locks were last used'
 }
 
-@test "the first line is the verdict, and each problem comes with the line to paste that mends it" {
+@test "the first line is the verdict, and each problem comes with the line to paste that fixes it" {
   cli CONFIG SET maxmemory 100mb
   cli CONFIG SET maxmemory-policy allkeys-lru
   try check
   exits 1
-  same "$(head -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust this Redis with locks yet: mend what is marked FAIL below'
+  same "$(head -n 1 "$T/out" | tr -s ' ')" 'FAIL verdict do not trust this Redis with locks yet: fix what is marked FAIL below'
   matches "$OUT" $'\nFAIL  eviction [^\n]*
  +what to do +for now, since a restart forgets it, paste into redis-cli:
 CONFIG SET maxmemory-policy noeviction
@@ -534,7 +534,7 @@ CONFIG SET appendonly yes
 '
   try check --json
   query '.verdict == {result: "FAIL", topic: "verdict",
-    text: "do not trust this Redis with locks yet: mend what is marked FAIL below"}'
+    text: "do not trust this Redis with locks yet: fix what is marked FAIL below"}'
   query '.servers[0].findings | map(select(.topic == "eviction")) | .[0].text |
     test("; for now, since a restart forgets it, paste into redis-cli: `CONFIG SET maxmemory-policy noeviction`; for good, start redis-server with ")'
   cli CONFIG SET maxmemory-policy noeviction

@@ -165,7 +165,7 @@ remembered() { # LOCK END...
   query 'map(select(.key == "job") | .exit_status // .end) == [137, "died", "lost", "timeout", "evicted"]'
 }
 
-@test "--failed finds a failure that a hundred runs ago was the newest, and counts those alone" {
+@test "--failed finds failures that are a hundred runs old, and -n counts failures alone" {
   # shellcheck disable=SC2046 # one word for each run
   remembered job 1 2 $(printf '0 %.0s' {1..98})
   try log --failed --json
@@ -261,7 +261,7 @@ remembered() { # LOCK END...
   done
 }
 
-@test "on a narrow terminal END and HOLDER are shown whole, and what is less worth is cut or leaves" {
+@test "on a narrow terminal END and HOLDER are shown whole, and what is worth less is cut or leaves" {
   local row
   cli RPUSH '{rlock:nightly}:history' \
     '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 deploy@web3 web3 root 1 backup.sh%20--full n'

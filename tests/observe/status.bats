@@ -291,7 +291,7 @@ on_terminal() {
 
 renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
 
-@test "a holder that was killed is dead, also where its parent does not reap it; of a plain acquire it is said that nobody renews it" {
+@test "a holder that was killed is dead, even where its parent does not reap it; a plain acquire is said to be renewed by nobody" {
   local keeper
   start parent sh -c 'rlock run job --ttl 60 -- sleep 600 & exec sleep 600'
   wait_until "$PATIENCE" renewed_for_long
@@ -306,7 +306,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   contains "$OUT" 'process  none: nobody renews it; taken as '
 }
 
-@test "of a killed holder on another machine, whose processes nobody here can know, nothing is said" {
+@test "nothing is said of a killed holder on another machine, whose processes nobody here can know" {
   unshare --uts true 2>/dev/null || skip "this machine has no namespaces"
   start far unshare --uts sh -c 'hostname elsewhere && exec rlock run job --ttl 60 -- sleep 600'
   wait_until "$PATIENCE" renewed_for_long
@@ -486,7 +486,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   [[ $OUT != *'its lease runs out'* ]] || fail "$OUT"
 }
 
-@test "on a narrow terminal columns leave first that are empty in all rows, so that --all shows LAST" {
+@test "on a narrow terminal the columns that are empty in all rows leave first, so that --all shows LAST" {
   local key
   key=$(printf '%30s' '' | tr ' ' k)
   try run "$key" -- sh -c 'exit 3'
@@ -545,7 +545,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   exits 75
 }
 
-@test "the end of a hold is told with its seconds wherever it is told, however far it is, and without where there are none" {
+@test "the end of a hold is told with its seconds wherever it is told, however far away it is, and without them if they are 0" {
   local until=
   until [[ -n $until && $(date -d "$until" +%S) != 00 ]]; do
     try hold job --for 11m

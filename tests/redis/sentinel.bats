@@ -8,12 +8,12 @@ setup() { hermetic; }
 
 fence_of() { rlock status job --json | jq '.[0].holders[0].fence'; }
 
-@test "who takes a sentinel for the server, or the server for a sentinel, is told what to write" {
+@test "whoever takes a sentinel for the server, or the server for a sentinel, is told what to write" {
   start_redis
   PRIMARY=$REDIS_PORT
   try status -r "redis-sentinel://127.0.0.1:$PRIMARY/main"
   exits 69
-  contains "$ERR" 'it is no Sentinel; write redis://HOST:PORT (from --redis)'
+  contains "$ERR" 'it is not a Sentinel; write redis://HOST:PORT (from --redis)'
   start_one_sentinel "$(printf '%040x' 1)"
   try status -r "redis://127.0.0.1:$REDIS_PORT"
   exits 69

@@ -36,18 +36,18 @@ _, status, usage = os.wait4(os.posix_spawnp(sys.argv[1], sys.argv[1:], os.enviro
 print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
 }
 
-@test "system calls of an uncontended run, without its command's" {
+@test "an uncontended run makes few system calls besides its command's" {
   can_trace
   # 135 on Debian 12, a tenth of them for what a kill needs, opened beforehand; the C library of Debian 13 makes three more of
   # its own.
   at_most 138 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
 }
 
-@test "page faults of an uncontended run, without its command's" {
+@test "an uncontended run has few page faults besides its command's" {
   at_most 145 $(($(faults rlock run --key job -- "$TRUE") - $(faults "$TRUE"))) "page faults"
 }
 
-@test "page faults of a failure, beyond those of a start" {
+@test "a failure has few page faults besides those of a start" {
   # 13; with frames that the program has to sort itself, at its first exception, 90 and five milliseconds.
   local failure start
   failure=$(faults sh -c '! rlock status --redis unix:///nowhere 2>/dev/null')

@@ -293,7 +293,7 @@ time.sleep(600)'
   STATUS=0
   setsid -w rlock acquire job -n --hold-pid 1 2>"$T/err" || STATUS=$?
   exits 64
-  same "$(<"$T/err")" "rlock: --hold-pid: process 1 is no script that called rlock; write \$\$ for a shell's own PID"
+  same "$(<"$T/err")" "rlock: --hold-pid: process 1 is not a script that called rlock; write \$\$ for a shell's own PID"
   STATUS=0
   sh -c 'exec rlock acquire job -n --hold-pid $$' 2>"$T/err" || STATUS=$?
   exits 64

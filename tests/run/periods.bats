@@ -29,7 +29,7 @@ waiting() { same "$(cli ZCARD '{rlock:backup}:queue')" "$1"; } # COUNT
   done
 }
 
-@test "the next day is another slot, and so is a day of another lock; a failed run is none" {
+@test "the next day is another slot, and so is a day of another lock; a failed run does not count for its slot" {
   try run backup --once-per day -- sh -c 'exit 3'
   exits 3
   try run backup --once-per day -- echo ran
@@ -54,7 +54,7 @@ waiting() { same "$(cli ZCARD '{rlock:backup}:queue')" "$1"; } # COUNT
   same "$OUT" ''
 }
 
-@test "a run that waits past midnight is still the one of its day" {
+@test "a run that waits past midnight is still that of its day" {
   start holder rlock run backup -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$T/go"
   wait_held backup
   TZ=DAY24 start late rlock run backup --once-per day -- echo yesterday

@@ -94,7 +94,7 @@ gives_up() { # RUN-OPTION...
   same "$OUT" again
 }
 
-@test "of a failure that could not be recorded nothing of the kind is said" {
+@test "a failure that could not be recorded is not said to be forgotten" {
   # shellcheck disable=SC2016 # for the inner shell
   start job rlock run -k job -v --ttl 4 --once v1 -- sh -c 'until [ -e "$0/end" ]; do sleep .02; done; exit 3' "$T"
   wait_for_text 'renewed job' "$T/job.err"

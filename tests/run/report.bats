@@ -260,7 +260,7 @@ folders_of_others() {
   [[ ! -e $T/ran ]]
 }
 
-@test "a file that another user planted in a sticky folder is replaced by one that he cannot write" {
+@test "a file that another user planted in a sticky folder is replaced by one that this user cannot write" {
   folders_of_others
   : >"$T/sticky/report"
   chmod 666 "$T/sticky/report"
@@ -271,7 +271,7 @@ folders_of_others() {
   jq -e '.outcome == "completed"' "$T/sticky/report"
 }
 
-@test "a report in the folder of another user is given to him, as the one before was his" {
+@test "a report in the folder of another user belongs to that user, as the one before did" {
   folders_of_others
   : >"$T/his/report"
   chown 12345 "$T/his/report"

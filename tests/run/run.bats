@@ -144,7 +144,7 @@ script() {
   [[ ! -e $T/ran ]]
 }
 
-@test "of a holder that is dead -n and -w say so, and when the lock is free" {
+@test "-n and -w say if the holder is dead, and when the lock is free" {
   hold job --ttl 60
   # shellcheck disable=SC2046 # words
   kill -KILL "$HOLDER" $(pgrep -P "$HOLDER") || true

@@ -104,7 +104,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' rlock run --key job -- sh -c 'id -G | wc -
   exits 0
 }
 
-@test "a read-only, or deleted, working directory" {
+@test "rlock works in a directory that is read-only or deleted" {
   mkdir "$T/gone" "$T/fixed"
   chmod a-w "$T/fixed"
   cd "$T/gone"

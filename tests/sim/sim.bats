@@ -13,7 +13,7 @@ setup() {
   "$sim" --compare "$REDIS_SOCK" --seed "$RANDOM" --commands 2000
 }
 
-@test "what once went wrong in simulated time does not any more, nor does anything else" {
+@test "what once went wrong in simulated time no longer does, nor does anything else" {
   "$sim" --seeds "$BATS_TEST_DIRNAME/seeds" --worlds 10 --seed 1
 }
 
