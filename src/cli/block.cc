@@ -55,7 +55,8 @@ std::string describe_runs(const observe::Counters& counters) {
 /// The lines of one lock.
 class Block {
  public:
-  Block(const LockFacts& lock, const Screen& screen) : lock_(lock), screen_(screen) {}
+  Block(const LockFacts& lock, const Settings& settings, const Screen& screen)
+      : lock_(lock), settings_(settings), screen_(screen) {}
 
   std::string text() {
     add_state();
@@ -144,10 +145,10 @@ class Block {
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
     if (lock_.holders.size() > 1)
-      add_command("break", command_to_break(lock_.name, h.fence));
+      add_command("break", command_to_break(settings_, lock_.name, h.fence));
   }
 
-  std::string break_all() const { return fmt::format("rlock release {} --force", lock::key_word(lock_.name)); }
+  std::string break_all() const { return fmt::format("rlock release {} --force", lock_words(settings_, lock_.name)); }
 
   static std::string describe_process(const HolderFacts& h) {
     const std::string where = fmt::format("as {} on {}", h.owner.user, h.owner.host);
@@ -187,7 +188,7 @@ class Block {
   /// Of several holders each has a line of its own. A foreign key has no fence.
   void add_way_to_break() {
     if (lock_.hold)
-      add_command("end hold", "rlock hold " + lock::key_word(lock_.name) + " --end");
+      add_command("end hold", "rlock hold " + lock_words(settings_, lock_.name) + " --end");
     if (lock_.foreign) {
       add_command("break", break_all());
       add("", "deletes the key of the other program");
@@ -196,18 +197,21 @@ class Block {
       return;
     const bool several = lock_.holders.size() > 1;
     add_command(several ? "break all" : "break",
-                several ? break_all() : command_to_break(lock_.name, lock_.holders[0].fence));
+                several ? break_all() : command_to_break(settings_, lock_.name, lock_.holders[0].fence));
     if (!lock_.waiters.empty() && !lock_.hold)
       add("then", fmt::format("{} starts next, unless you add --hold 1h", lock_.waiters[0].owner.holder));
   }
 
   const LockFacts& lock_;
+  const Settings& settings_;
   const Screen& screen_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string format_block(const LockFacts& lock, const Screen& screen) { return Block{lock, screen}.text(); }
+std::string format_block(const LockFacts& lock, const Settings& settings, const Screen& screen) {
+  return Block{lock, settings, screen}.text();
+}
 
 }  // namespace rlock::cli

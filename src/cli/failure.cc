@@ -29,7 +29,7 @@ std::string missing_password(const Settings& settings) {
   return " (`rlock run` hands --password-file on to its command, but neither RLOCK_PASSWORD nor a URL's password)";
 }
 
-std::string describe_instead(lock::Lock& lock, const lock::Token& token, Deadline deadline) {
+std::string describe_instead(lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline deadline) {
   const lock::Forced found = lock.look(deadline);
   if (std::holds_alternative<lock::ForeignKey>(found))
     return "another program's key is there";
@@ -40,7 +40,7 @@ std::string describe_instead(lock::Lock& lock, const lock::Token& token, Deadlin
                        cooling ? "cooling after" : "held by",
                        lock::describe(targets[0].owner),
                        targets[0].fence.value,
-                       command_to_break(lock.name().text(), targets[0].fence));
+                       command_to_break(settings, lock.name().text(), targets[0].fence));
   }
   const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
   return std::holds_alternative<lock::GivenBack>(fate) ? "it was released already"
@@ -66,16 +66,26 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
                       undone)};
 }
 
-std::string command_to_break(std::string_view key, lock::Fence fence) {
-  return fmt::format("rlock release {} --force --fence {}", lock::key_word(key), fence.value);
+std::string lock_words(const Settings& settings, std::string_view key) {
+  std::string words = lock::key_word(key);
+  if (settings.redis_origin == "--redis") {
+    for (const redis::Address& address : settings.redis) words += " -r " + shell_word(address.bare_url);
+  }
+  if (settings.prefix_origin == "--prefix")
+    words += " --prefix=" + shell_word(settings.prefix);
+  return words;
+}
+
+std::string command_to_break(const Settings& settings, std::string_view key, lock::Fence fence) {
+  return fmt::format("rlock release {} --force --fence {}", lock_words(settings, key), fence.value);
 }
 
 ExitCode say_not_held(
-    lock::Lock& lock, const lock::Token& token, Milliseconds timeout, Deadline give_up, const Log& log) {
+    lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline give_up, const Log& log) {
   std::string message = fmt::format("{} is not held by this token any more", lock.name().text());
   try {
-    message += ": " + lock::persist(lock, timeout, give_up, [&](Deadline deadline) {
-                 return describe_instead(lock, token, deadline);
+    message += ": " + lock::persist(lock, settings.timeout, give_up, [&](Deadline deadline) {
+                 return describe_instead(lock, token, settings, deadline);
                });
   } catch (const Error&) {
     // Only the explanation failed.

@@ -24,8 +24,11 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
   }
 }
 
+/// A lock as a command that is to be pasted names it, with the servers and the prefix that this command line gave.
+std::string lock_words(const Settings& settings, std::string_view key);
+
 /// The command that makes a holder give the lock up. The fence makes sure that nobody else is hit.
-std::string command_to_break(std::string_view key, lock::Fence fence);
+std::string command_to_break(const Settings& settings, std::string_view key, lock::Fence fence);
 
 /// What is said of a lock that is_unheard_of().
 constexpr std::string_view doubt = "no run of it is known: is that its name?";
@@ -33,6 +36,6 @@ constexpr std::string_view doubt = "no run of it is known: is that its name?";
 /// Says that the token does not hold the lock any more, and what is there instead: free, released, or held by somebody
 /// else. It asks the servers for that until `give_up`.
 ExitCode say_not_held(
-    lock::Lock& lock, const lock::Token& token, Milliseconds timeout, Deadline give_up, const Log& log);
+    lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline give_up, const Log& log);
 
 }  // namespace rlock::cli

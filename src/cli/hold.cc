@@ -43,7 +43,7 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
 }
 
 /// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held.
-void remark_on(const observe::LockFacts& lock, const Log& log) {
+void remark_on(const observe::LockFacts& lock, const Settings& settings, const Log& log) {
   if (observe::is_unheard_of(lock))
     log.notice(fmt::format("{}: {}", lock.name, doubt));
   std::vector<const observe::HolderFacts*> holders;
@@ -59,7 +59,7 @@ void remark_on(const observe::LockFacts& lock, const Log& log) {
                          lock::describe(holders[0]->owner),
                          others == 0 ? "" : fmt::format(" and {} more", others),
                          others == 0 ? "it" : "the first",
-                         command_to_break(lock.name, holders[0]->fence)));
+                         command_to_break(settings, lock.name, holders[0]->fence)));
 }
 
 lock::HoldEnd choose_end(const Settings& settings) {
@@ -112,7 +112,7 @@ ExitCode hold_or_end(const Settings& settings, lock::Lock& lock, std::vector<red
     put_on_hold(settings, lock, choose_end(settings));
     is_on_hold = true;
     const observe::Scope scope{.prefix = settings.prefix, .names = {lock.name()}};
-    for (const auto& found : observe::survey(servers, scope, settings.timeout)) remark_on(found, log);
+    for (const auto& found : observe::survey(servers, scope, settings.timeout)) remark_on(found, settings, log);
     return ExitCode::ok;
   } catch (const Error& error) {
     Settings about = settings;

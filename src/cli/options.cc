@@ -84,6 +84,11 @@ void add_redis(Settings& s, const Value& v) {
   }
 }
 
+void set_prefix(Settings& s, const Value& v) {
+  s.prefix = v.text;
+  s.prefix_origin = v.origin;
+}
+
 void set_key(Settings& s, const Value& v) {
   s.keys = {v.text};
   s.key_origin = v.origin;
@@ -366,7 +371,7 @@ constexpr Option options[] = {
   {0,   "insecure",            "",                 every,             Section::redis, "RLOCK_INSECURE",
    "Do not verify the server's certificate", flag<&S::tls, &Tls::insecure>},
   {0,   "prefix",              "P",                every,             Section::redis, prefix_variable,
-   "What stands before the lock's name in its key on Redis [rlock:]", text<&S::prefix>},
+   "What stands before the lock's name in its key on Redis [rlock:]", set_prefix},
   {0,   "redis-timeout",       "D",                every,             Section::redis, "RLOCK_REDIS_TIMEOUT",
    "Longest wait for one answer of one server [2s]", set_timeout},
   {0,   "max-lease",           "D",                every,             Section::advanced, "RLOCK_MAX_LEASE",

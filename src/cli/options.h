@@ -38,6 +38,7 @@ struct Settings {
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";
+  std::string prefix_origin;
   redis::TlsOptions tls;
   Milliseconds timeout{2000};
   Milliseconds max_lease{60'000};

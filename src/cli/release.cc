@@ -145,7 +145,7 @@ class ForcedRelease {
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
                        lock::describe_date(found[0].hold->hold),
-                       lock::key_word(lock_.name().text()));
+                       lock_words(settings_, lock_.name().text()));
   }
 
   ExitCode delete_foreign(const lock::ForeignKey& foreign) {
@@ -326,7 +326,7 @@ ExitCode give_up_or_force(const Settings& settings) {
   const auto outcome = lock::release_in_time(lock, settings.timeout, never, attempt, on_wait);
   if (outcome != lock::Release::lost)
     return ExitCode::ok;
-  return say_not_held(lock, token, settings.timeout, give_up, log);
+  return say_not_held(lock, token, settings, give_up, log);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ ExitCode renew(const Settings& settings) {
     log.notice(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
     return ExitCode::negative;
   }
-  return say_not_held(lock, token, settings.timeout, give_up, log);
+  return say_not_held(lock, token, settings, give_up, log);
 }
 
 }  // namespace rlock::cli

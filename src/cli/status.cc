@@ -62,7 +62,7 @@ std::string format(const Locks& locks, const Settings& settings, const Screen& s
     return format_prometheus(locks);
   if (settings.json)
     return format_json(locks);
-  return wants_block(locks, settings, screen) ? format_block(locks[0], screen) : format_table(locks, screen);
+  return wants_block(locks, settings, screen) ? format_block(locks[0], settings, screen) : format_table(locks, screen);
 }
 
 /// The servers and the time.

@@ -59,9 +59,8 @@ local function held_back_until() return tonumber(recall('hold'):match('^%d+')) o
 local function is_on_hold() return meta.hold ~= '' and held_back_until() > now end
 
 local function keep_memory()
-  local DAY = 86400000 -- more, since this is done once a day
   local life = math.max(LIFE, tonumber(recall('memory')) or 0, held_back_until() - now + ENDED_FOR)
-  call('PEXPIRE', META, life + DAY)
+  call('PEXPIRE', META, life)
   call('PEXPIRE', HISTORY, LIFE)
 end
 

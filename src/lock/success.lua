@@ -79,10 +79,13 @@ end
 
 -- A success is remembered for as long as the longest --once or --once-per that was ever asked for needs it: 400 days,
 -- or for a slot 62, since a month has 31 and whoever began in it may wait.
+-- A spacing needs a day more than it lasts, since the expiry of META is renewed once a day.
 local function lengthen_memory(tail)
+  local DAY = 86400000
   local once = extra(tail, 'once')
   local for_id = once and (is_slot(once) and 5356800000 or 34560000000) or 0
-  local longest = math.max(for_id, tonumber(extra(tail, 'per')) or 0)
+  local per = tonumber(extra(tail, 'per'))
+  local longest = math.max(for_id, per and per + DAY or 0)
   if longest <= LIFE or longest <= (tonumber(recall('memory')) or 0) then return end
   note('memory', num(longest))
   is_old = true

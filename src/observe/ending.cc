@@ -85,9 +85,7 @@ bool Ending::is_failure() const {
   return is_of_run() && !is_untold && !(kind == Kind::exited && number == 0);
 }
 
-bool Ending::needs_attention() const {
-  return is_failure() && kind != Kind::replaced && kind != Kind::interrupted;
-}
+bool Ending::needs_attention() const { return is_failure() && kind != Kind::replaced && kind != Kind::interrupted; }
 
 std::string_view ending_name(Kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 

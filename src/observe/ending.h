@@ -45,7 +45,8 @@ struct Ending {
   bool is_of_run() const { return kind < Kind::hold || kind > Kind::hold_over; }
   /// Whether the run did not end as it was meant to.
   bool is_failure() const;
-  /// Whether somebody should look into that: a failure, but of no run that was replaced, or stopped by a signal to rlock.
+  /// Whether somebody should look into that: a failure, but of no run that was replaced, or stopped by a signal to
+  /// rlock.
   bool needs_attention() const;
 
   friend bool operator==(const Ending&, const Ending&) = default;

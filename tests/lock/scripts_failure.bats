@@ -181,14 +181,50 @@ is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
   is_handed c
 }
 
-@test "the last fifty failures are kept, the newest first" {
+@test "the last fifty failures of an ID are kept, the newest first" {
   local i kept=""
-  for ((i = 1; i <= 50; i++)); do kept+="$i $i $i 1 - old"$'\n'; done
+  for ((i = 1; i <= 50; i++)); do kept+="$i $i $i 1 v1 old"$'\n'; done
   cli HSET "$META" state '1 0 0 0 0 0' failures "$kept" >/dev/null
   ends 3 '' a once=v1
   kept=$(cli HGET "$META" failures)
   same "$(wc -l <<<"$kept")" 50
   matches "$kept" "^$FENCE [0-9]+ [0-9]+ 3 v1 host"
+}
+
+@test "the attempts of an ID are not forgotten for the failures of other work, nor mistaken for them" {
+  local i kept=""
+  for i in a b; do ends 3 '' "$i" once=v1 attempts=2; done
+  for ((i = 1; i <= 50; i++)); do kept+="$i $i $i 1 = old"$'\n'; done
+  cli HSET "$META" failures "$kept$(cli HGET "$META" failures)" >/dev/null
+  ends 3 '' c backoff=1-1
+  acquire d once=v1 attempts=2
+  same "${REPLY[0]} ${REPLY[1]}" 'attempts 2'
+  acquire e once=- attempts=1
+  outcome granted
+}
+
+@test "a grant that is given back after it has run out is no attempt, and nothing cools after it" {
+  local options
+  for options in attempts=1 'attempts=1 backoff=500000-500000' backoff=500000-500000; do
+    for look in true 'call status'; do
+      cli FLUSHALL >/dev/null
+      # shellcheck disable=SC2086 # words
+      SHIFT=-60 acquire a once=x $options
+      outcome granted
+      $look # finds that it has died
+      call cancel a level-a
+      # shellcheck disable=SC2086 # words
+      acquire b once=x $options
+      outcome granted
+    done
+  done
+}
+
+@test "a run inside another that gives up does not make the death of the outer one undone" {
+  SHIFT=-60 acquire a once=x attempts=1
+  call cancel a inner ''
+  acquire b once=x attempts=1
+  outcome attempts
 }
 
 @test "a taker that has not heard of its grant, and asks again, has made no attempt" {

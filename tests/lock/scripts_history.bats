@@ -333,7 +333,13 @@ wait_a_hundred_apart() {
     hold "c$i"
     call release "c$i" "level-c$i" 0 ''
   done
-  acquire d once=day:2026-11-22
+  for i in {1..9}; do
+    hold "d$i" "once=v$i"
+    call release "d$i" "level-d$i" 0 ''
+    hold "e$i" "once=hour:2026-11-22T0$i:00Z"
+    call release "e$i" "level-e$i" 0 ''
+  done
+  acquire f once=day:2026-11-22
   outcome "done"
 }
 

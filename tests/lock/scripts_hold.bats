@@ -71,6 +71,16 @@ holds() { cli HGET "$META" holds; }
   outcome none
 }
 
+@test "an end that is repeated does not end a hold that has begun since then" {
+  put ann for 60000
+  put end-1 end 0
+  put bob for 60000
+  put end-1 end 0
+  same "${REPLY[0]} ${REPLY[2]}" "ended $(owner ann)"
+  acquire c
+  same "${REPLY[0]} ${REPLY[4]}" "hold $(owner bob)"
+}
+
 @test "a mark is there for as long as the hold, and what is kept of the lock for longer" {
   hold x
   call release x level-x 0 ''

@@ -220,6 +220,22 @@ setup() { start_scripts; }
 
 # ---- clocks
 
+@test "memory: whoever asks late what became of its lock is told that it was released" {
+  hold a
+  call release a '*0123456789abcdef' - ''
+  replies released
+  cli DEL "$(ended a)" "$(ended level-a)" # as after a minute
+  call recall a level-a "$FENCE"
+  replies released
+  call recall a level-a 17
+  replies unknown
+}
+
+@test "memory: the longest spacing is kept for a day more" {
+  hold a per=2592000000
+  nearly 2678400000 "$(cli PTTL "$META")"
+}
+
 @test "memory: a slot of the calendar is kept for two months" {
   hold a once=month:2026-11
   nearly 5356800000 "$(cli PTTL "$META")"

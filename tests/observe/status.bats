@@ -452,6 +452,18 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on .* \(--backoff\)'
 }
 
+@test "a command that is to be pasted repeats the servers and the prefix that were given on the command line" {
+  local there="-r unix://$REDIS_SOCK --prefix='other: '" fence
+  try acquire job -r "unix://$REDIS_SOCK" --prefix 'other: '
+  exits 0
+  fence=$(rlock status job --prefix 'other: ' --json | jq '.[0].holders[0].fence')
+  NO_COLOR=1 on_terminal "rlock status job $there"
+  contains "$(tr -s ' \\\r\n' ' ' <<<"$OUT")" " break rlock release job $there --force --fence $fence"
+  eval "RLOCK_REDIS=redis://127.0.0.1:1 rlock release job $there --force --fence $fence" >/dev/null
+  try status job --prefix 'other: '
+  exits 1
+}
+
 @test "a block loses nothing on a narrow terminal: values go on below, and commands can be pasted all the same" {
   local note row wide=0
   note="the disks of all four machines are replaced one after the other, which takes until the end of the week at best"
