@@ -177,10 +177,10 @@ remembered() { # LOCK END...
 }
 
 @test "--failed says where nothing has failed" {
+  rlock run job -- true
   try log --failed
   exits 0
   same "$ERR" 'rlock: no run is known to have failed'
-  rlock run job -- true
   try log job --failed
   same "$ERR" 'rlock: no run is known to have failed'
   try log job --failed --since 1h
@@ -190,6 +190,7 @@ remembered() { # LOCK END...
 }
 
 @test "-f --failed shows each failure as it ends, and says that it waits for one" {
+  rlock run job -- true
   start follower rlock log -f --failed --json
   wait_for_text 'no run is known to have failed' "$T/follower.err"
   wait_for_text 'rlock: waiting for a run to fail' "$T/follower.err"

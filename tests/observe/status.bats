@@ -453,7 +453,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
 }
 
 @test "a command that is to be pasted repeats the servers and the prefix that were given on the command line" {
-  local there="-r unix://$REDIS_SOCK --prefix='other: '" fence
+  local there="-r 'unix://$REDIS_SOCK' --prefix='other: '" fence
   try acquire job -r "unix://$REDIS_SOCK" --prefix 'other: '
   exits 0
   fence=$(rlock status job --prefix 'other: ' --json | jq '.[0].holders[0].fence')

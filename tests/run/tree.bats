@@ -127,19 +127,6 @@ guard_killed() {
   [[ ! -e $T/ran ]]
 }
 
-@test "guard stopped beyond its deadline, and continued: it stops the command before it reads orders" {
-  run_witness --ttl 600ms -- "${ALL[@]}"
-  GUARD=$(guard_of "$PID")
-  freeze "$GUARD"
-  sleep 0.8 # longer than the lease, which the keeper renews
-  exists rlock:job
-  kill -CONT "$GUARD"
-  finish "$PID"
-  no_witnesses
-  exits 76
-  absent rlock:job
-}
-
 @test "guard stopped and server frozen: the keeper ends the command in time itself" {
   run_witness --ttl 1 --redis-timeout 300ms -- "${ALL[@]}"
   freeze "$(guard_of "$PID")"
