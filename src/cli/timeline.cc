@@ -104,7 +104,7 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
 }
 
 std::string legend(const Window& window, const Marks& marks) {
-  return fmt::format("one column is {}: {} to {} held for part or all of it, {} ended badly, {} unknown",
+  return fmt::format("one column is {}: {} to {} held partly or wholly, {} ended badly, {} unknown",
                      format_duration(window.column_length()),
                      marks.levels.front(),
                      marks.levels.back(),

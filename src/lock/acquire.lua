@@ -69,8 +69,8 @@ local function take_plainly(claim)
 end
 
 local claim = read_claim()
-local is_plain = claim.tail == owner and how ~= 'reenter' and how ~= 'restore' and not (wait and has_waited)
-if is_plain and call('EXISTS', LOCK, QUEUE, LEVEL_END, TOKEN_END) == 0 then
+if claim.tail == owner and how ~= 'reenter' and how ~= 'restore' and not (wait and has_waited) and
+  call('EXISTS', LOCK, QUEUE, LEVEL_END, TOKEN_END) == 0 then
   read_meta()
   if meta.running == '' and can_grant() and not is_on_hold() then return take_plainly(claim) end
 end

@@ -59,6 +59,14 @@ local function open(till)
   is_old = true -- META must outlive the hold
 end
 
+-- Tells those behind the first how long to sleep now that the lock may be free sooner than they know. The walk has told
+-- only the first, which may be dead when its time has come.
+local function tell_those_behind()
+  for rank, _, w in heads(MOST_SERVED, 1) do
+    if w then tell(w.level, patience(rank - 1)) end
+  end
+end
+
 -- The waiters are granted the lock, or told until when to sleep.
 local function finish()
   write_holds(holds)

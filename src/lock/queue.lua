@@ -7,7 +7,6 @@ local AHEAD = 1000000000000000 -- 31 years in us
 local GRACE = 1000             -- how long after its sleep a waiter still counts as alive
 local LOOK = 2000              -- the first waiter asks at least this often, one far back at rank r every (r + 1) * LOOK
 local LONGEST = 60000          -- no waiter sleeps longer
-local CLOSE = 64               -- waiters up to this rank ask when the lease ends of which they know
 local MOST_SERVED = 32         -- how many waiters one call hands the lock to
 local MOST_DISMISSED = 100     -- how many it looks at to tell them that their work is done
 
@@ -206,20 +205,13 @@ local function serve_next() walk(nil, nil, true) end
 -- How long a waiter may sleep: until a seat falls free, if it stands close to the head, so that the first that is alive
 -- has the lock soon, whoever died ahead of it; else the longer the further back it stands.
 local function patience(rank, poll)
+  local CLOSE = 64 -- waiters up to this rank ask when the lease ends of which they know
   local STEP = 20 -- each of those that much later than the one before it
   if poll then return math.min(poll * (rank + 1), LOOK) end
   if is_cut then return 1 end
   local is_close = (capacity or is_on_hold()) and rank <= CLOSE
   local pause = next_chance() - now + 1 + rank * (is_close and STEP or GRACE)
   return math.max(1, math.min(pause, is_close and rank > 0 and LONGEST or LOOK * (rank + 1), LONGEST))
-end
-
--- Tells those close to the head how long to sleep now that the lock may be free sooner than they know. The walk has
--- told only the first, which may be dead when its time has come.
-local function tell_those_behind()
-  for rank, _, w in heads(CLOSE, 1) do
-    if w then tell(w.level, patience(rank - 1)) end
-  end
 end
 
 -- Redis sends first what was published last, so the new holders, which are told last, hear of it before anybody else.
