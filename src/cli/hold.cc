@@ -98,7 +98,7 @@ std::string ask_for_end(const Settings& settings) {
 std::string describe_doubt(const Settings& settings, const lock::Lock& lock, const Error& error) {
   if (!lock.was_asked() || error.code() == ExitCode::no_permission)
     return settings.end ? "no hold was ended" : "nothing was put on hold";
-  const std::string key = shell_word(lock.name().text());
+  const std::string key = lock_words(settings, lock.name().text());
   return settings.end
              ? fmt::format("the hold may have ended all the same: rlock status {}", key)
              : fmt::format("it may be on hold all the same: rlock status {0}; rlock hold {0} --end ends that", key);
