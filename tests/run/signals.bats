@@ -110,7 +110,8 @@ time.sleep(600)'
 @test "128+n when the signal that was passed on ends the command, and the lock is released" {
   local name number said
   while read -r name number; do
-    start holder rlock run --key job -- sh -c 'echo up; exec sleep 600'
+    # GNU parallel, which runs the tests, ignores ALRM.
+    start holder env --default-signal rlock run --key job -- sh -c 'echo up; exec sleep 600'
     wait_for_text up "$T/holder.out"
     kill "-$name" "$PID"
     finish "$PID"

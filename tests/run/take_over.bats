@@ -399,10 +399,11 @@ fails_in() {
 start_chain() {
   NAP=600.$BASHPID
   cat >"$T/chain.py" <<'END'
-import os, sys
+import os, signal, sys
 
 def nap():
-    os.execvp("sleep", ["sleep", sys.argv[1]])
+    while True:
+        signal.pause()
 
 for level in range(int(sys.argv[2])):
     if os.fork() != 0:
@@ -417,6 +418,7 @@ END
   start job rlock run --key job --ttl 30 --renew-every 500ms -- python3 "$T/chain.py" "$NAP" "$1"
   wait_for_text ready "$T/job.out"
   GUARD=$(guard_of "$PID")
+  (($(left_of_chain) > 4 * $1)) || fail 'the chain has not begun'
 }
 
 # allow_no_more_files PROCESS
@@ -426,10 +428,10 @@ allow_no_more_files() {
   prlimit --pid "$1" --nofile=$used:$used
 }
 
-left_of_chain() { pgrep -fc "^sleep $NAP\$"; }
+left_of_chain() { pgrep -fc "chain.py $NAP"; }
 
 @test "the keeper is killed and the guard can open nothing: a deep tree is dead too, generation by generation" {
-  start_chain 300
+  start_chain 100
   allow_no_more_files "$GUARD"
   kill -KILL "$PID"
   wait_until "$PATIENCE" gone "$GUARD"
