@@ -244,7 +244,8 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
 
 @test "a loss that the release finds is told and reported, though the server cannot say who released the lock" {
   start_proxy
-  run_until_end --ttl 60 --report "$T/report"
+  run_until_end -v --ttl 60 --report "$T/report"
+  wait_until "$PATIENCE" renewed 1 # which confirms the first, short lease, and would find the loss
   cannot_tell
   cli DEL rlock:job
   touch "$T/end"
