@@ -93,10 +93,20 @@ std::string names_for_cli11(const Option& option, const SubcommandEntry* subcomm
   return names;
 }
 
+bool is_bundle_of_flags(std::string_view word) {
+  return std::all_of(word.begin() + 1, word.end(), [](char letter) {
+    const Option* option = find_option(letter, nullptr);
+    return option != nullptr && option->is_flag();
+  });
+}
+
+/// -h counts only among other flags, or consul's -http-addr would print the help and end with 0.
 bool is_mentioned(const Option& option, const Line& line) {
   return std::any_of(line.begin(), line.end(), [&option](const std::string& word) {
     if (is_long(word))
       return find_long(word) == &option;
+    if (option.name == "help")
+      return is_option(word) && word.find(option.letter) != std::string::npos && is_bundle_of_flags(word);
     return is_option(word) && option.letter != '\0' && word.find(option.letter) != std::string::npos;
   });
 }
@@ -143,7 +153,9 @@ void sort(Line line, Words& words) {
 
 /// An option's name without its value, which may be a secret.
 std::string name_of(const std::string& word) {
-  return is_long(word) ? word.substr(2, word.find('=') - 2) : word.substr(1, 1);
+  if (is_long(word))
+    return word.substr(2, word.find('=') - 2);
+  return word[1] == 'h' ? word.substr(1, word.find('=') - 1) : word.substr(1, 1);  // -h by itself is known
 }
 
 /// What users of other tools write, and what they mean here.
@@ -155,6 +167,8 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"exit-code", "conflict-exit-code"},
     {"nowait", "nonblock"},
     {"no-wait", "nonblock"},
+    {"nb", "nonblock"},
+    {"max-time", "max-runtime"},
     {"try", "wait"},  // consul's
     {"retry", "attempts"},
     {"retries", "attempts"},
@@ -207,6 +221,8 @@ std::string remedy_for_letter(const std::string& word, const SubcommandEntry* su
   const std::string name = name_of(word);
   if (name == "p" || name == "u")  // redis-cli's
     return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
+  if (name == "a")  // also redis-cli's
+    return "there is no -a, since ps would show the password; use --password-file or RLOCK_PASSWORD";
   if (is_number(name) && is_for(subcommand, Subcommand::log))  // tail's
     return fmt::format("unknown option '{0}'; write -n {1}", word, word.substr(1));
   if (name == "=")  // of consul's -n=2, which was taken apart
@@ -383,9 +399,16 @@ std::string remedy_for_foreign(const Option& given, Subcommand subcommand) {
   return name_owners(given);
 }
 
-void refuse_foreign(const Option& option, const SubcommandEntry& entry) {
-  if (!option.belongs_to(entry.id))
-    refuse(fmt::format("--{} is not an option of {}{}", option.name, entry.name, remedy_for_foreign(option, entry.id)));
+/// Refuses an option of other subcommands, under the name by which the line gives it: many type -f for --force.
+void refuse_foreign(const Option& option, const Words& words) {
+  const SubcommandEntry& entry = *words.subcommand;
+  if (option.belongs_to(entry.id))
+    return;
+  const bool is_spelled = std::any_of(words.line.begin(), words.line.end(), [&](const std::string& word) {
+    return is_long(word) && find_long(word) == &option;
+  });
+  const std::string name = is_spelled ? fmt::format("--{}", option.name) : fmt::format("-{}", option.letter);
+  refuse(fmt::format("{} is not an option of {}{}", name, entry.name, remedy_for_foreign(option, entry.id)));
 }
 
 std::string describe_incomplete(const Option& option) {
@@ -433,9 +456,9 @@ void check_words(const Words& words) {
     check_words_of_run(words);
   if (!words.unknown.empty())
     refuse(describe_unknown(words.unknown.front(), words.subcommand));
-  for (const Given& given : words.options) refuse_foreign(*given.option, *words.subcommand);
+  for (const Given& given : words.options) refuse_foreign(*given.option, words);
   if (words.incomplete != nullptr) {
-    refuse_foreign(*words.incomplete, *words.subcommand);
+    refuse_foreign(*words.incomplete, words);
     refuse(describe_incomplete(*words.incomplete));
   }
   check_consistency(words.options);

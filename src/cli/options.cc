@@ -129,15 +129,20 @@ void set_replicas(Settings& s, const Value& v) {
   s.replicas = replicas;
 }
 
-/// Refuses what names a period rather than one piece of work, which would never be done again.
-void check_once(const Value& v) {
+/// The period that "daily" and the like mean; empty for other words.
+std::string_view period_of_adverb(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> adverbs{
       {{"hourly", "hour"}, {"daily", "day"}, {"weekly", "week"}, {"monthly", "month"}}};
-  std::string_view period = parse_period(v.text) ? std::string_view{v.text} : "";
   for (const auto& [adverb, noun] : adverbs) {
-    if (v.text == adverb)
-      period = noun;
+    if (word == adverb)
+      return noun;
   }
+  return {};
+}
+
+/// Refuses what names a period rather than one piece of work, which would never be done again.
+void check_once(const Value& v) {
+  const std::string_view period = parse_period(v.text) ? std::string_view{v.text} : period_of_adverb(v.text);
   if (!period.empty())
     v.refuse(fmt::format("'{}' would be done once and never again; write --once-per {}", v.text, period));
 }
@@ -153,6 +158,8 @@ void set_once(Settings& s, const Value& v) {
 void set_once_per(Settings& s, const Value& v) {
   const bool is_word = !v.text.empty() && v.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
   s.period = parse_period(v.text);
+  if (const std::string_view period = period_of_adverb(v.text); !period.empty())
+    v.refuse(fmt::format("'{}' is no period; did you mean {}?", v.text, period));
   if (!s.period && is_word)
     v.refuse_word(period_names, ", or a duration such as 20h");
   if (!s.period)

@@ -188,7 +188,7 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 40},
                                     Column{"COMMAND", Cut::early, 12, 5},
                                     Column{"HELD", Cut::never, 0, 4},
                                     Column{"LEASE", Cut::never, 0, 6},
-                                    Column{"WAITING", Cut::late, 12, 3, "0"},
+                                    Column{"WAITING", Cut::late, 7, 3, "0"},
                                     Column{"LAST", Cut::never, 0, 2},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};

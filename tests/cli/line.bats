@@ -209,9 +209,17 @@ refuses_too() { # as `refuses`, whatever is on Redis
   try stauts job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'stauts'; did you mean status?"
   refuses 64 "; '5' was taken for the key: -n takes no number, write -w 5" run -n 5 backup -- true
-  refuses 64 "unknown option '--nb'; see \`rlock run --help\`" run --nb backup -- true
+  refuses 64 'there is no --nb; did you mean --nonblock?' run --nb backup -- true
+  refuses 64 'there is no --max-time; did you mean --max-runtime?' run backup --max-time 5 -- true
+  refuses 64 'there is no -a, since ps would show the password; use --password-file' run backup -a secret -- true
+  refuses 64 "--once-per: 'daily' is no period; did you mean day?" run backup --once-per daily -- true
   refuses 64 "unknown option '-try'; see \`rlock run --help\`" run -try 3 backup -- true
   refuses 64 "unknown option '-http-addr'; see \`rlock --help\`" -http-addr db1 run backup -- true
+  refuses 64 "unknown option '-http-addr'; see \`rlock run --help\`" run -http-addr=db1 backup -- true
+  refuses 64 'unknown option' run -shell=false backup -- true
+  try log -fh
+  exits 0
+  contains "$OUT" 'Usage: rlock log'
 }
 
 @test "names that other tools use are answered with those that rlock uses" {
@@ -376,6 +384,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--ttl is not an option of release; it is one of run, acquire, renew' release a --ttl 5
   refuses 64 '--json is not an option of acquire; write --output json' acquire a --json
   refuses 64 '--fence is not an option of status' status a --fence
+  refuses 64 '-f is not an option of release; did you mean --force?' release a -f
+  refuses 64 '-f is not an option of run; it is one of log' run a -f -- true
   refuses 64 '--end is not an option of release; to end a hold write `rlock hold KEY --end`' release a --end
   refuses 64 '--until is not an option of log; log has --since, and --json,' log --until 08:00
   refuses 64 'there is no --failures; did you mean --failed?' log --failures

@@ -327,6 +327,8 @@ void Judge::check_idle(const Acquisition& granted) {
         "{} got the lock {:.1f}s after it was free", granted.who, static_cast<double>(granted.granted - free) / 1e9));
 }
 
+/// A success is known to those servers of a quorum that had granted the lock. Once one of them has lost it, a majority
+/// of the others need not have heard of it.
 void Judge::check_once(const Acquisition& granted) {
   const ClientPlan& client = granted.client;
   if (!client.skips() || granted.excused || (client.per > 0 && is_lenient()))
@@ -335,7 +337,7 @@ void Judge::check_once(const Acquisition& granted) {
     const bool is_fresh = client.per == 0 || granted.granted < a.asked + client.per - client.per / 100;
     const bool is_same = client.once.empty() || (a.client.once == client.once && is_last_success(a, granted));
     if (a.released && !a.is_inner && a.how == "0" && is_fresh && is_same && !was_broken(a) && a.fence < granted.fence &&
-        std::max(forgotten_, rewound_) < a.asked)
+        std::max(forgetful_.empty() ? forgotten_ : weakened_, rewound_) < a.asked)
       world_.accuse(fmt::format("{} does again what {} has done", granted.who, a.who));
   }
 }
