@@ -764,11 +764,11 @@ three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''
 }
 
 @test "what a server says about locks is limited also where it has forgotten the script, and by what becomes of it" {
-  local mode
+  local mode PATIENCE=60 # it reads more than 128 MB each time
   for mode in forgetting crowd; do
     start_fake "$mode"
     is_sanitized || ulimit -v 1000000
-    try status --redis-timeout 20
+    try status --redis-timeout 60
     exits 69
     contains "$ERR" 'more than 128 MB about its locks'
   done

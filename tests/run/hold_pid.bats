@@ -71,7 +71,7 @@ renewed() { # KEY: it was, since it is still there and its lease ends later than
   cat >"$T/script.sh" <<'END'
 echo begin
 trap 'echo caught TERM; exit' TERM
-rlock acquire job --ttl 1 --hold-pid $$ >/dev/null || exit
+rlock acquire job --ttl 10 --hold-pid $$ >/dev/null || exit
 while :; do sleep 0.05; done
 END
   start script sh -c 'exec sh "$0" >"$1" 2>&1' "$T/script.sh" "$T/log"
