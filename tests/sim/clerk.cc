@@ -732,8 +732,11 @@ void Clerk::check_refusal() {
          "lets a grant cool that was not used");
   const bool waits = word(4) == "queue";
   const bool is_asked_to_wait = was_told("busy") || was_told("hold") || was_told("foreign");
-  insist(is_asked_to_wait || was_told("young") || word(4) == "reenter" || was_told("cancelled") ||
-             books_.waiter(me()) == nullptr,
+  // In a quorum each request has a token of its own: the taker may wait with another when this one's grant is gone.
+  const auto* queued = books_.waiter(me());
+  const bool is_another = was_told("evicted") && queued != nullptr && queued->level != word(1);
+  insist(is_asked_to_wait || was_told("young") || word(4) == "reenter" || was_told("cancelled") || is_another ||
+             queued == nullptr,
          "leaves somebody in the queue whom it has turned away");
   if (is_asked_to_wait && waits) {
     const Books::Waiter* w = books_.waiter(me());
