@@ -105,9 +105,8 @@ bool is_mentioned(const Option& option, const Line& line) {
   return std::any_of(line.begin(), line.end(), [&option](const std::string& word) {
     if (is_long(word))
       return find_long(word) == &option;
-    if (option.name == "help")
-      return is_option(word) && word.find(option.letter) != std::string::npos && is_bundle_of_flags(word);
-    return is_option(word) && option.letter != '\0' && word.find(option.letter) != std::string::npos;
+    const bool has_letter = is_option(word) && option.letter != '\0' && word.find(option.letter) != std::string::npos;
+    return has_letter && (option.name != "help" || is_bundle_of_flags(word));
   });
 }
 

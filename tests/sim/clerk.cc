@@ -733,16 +733,15 @@ void Clerk::check_refusal() {
   const bool waits = word(4) == "queue";
   const bool is_asked_to_wait = was_told("busy") || was_told("hold") || was_told("foreign");
   // In a quorum each request has a token of its own: the taker may wait with another when this one's grant is gone.
-  const auto* queued = books_.waiter(me());
-  const bool is_another = was_told("evicted") && queued != nullptr && queued->level != word(1);
+  const Books::Waiter* queued = books_.waiter(me());
+  const bool is_another = was_told("evicted") && me() != word(0) && queued != nullptr && queued->level != word(1);
   insist(is_asked_to_wait || was_told("young") || word(4) == "reenter" || was_told("cancelled") || is_another ||
              queued == nullptr,
          "leaves somebody in the queue whom it has turned away");
   if (is_asked_to_wait && waits) {
-    const Books::Waiter* w = books_.waiter(me());
-    if (w == nullptr)
+    if (queued == nullptr)
       return accuse("lets somebody wait who is not in the queue");
-    insist(w->alive >= now_ + said_number(1), "lets a waiter sleep until it counts as dead");
+    insist(queued->alive >= now_ + said_number(1), "lets a waiter sleep until it counts as dead");
     insist(said_number(1) >= 1 && said_number(1) <= minute, "tells a waiter to sleep for too long");
     const long long rank = books_.rank(me());
     long long first = 0;
@@ -752,14 +751,14 @@ void Clerk::check_refusal() {
     insist(rank > 0 || said_number(1) <= 2000, "lets the first in the queue sleep for too long");
     insist(!is_simple || said_number(1) <= std::max(first - now_ + 1 + rank * 20, (rank + 1) * 200),
            "lets a waiter sleep while the lock is free");
-    insist(said(2) == std::to_string(w->ticket), "tells a wrong ticket");
+    insist(said(2) == std::to_string(queued->ticket), "tells a wrong ticket");
     const std::size_t place = was_told("busy") ? 9 : was_told("hold") ? 6 : 7;
     insist(said_number(place) == books_.rank(me()) + 1, "tells a wrong place");
     const Books::Waiter* old = before_.waiter(me());
-    insist(old == nullptr || old->ticket == w->ticket, "moves a waiter in the queue");
+    insist(old == nullptr || old->ticket == queued->ticket, "moves a waiter in the queue");
     const long long last = std::atoll(before_.recall("ticket").c_str());
     const bool is_new = old == nullptr && word(5).empty() && !is_newest() && option("first").empty();
-    insist(in_quorum_ || !is_new || w->ticket > last, "gives a ticket that is not the last");
+    insist(in_quorum_ || !is_new || queued->ticket > last, "gives a ticket that is not the last");
     const auto alive = std::count_if(before_.queue.begin(), before_.queue.end(), [&](const auto& other) {
       return books_.waiter(other.token) != nullptr && is_alive(other);
     });

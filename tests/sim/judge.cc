@@ -337,7 +337,7 @@ void Judge::check_once(const Acquisition& granted) {
     const bool is_fresh = client.per == 0 || granted.granted < a.asked + client.per - client.per / 100;
     const bool is_same = client.once.empty() || (a.client.once == client.once && is_last_success(a, granted));
     if (a.released && !a.is_inner && a.how == "0" && is_fresh && is_same && !was_broken(a) && a.fence < granted.fence &&
-        std::max(forgetful_.empty() ? forgotten_ : weakened_, rewound_) < a.asked)
+        weakened_ < a.asked)
       world_.accuse(fmt::format("{} does again what {} has done", granted.who, a.who));
   }
 }
