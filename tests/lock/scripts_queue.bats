@@ -261,6 +261,9 @@ crowd_waits() {
   hears b 1
 }
 
+# How many waiters were ever granted the lock. Their leases of five seconds may have ended since on a slow machine.
+served() { cli HGET "$META" state | cut -d ' ' -f 3; }
+
 @test "queue: a call serves thirty-two, and tells the next one to ask, which serves as many" {
   local next
   hold a
@@ -268,15 +271,15 @@ crowd_waits() {
   start ear-t33 "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE '{rlock:job}:wake:l33'
   wait_for_text subscribe "$T/ear-t33.out"
   call release a level-a 0 ''
-  same "$(holders) $(cli ZRANGE "$QUEUE" 0 0)" '32 t33'
+  same "$(served) $(cli ZRANGE "$QUEUE" 0 0)" '32 t33'
   wait_until "$PATIENCE" grep -qx message "$T/ear-t33.out"
   same "$(told t33)" 1
   for next in 33 66 99 132 165 198 231; do
-    same "$(holders)" $((next - 1))
+    same "$(served)" $((next - 1))
     HOW=queue CAPACITY=0 LEVEL=l$next TICKET=$next acquire t$next
     outcome granted
   done
-  same "$(holders)" 250
+  same "$(served)" 250
   absent "$QUEUE"
 }
 
