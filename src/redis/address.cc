@@ -137,6 +137,21 @@ std::string known_schemes() {
   return names;
 }
 
+/// What may be meant by a text without "://": "redis://db1:6380" by db1:6380 or redis:/db1:6380.
+std::string guess_url(std::string_view text) {
+  std::string_view scheme = "redis", host = text;
+  for (const Scheme& known : schemes) {
+    if (!parse_endpoint(text, redis_port) && text.starts_with(fmt::format("{}:", known.name))) {
+      scheme = known.name;
+      host = text.substr(std::min(text.find_first_not_of('/', scheme.size() + 1), text.size()));
+    }
+  }
+  if (!parse_endpoint(host, redis_port) || looks_like_a_password(host) || host.find('@') != std::string_view::npos)
+    return "redis://HOST[:PORT][/DB]";
+  const bool is_port = host.find_first_not_of("0123456789") == std::string_view::npos;
+  return fmt::format("{}://{}{}", scheme, is_port ? "127.0.0.1:" : "", host);
+}
+
 /// Reads the parts of one URL from left to right; every error names the URL.
 class Parser {
  public:
@@ -152,12 +167,7 @@ class Parser {
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
-      fail(parse_endpoint(rest_, redis_port) && !looks_like_a_password(rest_) &&
-                   rest_.find('@') == std::string_view::npos
-               ? fmt::format("no scheme; write redis://{}{}",
-                             rest_.find_first_not_of("0123456789") == std::string_view::npos ? "127.0.0.1:" : "",
-                             rest_)
-               : "no scheme; write redis://HOST[:PORT][/DB]");
+      fail(fmt::format("no scheme; write {}", guess_url(rest_)));
     const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);
     if (name == "unix") {

@@ -339,6 +339,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'to name one write --redis redis://HOST:PORT' check redis://db1
   refuses 64 'no scheme; write redis://db1:6380' status -r db1:6380
   refuses 64 'no scheme; write redis://127.0.0.1:6380' status -r 6380
+  refuses 64 'no scheme; write redis://redis:6380' status -r redis:6380
+  refuses 64 'no scheme; write rediss://db1:6380' status -r rediss:/db1:6380
   refuses 64 'there is no --tls; write --redis rediss://HOST:PORT' status --tls
   refuses 64 'there is no --ssl; write --redis rediss://HOST:PORT' --ssl status
   refuses 64 'there is no --tls-cert; did you mean --cert?' status --tls-cert client.pem
