@@ -131,6 +131,17 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
+std::string visible_shell_word(std::string_view text) {
+  if (printable(text) == text)
+    return shell_word(text);
+  std::string out = "$'";
+  for (const char c : text) {
+    const bool is_plain = c > ' ' && c < 0x7F && c != '\'' && c != '\\';
+    out += is_plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return out + "'";
+}
+
 std::string glob_escape(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -16,6 +16,10 @@ std::string json_string(std::string_view text);
 /// One word for a POSIX shell, safe for `eval`.
 std::string shell_word(std::string_view text);
 
+/// One word to be pasted into a shell: as shell_word(), but what printable() escapes is escaped as bash, zsh and ksh
+/// understand it, $'a\011b'.
+std::string visible_shell_word(std::string_view text);
+
 /// A glob pattern for Redis (KEYS, SCAN, ACL) that matches exactly this text.
 std::string glob_escape(std::string_view text);
 

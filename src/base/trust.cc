@@ -45,6 +45,23 @@ void judge_folder(const std::filesystem::path& file, const std::string& shown) {
     judge(info, "its folder", folder, shown);
 }
 
+/// A link may lead to a folder that is less well guarded than its own, and from there to any other file.
+void judge_links(std::filesystem::path file, const std::string& shown) {
+  constexpr int most_links = 40;  // the kernel's own limit
+  for (int links = 0; links <= most_links; ++links) {
+    judge_folder(file, shown);
+    struct stat link {};
+    std::error_code error;
+    const auto target = std::filesystem::read_symlink(file, error);
+    if (error || ::lstat(file.c_str(), &link) < 0)
+      return;
+    if (!is_trusted_owner(link.st_uid))
+      throw Error{ExitCode::config,
+                  fmt::format("{}: the link {} belongs to user {}", shown, shell_word(file.native()), link.st_uid)};
+    file = file.parent_path() / target;
+  }
+}
+
 }  // namespace
 
 bool is_trusted_owner(uid_t owner) { return owner == 0 || owner == ::geteuid(); }
@@ -56,8 +73,8 @@ void check_trusted(const std::string& file, const std::string& shown) {
   judge(info, itself, file, shown);
   if (S_ISCHR(info.st_mode))
     return;
-  judge_folder(file, shown);
-  // A link may lead to a folder that is less well guarded than its own.
+  judge_links(file, shown);
+  // A folder may be a link as well.
   std::error_code error;
   if (const auto target = std::filesystem::canonical(file, error); !error)
     judge_folder(target, shown);

@@ -33,7 +33,9 @@ constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
                                                          "redis-cluster://",
                                                          "rediss-cluster://"};
 
-std::string line_of(std::string_view word, std::string_view meaning) { return fmt::format("{}\t{}\n", word, meaning); }
+std::string line_of(std::string_view word, std::string_view meaning) {
+  return fmt::format("{}\t{}\n", word, printable(meaning));
+}
 
 /// Reads only the options that choose the connection, since the rest of the line may be unfinished.
 Settings connection_settings(Words words) {

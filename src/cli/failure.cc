@@ -73,7 +73,7 @@ std::string lock_words(const Settings& settings, std::string_view key) {
     for (const redis::Address& address : settings.redis) words += " -r " + shell_word(address.bare_url);
   }
   if (settings.prefix_origin == "--prefix")
-    words += " --prefix=" + shell_word(settings.prefix);
+    words += " --prefix=" + visible_shell_word(settings.prefix);
   return words;
 }
 

@@ -40,13 +40,17 @@ void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
   }
 }
 
-/// Whoever can change one of these can read the password that we send, or be us.
+/// Whoever can change one of these can read the password that we send, or be us. What SSL_CERT_FILE and SSL_CERT_DIR
+/// name is taken as it is, as every program takes it.
 void check_tls_files(const redis::TlsOptions& tls) {
   const auto must_be_ours = [](const std::string& option, const std::string& file) {
     if (!file.empty())
       check_trusted(file, fmt::format("{} {}", option, file));
   };
   must_be_ours("--cacert", tls.ca);
+  std::error_code error;  // if it is no directory
+  for (std::filesystem::directory_iterator entry{tls.ca, error}, end; !error && entry != end; entry.increment(error))
+    must_be_ours("--cacert", entry->path());
   must_be_ours("--cert", tls.certificate);
   must_be_ours("--tls-key", tls.key);
 }

@@ -151,6 +151,8 @@ std::optional<long long> WordReader::number(long long most) { return parse_numbe
 
 int WordReader::count() { return static_cast<int>(std::min(number_or_zero(), largest_count)); }
 
+WallTime WordReader::time() { return WallTime{Milliseconds{std::min(number_or_zero(), longest_time)}}; }
+
 Owner WordReader::owner() {
   const std::string_view begin = rest_;
   for (int i = 0; i < words_of_owner; ++i) word();

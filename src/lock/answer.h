@@ -31,7 +31,7 @@ class WordReader {
   /// Of seats, slots or levels, which are fewer than a million.
   int count();
   Milliseconds duration() { return Milliseconds{number_or_zero()}; }
-  WallTime time() { return WallTime{duration()}; }
+  WallTime time();
   /// Reads the six words of an owner.
   Owner owner();
   std::string_view rest() const { return rest_; }

@@ -21,12 +21,15 @@ do
     return all
   end
 
-  -- Those since the last success, or those with that ID.
+  -- Those since the last success, or those with that ID. If the clock was set back since that success, only the fences
+  -- tell what came later.
   local function in_a_row(id)
-    local since = tonumber(meta.success:match('^%d+ (%d+)')) or -1
+    local granted, since = meta.success:match('^(%d+) (%d+)')
+    granted, since = tonumber(granted) or -1, tonumber(since) or -1
     local row = {}
     for _, failure in ipairs(read_failures()) do
-      if id and failure.id == id or not id and failure.ended > since then row[#row + 1] = failure end
+      local is_later = failure.ended > since or since > now and tonumber(failure.fence) >= granted * 1000
+      if id and failure.id == id or not id and is_later then row[#row + 1] = failure end
     end
     return row
   end

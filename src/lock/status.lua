@@ -72,7 +72,8 @@ local tokens = call('ZRANGE', QUEUE, 0, SHOWN - 1)
 for _, text in ipairs(call('HMGET', WAITERS, unpack(tokens))) do
   local w = text and parse_waiter(text)
   if w then
-    local since = tonumber(w.ticket) + (extra(w.tail, 'first') and AHEAD or 0)
+    local since = tonumber(w.ticket)
+    if since < now_us - AHEAD / 2 then since = since + AHEAD end -- the place of one with --first
     add('waiter', num(w.capacity) .. ' ' .. num(since) .. ' ' .. w.tail)
   end
 end

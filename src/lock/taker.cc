@@ -156,6 +156,8 @@ Taken Taker::compete() {
     if (break_tie())
       continue;
     if (BootClock::now() >= give_up_) {
+      if (obstacle_.empty())
+        obstacle_ = "the server has taken back every answer";
       if (!waits)
         return Conflict{.message = obstacle_};
       withdraw(true);

@@ -109,7 +109,9 @@ std::string describe(const Hold& hold, WallTime now) {
   return "on hold " + describe_end(format_soon(hold.until, now), hold.by);
 }
 
-std::string key_word(std::string_view name) { return (name.starts_with('-') ? "--key=" : "") + shell_word(name); }
+std::string key_word(std::string_view name) {
+  return (name.starts_with('-') ? "--key=" : "") + visible_shell_word(name);
+}
 
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{
