@@ -58,7 +58,7 @@ void judge_links(std::filesystem::path file, const std::string& shown) {
     if (!is_trusted_owner(link.st_uid))
       throw Error{ExitCode::config,
                   fmt::format("{}: the link {} belongs to user {}", shown, shell_word(file.native()), link.st_uid)};
-    file = file.parent_path() / target;
+    file = (file.parent_path() / target).lexically_normal();
   }
 }
 

@@ -421,3 +421,13 @@ answers() { # WORD...
   includes --kill-after=
   close_terminal
 }
+
+@test "what is said of a hold is one line, without control bytes, whoever made it" {
+  start_redis
+  try hold job --for 1h --holder $'eve\n--redis=redis://evil/\n\e]0;x\a' --note $'\tn'
+  exits 0
+  try __complete status ''
+  matches "$OUT" $'^job\ton hold [^\n]*eve\\\\n--redis'
+  same "$(grep -c -- ^--redis= <<<"$OUT")" 0
+  same "$(tr -d '[:print:]\n\t' <<<"$OUT" | wc -c)" 0
+}

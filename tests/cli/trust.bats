@@ -80,6 +80,29 @@ distrusts() {
   distrusts "chmod go-w $T/etc" "$T/links/rlock.conf" --config "$T/links/rlock.conf"
 }
 
+@test "every folder and link on the way to a file is judged" {
+  mkdir "$T/links" "$T/open"
+  ln -s ../etc/rlock.conf "$T/open/rlock.conf"
+  ln -s ../open/rlock.conf "$T/links/rlock.conf"
+  works --config "$T/links/rlock.conf"
+  chmod 777 "$T/open"
+  distrusts "chmod go-w $T/open" "$T/links/rlock.conf" --config "$T/links/rlock.conf"
+  chmod 1777 "$T/open"
+  works --config "$T/links/rlock.conf"
+  chown -h 12345 "$T/open/rlock.conf"
+  refuses 78 "the link $T/open/rlock.conf belongs to user 12345" status --config "$T/links/rlock.conf"
+}
+
+@test "an authority that everybody can write is refused inside a directory too" {
+  mkdir "$T/cas"
+  echo text >"$T/etc/authority"
+  ln -s ../etc/authority "$T/cas/12345678.0"
+  try status --redis rediss://127.0.0.1:1 --cacert "$T/cas"
+  exits 69
+  chmod 666 "$T/etc/authority"
+  refuses 78 "--cacert $T/cas/12345678.0: it can be written by others" status --config "$CONF" --cacert "$T/cas"
+}
+
 @test "with the home of another user root's password is not sent where that user's file says" {
   local sent
   mkdir -p "$T/home/.config"

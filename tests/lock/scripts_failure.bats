@@ -30,6 +30,16 @@ cools() {
   cools 100000
 }
 
+@test "failures after a success count also if the clock was set back between them, and those before it do not" {
+  SHIFT=7199 ends 3 '' before backoff=100000-500000
+  cli DEL "$LOCK" >/dev/null
+  SHIFT=7200 ends 0 '' fine
+  ends 3 '' a backoff=100000-500000
+  cools 100000
+  ends 3 '' b backoff=100000-500000
+  cools 200000
+}
+
 @test "whoever comes is told after how many failures the lock cools, how the last ended, and until when" {
   ends 3 '' a backoff=100000-500000
   cools 100000

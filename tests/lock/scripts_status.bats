@@ -25,6 +25,15 @@ setup() { start_scripts; }
   same "$(cli KEYS '*' | sort; dump "$LOCK"; dump "$META")" "$before"
 }
 
+@test "status: a waiter that has taken the place of one with --first waits since then, too" {
+  hold a
+  enqueue b latest=1 first=1
+  enqueue c latest=1
+  same "$(order)" c
+  call status
+  between 1 $(($(server_ms) - $(fact waiter | cut -d ' ' -f 3) / 1000)) 60000
+}
+
 foreign_keys() { # runs `$@` on keys of each type in turn
   local make
   for make in 'SET _ token' 'SET _ token PX 90000' 'RPUSH _ a b' 'SADD _ a b' 'ZADD _ 1 a' 'HSET _ 4d9e:1 2' \

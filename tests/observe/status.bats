@@ -490,6 +490,12 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   contains "$OUT" 'rlock hold --key=-f --end'
 }
 
+@test "the commands that status shows for a name with control bytes mean that name" {
+  try acquire $'a\tb'
+  NO_COLOR=1 on_terminal "rlock status \"\$(printf 'a\\tb')\""
+  contains "$OUT" "rlock release \$'a\\011b' --force --fence "
+}
+
 @test "the block of a lock that cools says that its command has ended, and what keeps the lock" {
   try run cold --min-hold 1h -- true
   NO_COLOR=1 on_terminal 'rlock status cold'
