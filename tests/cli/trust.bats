@@ -89,6 +89,7 @@ distrusts() {
   distrusts "chmod go-w $T/open" "$T/links/rlock.conf" --config "$T/links/rlock.conf"
   chmod 1777 "$T/open"
   works --config "$T/links/rlock.conf"
+  chmod 755 "$T/open" # in a sticky folder the kernel may refuse it
   chown -h 12345 "$T/open/rlock.conf"
   refuses 78 "the link $T/open/rlock.conf belongs to user 12345" status --config "$T/links/rlock.conf"
 }
