@@ -8,7 +8,7 @@ root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 build=$root/build-arm64
 
 bash "$root/tests/install-deps.sh" build server arm64 release
-cmake -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/packaging/arm64.cmake" -DRLOCK_WERROR=ON >/dev/null
+cmake -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/src/packaging/arm64.cmake" -DRLOCK_WERROR=ON >/dev/null
 cmake --build "$build" --parallel "$(nproc)" --target rlock rlock-unit
 qemu-aarch64 "$build/rlock-unit" | tail -n 1
 bash "$root/tests/main_job.sh" qemu-aarch64 "$build/rlock"

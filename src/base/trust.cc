@@ -38,8 +38,12 @@ void judge(const struct stat& info, std::string_view subject, const std::string&
     refuse(fmt::format("{} can be written by others; if it can be trusted: chmod go-w {}", subject, word));
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path{"."};
+}
+
 void judge_folder(const std::filesystem::path& file, const std::string& shown) {
-  const std::string folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path{"."};
+  const std::string folder = folder_of(file);
   struct stat info {};
   if (::stat(folder.c_str(), &info) == 0)
     judge(info, "its folder", folder, shown);
@@ -47,24 +51,33 @@ void judge_folder(const std::filesystem::path& file, const std::string& shown) {
 
 /// A link may lead to a folder that is less well guarded than its own, and from there to any other file.
 void judge_links(std::filesystem::path file, const std::string& shown) {
-  constexpr int most_links = 40;  // the kernel's own limit
   for (int links = 0; links <= most_links; ++links) {
     judge_folder(file, shown);
-    struct stat link {};
-    std::error_code error;
-    const auto target = std::filesystem::read_symlink(file, error);
-    if (error || ::lstat(file.c_str(), &link) < 0)
+    const auto link = read_link(file);
+    if (!link)
       return;
-    if (!is_trusted_owner(link.st_uid))
+    if (!is_trusted_owner(link->owner))
       throw Error{ExitCode::config,
-                  fmt::format("{}: the link {} belongs to user {}", shown, shell_word(file.native()), link.st_uid)};
-    file = (file.parent_path() / target).lexically_normal();
+                  fmt::format("{}: the link {} belongs to user {}", shown, shell_word(file.native()), link->owner)};
+    std::error_code error;  // dots are not removed from the text, since a folder before them may be a link
+    file = std::filesystem::canonical(folder_of(link->target), error) / link->target.filename();
+    if (error)
+      return;
   }
 }
 
 }  // namespace
 
 bool is_trusted_owner(uid_t owner) { return owner == 0 || owner == ::geteuid(); }
+
+std::optional<Link> read_link(const std::filesystem::path& file) {
+  struct stat info {};
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(file, error);
+  if (error || ::lstat(file.c_str(), &info) < 0)
+    return std::nullopt;
+  return Link{.target = file.parent_path() / target, .owner = info.st_uid};
+}
 
 void check_trusted(const std::string& file, const std::string& shown) {
   struct stat info {};

@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/fd.h"
@@ -13,6 +15,16 @@ namespace rlock {
 
 /// Whether this owner may decide for us.
 bool is_trusted_owner(uid_t owner);
+
+struct Link {
+  std::filesystem::path target;  // in the folder of the link if it is a relative one
+  uid_t owner;
+};
+
+/// Follows a symbolic link by one step; empty where there is none.
+std::optional<Link> read_link(const std::filesystem::path& file);
+
+constexpr int most_links = 40;  // in a row, as in the kernel
 
 /// Throws Error{config} that begins with `shown` and says which chown or chmod helps, for a file or directory that
 /// somebody else can write or replace. Accepts what cannot be examined, since opening it fails as well; devices; and

@@ -48,9 +48,11 @@ void check_tls_files(const redis::TlsOptions& tls) {
       check_trusted(file, fmt::format("{} {}", option, file));
   };
   must_be_ours("--cacert", tls.ca);
-  std::error_code error;  // if it is no directory
-  for (std::filesystem::directory_iterator entry{tls.ca, error}, end; !error && entry != end; entry.increment(error))
-    must_be_ours("--cacert", entry->path());
+  if (!tls.ca.empty()) {
+    std::error_code error;  // if it is no directory
+    for (std::filesystem::directory_iterator entry{tls.ca, error}, end; !error && entry != end; entry.increment(error))
+      must_be_ours("--cacert", entry->path());
+  }
   must_be_ours("--cert", tls.certificate);
   must_be_ours("--tls-key", tls.key);
 }

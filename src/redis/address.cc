@@ -137,14 +137,18 @@ std::string known_schemes() {
   return names;
 }
 
+const Scheme* find_scheme(std::string_view name) {
+  const auto found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
+  return found == schemes.end() ? nullptr : &*found;
+}
+
 /// What may be meant by a text without "://": "redis://db1:6380" by db1:6380 or redis:/db1:6380.
 std::string guess_url(std::string_view text) {
-  std::string_view scheme = "redis", host = text;
-  for (const Scheme& known : schemes) {
-    if (!parse_endpoint(text, redis_port) && text.starts_with(fmt::format("{}:", known.name))) {
-      scheme = known.name;
-      host = text.substr(std::min(text.find_first_not_of('/', scheme.size() + 1), text.size()));
-    }
+  std::string_view host = text, scheme = text.substr(0, text.find(':'));
+  if (parse_endpoint(text, redis_port) || find_scheme(scheme) == nullptr) {
+    scheme = "redis";
+  } else {
+    host.remove_prefix(std::min(text.find_first_not_of('/', scheme.size() + 1), text.size()));
   }
   if (!parse_endpoint(host, redis_port) || looks_like_a_password(host) || host.find('@') != std::string_view::npos)
     return "redis://HOST[:PORT][/DB]";
@@ -174,8 +178,8 @@ class Parser {
       parse_unix();
       return std::move(address_);
     }
-    const auto scheme = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
-    if (scheme == schemes.end())
+    const Scheme* scheme = find_scheme(name);
+    if (scheme == nullptr)
       fail(fmt::format(
           "unknown scheme '{}'; {}", name, quoted(name) ? "write the URL without quotes" : known_schemes()));
     address_.kind = scheme->kind;

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <optional>
 
@@ -78,18 +77,14 @@ bool is_planted(const struct stat& file, const std::string& folder) {
 /// Resolves symbolic links, so that their target is replaced and not the link. Returns an empty name and sets errno for
 /// a link that must not be followed: any of somebody else's, who could have us overwrite a file of ours.
 std::string follow_links(std::string file) {
-  constexpr int most_links = 40;  // the kernel's own limit
   for (int links = 0; links < most_links; ++links) {
-    struct stat link {};
-    if (descriptor_of(file) || ::lstat(file.c_str(), &link) < 0 || !S_ISLNK(link.st_mode))
+    const auto link = descriptor_of(file) ? std::nullopt : read_link(file);
+    if (!link)
       return file;
-    std::array<char, PATH_MAX> target;
-    const ssize_t length = ::readlink(file.c_str(), target.data(), target.size());
     errno = EACCES;
-    if (length <= 0 || !is_trusted_owner(link.st_uid))
+    if (!is_trusted_owner(link->owner))
       return "";
-    const std::string next{target.data(), static_cast<std::size_t>(length)};
-    file = next.front() == '/' ? next : folder_of(file) + next;
+    file = link->target;
   }
   errno = ELOOP;
   return "";

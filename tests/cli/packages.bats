@@ -6,7 +6,7 @@ setup() { hermetic; }
 
 ROOT=$BATS_TEST_DIRNAME/../..
 MANUAL=$ROOT/man/rlock.1
-SOURCES=("$ROOT"/{CMakeLists.txt,LICENSE,src,man,completions,packaging,tests})
+SOURCES=("$ROOT"/{CMakeLists.txt,LICENSE,src,man,completions,tests})
 
 # The directory in which the program under test was built.
 find_build() {
@@ -140,7 +140,7 @@ as_somebody() {
 @test "the SBOM names the versions that --version does" {
   find_build
   is_static || skip 'this machine builds with shared libraries'
-  SOURCE_DATE_EPOCH=1234567890 python3 "$ROOT/packaging/sbom.py" 1.2.3 "$T/bin/rlock" "$BUILD/linked.tsv" >"$T/sbom.json"
+  SOURCE_DATE_EPOCH=1234567890 python3 "$ROOT/src/packaging/sbom.py" 1.2.3 "$T/bin/rlock" "$BUILD/linked.tsv" >"$T/sbom.json"
   version_of() { jq -r --arg name "$1" '.packages[] | select(.name == $name) | .versionInfo' "$T/sbom.json"; }
   same "$(version_of rlock)" 1.2.3
   matches "$(rlock --version)" "OpenSSL $(version_of OpenSSL | grep -oE '^[0-9.]+')"
@@ -159,7 +159,7 @@ as_somebody() {
   local blob each
   DESTDIR=$T/root cmake --install "$BUILD" --prefix /usr --strip >/dev/null
   for each in one other; do
-    SOURCE_DATE_EPOCH=1234567890 python3 "$ROOT/packaging/image.py" 1.2.3 "$T/$each.tar" amd64="$T/root" arm64="$T/root"
+    SOURCE_DATE_EPOCH=1234567890 python3 "$ROOT/src/packaging/image.py" 1.2.3 "$T/$each.tar" amd64="$T/root" arm64="$T/root"
     find "$T/root" -exec touch {} +
   done
   cmp "$T/one.tar" "$T/other.tar"
@@ -223,7 +223,7 @@ sudo() {
   cp -rs /usr/bin "$T/few"
   rm -f "$T/few"/aarch64-linux-gnu-*
   STATUS=0
-  PATH=$T/few bash "$ROOT/packaging/dist.sh" "$T/dist" >"$T/out" 2>&1 || STATUS=$?
+  PATH=$T/few bash "$ROOT/src/packaging/dist.sh" "$T/dist" >"$T/out" 2>&1 || STATUS=$?
   exits 1
   matches "$(<"$T/out")" "packages are missing; .*install-deps.sh build arm64 dist.* g\+\+-aarch64-linux-gnu"
   [[ ! -e $T/dist ]]
@@ -234,5 +234,5 @@ sudo() {
   version=$(sed -n 's/^project(rlock VERSION \([0-9.]*\) .*/\1/p' "$ROOT/CMakeLists.txt")
   same "$(rlock --version | head -n 1)" "rlock $version"
   # The format of an OCI layout has a version too, which happens to be ours.
-  same "$(grep -rF "$version" "$ROOT"/{src,completions,packaging,.github,.ci} | grep -v imageLayoutVersion)" ''
+  same "$(grep -rF "$version" "$ROOT"/{src,completions,.github,.ci} | grep -v imageLayoutVersion)" ''
 }

@@ -94,6 +94,16 @@ distrusts() {
   refuses 78 "the link $T/open/rlock.conf belongs to user 12345" status --config "$T/links/rlock.conf"
 }
 
+@test "a link is followed as the kernel does, where a folder on the way is a link too" {
+  mkdir -p "$T/far/links" "$T/far/open"
+  ln -s ../../etc/rlock.conf "$T/far/open/rlock.conf"
+  ln -s ../open/rlock.conf "$T/far/links/rlock.conf"
+  ln -s far/links "$T/near"
+  works --config "$T/near/rlock.conf"
+  chmod 777 "$T/far/open"
+  distrusts "chmod go-w $T/far/open" "$T/near/rlock.conf" --config "$T/near/rlock.conf"
+}
+
 @test "an authority that everybody can write is refused inside a directory too" {
   mkdir "$T/cas"
   echo text >"$T/etc/authority"

@@ -44,7 +44,7 @@ is_caught() { # TOPOLOGY RULE
 }
 
 mkdir "$work/tree"
-cp -r "$root"/{src,tests,man,completions,packaging,CMakeLists.txt,LICENSE} "$work/tree"
+cp -r "$root"/{src,tests,man,completions,CMakeLists.txt,LICENSE} "$work/tree"
 cmake -S "$work/tree" -B "$work/build" -DCMAKE_BUILD_TYPE=Release >"$work/build.log"
 
 missed=0

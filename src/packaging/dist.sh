@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the files of a release, for amd64 and arm64, on a Debian for amd64. `cmake --build build --target dist` runs it.
-#   packaging/dist.sh DIRECTORY [CMAKE-OPTION...]     what an earlier release left there is removed
+#   src/packaging/dist.sh DIRECTORY [CMAKE-OPTION...]     what an earlier release left there is removed
 #
 #   SOURCE_DATE_EPOCH=seconds       the time of every file (the commit's)
 #
@@ -9,7 +9,7 @@
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
-root=$(dirname "$here")
+root=$(realpath "$here/../..")
 version=$(sed -n 's/^project(rlock VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
 umask 022
 export LC_ALL=C TZ=UTC

@@ -62,7 +62,7 @@ set(CPACK_RPM_SPEC_MORE_DEFINE "%global _buildhost localhost
 %global _build_id_links none
 %global __os_install_post %{nil}")
 
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/before.cmake)
-set(CPACK_POST_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/after.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/src/packaging/before.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/src/packaging/after.cmake)
 set(CPACK_RLOCK_CHANGELOG ${PROJECT_BINARY_DIR}/changelog)
 include(CPack)

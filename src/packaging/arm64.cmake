@@ -1,4 +1,4 @@
-# Builds for 64-bit ARM on a Debian of another architecture: cmake -DCMAKE_TOOLCHAIN_FILE=packaging/arm64.cmake
+# Builds for 64-bit ARM on a Debian of another architecture: cmake -DCMAKE_TOOLCHAIN_FILE=src/packaging/arm64.cmake
 # `tests/install-deps.sh build arm64` installs the compiler and the libraries.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
