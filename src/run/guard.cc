@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -75,6 +76,7 @@ class Guard {
   void begin_stop(Cause cause, Deadline kill_at);
   void allow_for_size();
   void send_first_signal();
+  bool is_group_ending() const;
   void begin_kill(Cause cause = Cause::none);
   void kill_round();
   void tell_of_keeper();
@@ -95,7 +97,7 @@ class Guard {
   CommandGroup group_{tree_};
   Sweep sweep_{tree_};
   State state_ = State::waiting;
-  bool told_to_stop_ = false;  // we passed on a signal that ends a program by default
+  std::optional<BootClock::time_point> told_to_stop_at_;  // we passed on a signal that ends a program by default
   Cause cause_ = Cause::none;
   Timetable timetable_;
 };
@@ -237,7 +239,7 @@ void Guard::start(const Order& order, const std::string& environment) {
 }
 
 void Guard::extend(const Order& order) {
-  if (!has_command())
+  if (!has_command() && state_ != State::stopping)
     return;
   timetable_.set_lease(order.term_at, order.kill_at);
   set_timer();
@@ -255,7 +257,7 @@ void Guard::pass_on(int number) {
   group_.signal(number);
   if (!stops(number))
     return;
-  told_to_stop_ = true;
+  told_to_stop_at_ = BootClock::now();
   if (state_ == State::lingering)
     begin_stop(Cause::signalled, BootClock::now() + command_.kill_after);
 }
@@ -286,7 +288,7 @@ void Guard::look_at_children() {
 }
 
 bool Guard::was_told_to_stop() const {
-  return group_.died_of_signal() || told_to_stop_ || group_.was_told_by_terminal();
+  return group_.died_of_signal() || told_to_stop_at_ || group_.was_told_by_terminal();
 }
 
 /// A command that exited by itself has left processes behind on purpose.
@@ -332,16 +334,21 @@ void Guard::allow_for_size() {
 }
 
 void Guard::send_first_signal() {
-  if (cause_ == Cause::at_end) {
-    tree_.signal_outside(group_.id(), command_.first_signal);
-    group_.signal(command_.first_signal);
+  if (cause_ == Cause::signalled && is_group_ending())
     return;
+  for (const int number : {command_.first_signal, SIGCONT}) {  // a stopped process acts on a signal once it continues
+    if (cause_ == Cause::at_end)
+      tree_.signal_outside(group_.id(), number);
+    group_.signal(number);
   }
-  // The signal that ended the command has reached its whole group. A second one would only disturb those that clean up.
-  if (cause_ == Cause::signalled && (told_to_stop_ || group_.was_told_by_terminal()))
-    return;
-  group_.signal(command_.first_signal);
-  group_.signal(SIGCONT);  // a stopped process acts on a signal only once it continues
+}
+
+/// Whether the signal that ended the command has just reached its whole group: a second one would only disturb those
+/// that clean up. One that it survived, such as a HUP that made it read its configuration again, has not reached what
+/// it started since.
+bool Guard::is_group_ending() const {
+  const bool just_told = told_to_stop_at_ && BootClock::now() < *told_to_stop_at_ + command_.kill_after;
+  return just_told || group_.was_told_by_terminal();
 }
 
 void Guard::begin_kill(Cause cause) {

@@ -290,7 +290,7 @@ void Keeper::on_signal() {
 /// Before the command is started a signal does to rlock what it does to any program.
 void Keeper::end_by(Signal signal) {
   const int number = signal.number;
-  if (number == SIGTSTP)
+  if (number == SIGTSTP && terminal::can_stop_ourselves())
     ::raise(SIGSTOP);
   if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH || interrupted_)
     return;

@@ -42,6 +42,16 @@ void write_syslog(std::string_view message) {
       socket.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&log), sizeof log);
 }
 
+/// In bytes, with the NUL that ends each argument; 0 where there is no /proc.
+std::size_t length_of_command_line() {
+  const Fd file{::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)};
+  std::array<char, 4096> buffer;
+  std::size_t length = 0;
+  for (ssize_t count = 0; (count = ::read(file.get(), buffer.data(), buffer.size())) > 0;)
+    length += static_cast<std::size_t>(count);
+  return length;
+}
+
 constexpr std::array<std::string_view, 10> interpreters{
     "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "python3", "perl", "ruby"};
 
@@ -68,10 +78,10 @@ int send_signal_to_group(const Fd& pidfd, int number) {
 void stand_apart(std::string_view role) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, fmt::format("lock-{}", role).c_str());
-  char* const name = program_invocation_name;
-  const std::size_t space = std::strlen(name);
-  if (space >= role.size())
-    std::memset(std::copy(role.begin(), role.end(), name), 0, space - role.size());
+  char* const name = program_invocation_name;  // argv[0], which the other arguments follow
+  const std::size_t space = std::max(std::strlen(name), length_of_command_line());
+  std::memset(name, 0, space);
+  std::copy_n(role.begin(), std::min(role.size(), space), name);
 }
 
 Process Process::open(pid_t pid) {

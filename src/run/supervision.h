@@ -116,6 +116,7 @@ class Supervision {
   Deadline next_check_ = never;  // of whether it has overlooked the command's end
   pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
   bool has_rest_ = false;        // the guard has seen the command's end, or stops it
+  bool is_lingering_ = false;    // the command has ended, and what it left is waited for
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so
   std::optional<Survivors> survivors_;

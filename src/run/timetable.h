@@ -23,15 +23,16 @@ class Timetable {
   void prepared() { prepare_at_ = never; }
   /// The first signal has been sent: all that is left to do is to kill, by then or earlier if the lease requires it.
   void only_kill(Deadline kill_at);
-  void kill_earlier(BootClock::duration by) { kill_at_ -= by; }
+  void kill_earlier(BootClock::duration by) { only_kill(kill_at() - by); }
 
   Deadline next() const;
   Duty due(BootClock::time_point now) const;
-  Deadline kill_at() const { return kill_at_; }
+  Deadline kill_at() const;
 
  private:
   Deadline term_at_ = never;
-  Deadline kill_at_ = never;
+  Deadline lease_kill_at_ = never;
+  Deadline stop_kill_at_ = never;  // set once the first signal has been sent; the lease is renewed meanwhile
   Deadline runtime_end_ = never;
   Deadline prepare_at_ = never;
 };

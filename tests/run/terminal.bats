@@ -245,6 +245,19 @@ END_OF_SCRIPT
   done
 }
 
+@test "Ctrl-Z while rlock waits for the lock, where no shell could continue it: it is ignored too" {
+  hold job
+  user rlock run --key job -- echo go-on @ 'expect waiting for' 'key Z' 'do sleep 0.5' "do kill $HOLDER" 'expect go-on'
+  exits 0
+}
+
+@test "Ctrl-Z while rlock waits for what the command has left: the shell gets its prompt, and fg goes on" {
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+    "type rlock run --key job --at-end wait -- sh -c '(until test -e $T/end; do sleep .02; done) & exit 5'" \
+    'expect waiting for what' 'key Z' 'expect prompt>' 'type fg' "do touch $T/end" 'expect prompt>' 'type exit $?'
+  exits 5
+}
+
 @test "SIGSTOP for the command alone, where no shell could continue rlock: the command stays stopped until CONT" {
   local stopped="grep -q 'State:.T' /proc/\$(cat $T/pid)/status"
   user rlock run --key job -- sh -c "echo \$\$ >$T/pid; echo ready; read line; echo got-\$line" @ 'expect ready' \

@@ -417,6 +417,40 @@ lingers() { grep -q "waiting for what it left" "$T/job.err" && (($(family_of "$P
   absent rlock:job
 }
 
+@test "--at-end kill: what is stopped gets the first signal too, and goes on to obey it" {
+  try run --key job --at-end kill --kill-after 9s -- sh -c '
+    setsid sh -c "trap \"echo outside; exit\" TERM; kill -STOP \$\$; sleep 600" &
+    sh -c "trap \"echo inside; exit\" TERM; kill -STOP \$\$; sleep 600" &
+    until [ "$(grep -l "State:.T" /proc/[0-9]*/status | xargs grep -lx "PPid:.$$" | wc -l)" = 2 ]; do sleep .02; done'
+  exits 0
+  contains "$OUT" inside
+  contains "$OUT" outside
+  [[ $ERR != *killing* ]] || fail "$ERR"
+}
+
+@test "a HUP that the command obeyed long ago: what it has started since gets the first signal before KILL" {
+  start job rlock run --key job --kill-after 1s -- bash -c '
+    trap "trap - HUP; sh -c \"trap \\\"touch $0.told; exit\\\" TERM; touch $0.up; while :; do sleep .02; done\" & " HUP
+    touch "$0"; until [ -e "$0.end" ]; do sleep .02; done; exit 0' "$T/job"
+  wait_until "$PATIENCE" test -e "$T/job"
+  kill -HUP "$PID"
+  wait_until "$PATIENCE" test -e "$T/job.up"
+  sleep 1.2 # longer than --kill-after
+  touch "$T/job.end"
+  finish "$PID"
+  exits 0
+  [[ -e $T/job.told ]] || fail "it was only killed"
+}
+
+@test "a stop that begins during the short first lease: --kill-after counts, since the lease is renewed meanwhile" {
+  start job rlock run --key job --ttl 60s --kill-after 8s -- bash -c '
+    (trap "sleep 5; touch $0.tidied; exit" TERM; touch "$0"; while :; do sleep .02; done) & exec sleep 600' "$T/job"
+  wait_until "$PATIENCE" test -e "$T/job"
+  kill "$PID"
+  finish "$PID"
+  [[ -e $T/job.tidied ]] || fail "it was killed: $(<"$T/job.err")"
+}
+
 # ---- processes that are in the command's group, and no descendants
 
 # Starts a container, whose init adopts what is orphaned in it; sets INIT.
@@ -516,6 +550,21 @@ no_worker() { [[ -z $(workers) ]]; }
   ! pgrep rlock | grep -qx "$GUARD" || fail "pkill rlock hits it"
   ! pgrep -f 'rlock run' | grep -qx "$GUARD" || fail "pkill -f hits it"
 }
+
+@test "the guard's command line: pkill -f of the command's name hits the keeper and the command, and leaves nothing behind" {
+  printf '#!/bin/sh\nsleep 600 &\necho $! >%s/left\nwait\n' "$T" >"$T/nightly-export.sh"
+  chmod +x "$T/nightly-export.sh"
+  start job rlock run --key job -- "$T/nightly-export.sh"
+  wait_until "$PATIENCE" test -s "$T/left"
+  GUARD=$(guard_of "$PID")
+  same "$(tr -d '\0' <"/proc/$GUARD/cmdline")" guard
+  pkill -KILL -f "$T/nightly-export.sh"
+  finish "$PID"
+  exits 137
+  wait_until "$PATIENCE" ended "$(<"$T/left")"
+}
+
+ended() { ! kill -0 "$1" 2>/dev/null; } # PID
 
 @test "a guard of root's runs before any command, even a real-time one" {
   ((EUID == 0)) || skip "only root may ask for a real-time priority"

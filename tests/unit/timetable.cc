@@ -42,6 +42,17 @@ void test_stopping() {
   expect(timetable.next() == at(700), "a stop that leaves more time does not make the kill later");
   timetable.kill_earlier(std::chrono::milliseconds{100});
   expect(timetable.due(at(600)) == Duty::kill, "a tree that takes long to kill is killed earlier");
+  timetable.set_lease(at(1600), at(1900));
+  expect(timetable.next() == at(600), "a renewal gives a command no more time than the stop has left it");
+}
+
+void test_renewal_while_stopping() {
+  Timetable timetable = full_timetable();
+  timetable.only_kill(at(2000));
+  timetable.set_lease(at(1600), at(1900));
+  expect(timetable.next() == at(1900), "a renewal gives a command that is being stopped its time");
+  timetable.set_lease(at(2600), at(2900));
+  expect(timetable.next() == at(2000), "that time has an end");
 }
 
 void test_idle() {
@@ -54,6 +65,7 @@ void test_idle() {
 void test_timetables() {
   test_running();
   test_stopping();
+  test_renewal_while_stopping();
   test_idle();
 }
 
