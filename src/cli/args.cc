@@ -289,6 +289,10 @@ void refuse_single_dash(std::string_view word) {
   const std::string name{word.substr(1, word.find('=') - 1)};
   if (name == "timeout")
     refuse(fmt::format("there is no -timeout; {}", instead_of_timeout));
+  if (name == "child-exit-code")  // consul's, as is the next
+    refuse("there is no -child-exit-code: the exit status is always the command's");
+  if (name == "monitor-retry")
+    refuse("there is no -monitor-retry: a renewal that fails is tried again until the lease is nearly over");
   if (find_option(name) != nullptr)
     refuse(fmt::format("unknown option '-{0}'; did you mean --{0}?", name));
 }
@@ -522,11 +526,11 @@ std::string describe_fault(const Words& words) {
     // Perhaps it is `KEY COMMAND`, as flock has it, or `VERB KEY -- COMMAND`, as others do. The command is not shown,
     // since it may hold a secret.
     const std::string word = redis::mask_password(*plain);
-    const bool is_verb = words.plain.end() - plain > 1 && !words.command.empty();
+    const bool is_verb = words.plain.end() - plain > 1 && (!words.command.empty() || is_subcommand_elsewhere(*plain));
     const std::string key = is_verb ? redis::mask_password(plain[1]) : word;
     const std::size_t enough = suggestion.empty() ? 1 : 2;
     const bool is_key = plain == words.plain.begin() && (words.plain.size() > enough || !words.command.empty());
-    const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", shell_word(key));
+    const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", visible_shell_word(key));
     return fmt::format("unknown subcommand '{}'{}{}", word, is_key ? run : "", suggestion);
   }
   if (!words.command.empty())

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/json.h"
@@ -13,12 +15,15 @@
 #include "cli/screen.h"
 #include "cli/servers.h"
 #include "cli/subcommand.h"
+#include "lock/quorum.h"
 #include "observe/fitness.h"
 
 namespace rlock::cli {
 namespace {
 
 using observe::Finding;
+
+constexpr std::string_view topic_of_quorum = "quorum";
 
 /// The examination of one server. A server that cannot be examined has one finding, and the failure.
 struct Examined {
@@ -44,6 +49,34 @@ Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, 
             .fitness = {.findings = {finding}, .acl_line = {}, .acl_save = {}},
             .failure = failure};
   }
+}
+
+/// What only all servers together show. Nothing of a single server, nor where half of them or more cannot be examined.
+std::optional<Finding> judge_quorum(const std::vector<Examined>& all) {
+  const std::size_t majority = all.size() / 2 + 1;
+  std::vector<Milliseconds> votes_in;
+  for (auto one = all.begin(); one != all.end(); ++one) {
+    if (one->failure)
+      continue;
+    votes_in.push_back(one->fitness.votes_in);
+    const std::string& id = one->fitness.run_id;
+    const auto is_twin = [&id](const Examined& other) { return !id.empty() && other.fitness.run_id == id; };
+    if (const auto twin = std::find_if(one + 1, all.end(), is_twin); twin != all.end())
+      return Finding{Finding::Grade::fail, topic_of_quorum, lock::same_server(one->url, twin->url).what()};
+  }
+  if (all.size() == 1 || votes_in.size() < majority)
+    return std::nullopt;
+  std::sort(votes_in.begin(), votes_in.end());
+  if (const Milliseconds wait = votes_in[majority - 1]; wait.count() > 0)
+    return Finding{Finding::Grade::warn,
+                   topic_of_quorum,
+                   fmt::format("no lock is granted for {}, until a majority may vote", format_duration(wait))};
+  if (all.size() == 2)
+    return Finding{Finding::Grade::warn,
+                   topic_of_quorum,
+                   "both servers must answer, so the failure of either stops all locks; with three, one may fail"};
+  return Finding{
+      Finding::Grade::ok, topic_of_quorum, fmt::format("{} of {} servers must answer", majority, all.size())};
 }
 
 struct Look {
@@ -94,6 +127,8 @@ std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade g
     const auto& findings = one.fitness.findings;
     count += std::count_if(findings.begin(), findings.end(), [grade](const Finding& f) { return f.grade == grade; });
   }
+  if (const auto quorum = judge_quorum(all); quorum && quorum->grade == grade)
+    ++count;
   return count;
 }
 
@@ -153,6 +188,8 @@ std::vector<Finding> collect(const std::vector<Examined>& all) {
       findings.push_back(std::move(f));
     }
   }
+  if (auto quorum = judge_quorum(all))
+    findings.push_back(*std::move(quorum));
   if (const auto lines = acl_lines(all); !lines.empty())
     findings.push_back(explain_rights(all, lines));
   return findings;
@@ -189,10 +226,12 @@ std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
     return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, json_of)).json();
   };
   const auto text = [](const std::string& line) { return Json{json_string(line)}; };
+  const auto quorum = judge_quorum(all);
   return JsonObject{}
              .add("exit_status", static_cast<int>(code))
              .add("verdict", json_of(sum_up(all)))
              .add("servers", json_array(all, server))
+             .add("quorum", quorum ? std::optional{json_of(*quorum)} : std::nullopt)
              .add("acl", json_array(acl_lines(all), text))
              .text() +
          "\n";

@@ -67,6 +67,10 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
                       undone)};
 }
 
+bool may_be_mended(const Error& error) {
+  return error.code() == ExitCode::unavailable || error.code() == ExitCode::no_permission;
+}
+
 std::string lock_words(const Settings& settings, std::string_view key) {
   std::string words = lock::key_word(key);
   if (settings.redis_origin == "--redis") {

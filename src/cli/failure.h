@@ -24,6 +24,10 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
   }
 }
 
+/// Whether whoever shows something again and again goes on after this failure: the server may come back, and a password
+/// that has been changed there may soon stand in our file too.
+bool may_be_mended(const Error& error);
+
 /// A lock as a command that is to be pasted names it, with the servers and the prefix that this command line gave.
 std::string lock_words(const Settings& settings, std::string_view key);
 

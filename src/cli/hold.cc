@@ -78,7 +78,9 @@ std::vector<lock::LockName> choose_names(const Settings& settings) {
     if (observe::is_pattern(key) && settings.key_origin == Settings{}.key_origin)
       throw Error{
           ExitCode::usage,
-          fmt::format("{}: hold takes names of locks, not patterns; for a lock with that name write --key", key)};
+          fmt::format("{}: hold takes the name of each lock, not a pattern, since it also holds locks that nobody has "
+                      "used yet; for a lock with that name write --key",
+                      key)};
   }
   return names;
 }
@@ -89,7 +91,7 @@ std::string ask_for_end(const Settings& settings) {
   if (settings.keys.size() > 1 && !meant_duration(last).empty())
     return fmt::format("for how long? Write --for {}", meant_duration(last));
   if (settings.keys.size() > 1 && parse_time_to_come(last, wall_now()))
-    return fmt::format("for how long? Write --until {}", shell_word(last));
+    return fmt::format("for how long? Write --until {}", visible_shell_word(last));
   return "for how long? Write --for D, --until TIME, or --end to end a hold";
 }
 

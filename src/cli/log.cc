@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -41,9 +42,10 @@ std::size_t choose_count(const Settings& settings) {
   return settings.timeline || settings.since ? observe::kept_runs : usual_count;
 }
 
-/// How many of them to fetch: those that failed may be among the oldest.
+/// How many of them to fetch: those that failed may be among the oldest, and --follow must know what is not new.
 std::size_t choose_fetched(const Settings& settings) {
-  return settings.failed && settings.lines != 0 ? observe::kept_runs : choose_count(settings);
+  const bool are_all_needed = settings.follow || (settings.failed && settings.lines != 0);
+  return are_all_needed ? observe::kept_runs : choose_count(settings);
 }
 
 /// Keeps only the runs that were asked for.
@@ -88,7 +90,7 @@ class Lanes {
     for (const Run& run : history.runs) {
       if (!run.ending.is_of_run())
         continue;
-      lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.is_failure()});
+      lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()});
       if (++runs == asked)
         lane.known_since = lane.blocks.front().begin;
     }
@@ -140,18 +142,22 @@ std::string format_timeline(const std::vector<History>& histories,
 /// has ended meanwhile.
 class Follower {
  public:
-  /// Runs that ended before the first look, at `now`, are shown by it or not at all.
+  /// Whatever is in these histories is shown first or not at all.
   Follower(std::vector<redis::Server>& servers,
            const observe::Scope& scope,
            const Settings& settings,
            const Log& log,
-           WallTime now)
-      : servers_(servers), scope_(scope), settings_(settings), log_(log), since_(now) {}
+           const std::vector<History>& known)
+      : servers_(servers), scope_(scope), settings_(settings), log_(log) {
+    for (const History& history : known) {
+      for (const Run& run : history.runs) seen_.insert(identity_of(run));
+    }
+  }
 
   /// Shows these runs first, or says why there are none, and what comes next.
   [[noreturn]] void follow(std::vector<Run> first, const std::string& why) {
     const bool is_silent = first.empty();
-    show(std::move(first));
+    show(first);
     if (!why.empty())
       log_.notice(why);
     if (is_silent)
@@ -161,8 +167,8 @@ class Follower {
       auto histories = look_again();
       std::vector<Run> runs;
       for (History& history : histories) std::move(history.runs.begin(), history.runs.end(), std::back_inserter(runs));
-      std::erase_if(runs, [this](const Run& run) { return run.ended_at < since_; });
-      show(std::move(runs));
+      std::erase_if(runs, [this](const Run& run) { return !seen_.insert(identity_of(run)).second; });
+      show(runs);
     }
   }
 
@@ -170,16 +176,17 @@ class Follower {
   static constexpr std::chrono::seconds period{1};
   static constexpr std::size_t most_remembered = 1000;
 
-  /// Prints those of these runs that it has not printed yet.
-  void show(std::vector<Run> runs) {
-    std::erase_if(runs, [this](const Run& run) { return !seen_.emplace(run.lock, run.fence.value).second; });
+  using Identity = std::pair<std::string, long long>;
+  static Identity identity_of(const Run& run) { return {run.lock, run.fence.value}; }
+
+  void show(const std::vector<Run>& runs) {
     if (settings_.json) {
       if (!runs.empty())
         cli::show(format_json(runs));
       return;
     }
     const std::size_t before = shown_.size();
-    std::move(runs.begin(), runs.end(), std::back_inserter(shown_));
+    shown_.insert(shown_.end(), runs.begin(), runs.end());
     std::string_view text = table_ = format_table(shown_, Screen::now());  // all of them, so that the columns stay
     for (std::size_t i = begun_ ? before + 1 : 0; i > 0; --i) take_word(text, '\n');
     cli::show(text);
@@ -188,7 +195,8 @@ class Follower {
       shown_.erase(shown_.begin(), shown_.end() - static_cast<std::ptrdiff_t>(most_remembered));
   }
 
-  /// Says once that the servers do not answer, and then nothing until they have.
+  /// Says once that the servers do not answer, or refuse a password that is just being changed, and then nothing until
+  /// they have answered.
   std::vector<History> look_again() {
     try {
       auto histories = observe::survey_histories(servers_, scope_, observe::kept_runs, settings_.timeout);
@@ -196,7 +204,7 @@ class Follower {
       failing_ = false;
       return histories;
     } catch (const Error& error) {
-      if (error.code() != ExitCode::unavailable)
+      if (!may_be_mended(error))
         throw;
       if (!std::exchange(failing_, true))
         log_.notice(fmt::format("{}; trying again", error.what()));
@@ -208,10 +216,9 @@ class Follower {
   const observe::Scope& scope_;
   const Settings& settings_;
   const Log& log_;
-  std::set<std::pair<std::string, long long>> seen_;
+  std::set<Identity> seen_;
   std::vector<Run> shown_;
   std::string table_;
-  WallTime since_;
   bool begun_ = false;
   bool failing_ = false;
 };
@@ -254,20 +261,19 @@ ExitCode read_and_print(const Settings& settings) {
     show(format_timeline(histories, observe::survey(servers, scope, settings.timeout), settings));
     return ExitCode::ok;
   }
-  WallTime now{};
-  bool is_known = false;
-  for (const History& history : histories) {
-    now = std::max(now, history.now);
-    is_known = is_known || !history.runs.empty();
-  }
+  const bool is_known =
+      std::any_of(histories.begin(), histories.end(), [](const History& history) { return !history.runs.empty(); });
   choose_runs(histories, settings);
+  std::optional<Follower> follower;
+  if (settings.follow)
+    follower.emplace(servers, scope, settings, log, histories);
   auto runs = merge_by_time(std::move(histories), settings);
   const bool tells_why = runs.empty() && settings.lines != 0 && (!settings.json || settings.follow);
   const std::string why = !tells_why ? ""
                           : is_known ? explain_choice(settings)
                                      : explain_unknown(observe::survey(servers, scope, settings.timeout), settings);
-  if (settings.follow)
-    Follower{servers, scope, settings, log, now}.follow(std::move(runs), why);
+  if (follower)
+    follower->follow(std::move(runs), why);
   show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
   if (!why.empty())
     log.notice(why);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 
 #include "base/calendar.h"
@@ -155,10 +156,23 @@ void set_once(Settings& s, const Value& v) {
   s.once = v.text;
 }
 
+/// The period that "daily", "Day", "days" and "1day" mean; empty for other words, and for a period itself.
+std::string meant_period(std::string_view text) {
+  if (text.starts_with('1') && text.size() > 1)
+    text.remove_prefix(text.find_first_not_of(' ', 1));
+  std::string word{text};
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (const std::string_view period = period_of_adverb(word); !period.empty())
+    return std::string{period};
+  if (word.ends_with('s'))
+    word.pop_back();
+  return parse_period(word) ? word : "";
+}
+
 void set_once_per(Settings& s, const Value& v) {
   const bool is_word = !v.text.empty() && v.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
   s.period = parse_period(v.text);
-  if (const std::string_view period = period_of_adverb(v.text); !period.empty())
+  if (const std::string period = s.period ? "" : meant_period(v.text); !period.empty())
     v.refuse(fmt::format("'{}' is no period; did you mean {}?", v.text, period));
   if (!s.period && is_word)
     v.refuse_word(period_names, ", or a duration such as 20h");

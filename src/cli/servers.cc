@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/trust.h"
 #include "cli/config.h"
+#include "lock/quorum.h"
 
 namespace rlock::cli {
 namespace {
@@ -97,7 +98,8 @@ void complete_credentials(redis::Address& address, const redis::Credentials& our
 }
 
 /// A quorum needs independent servers. When Sentinel or a Cluster promotes a replica, grants may be forgotten without a
-/// restart, so that the server's uptime does not reveal it.
+/// restart, so that the server's uptime does not reveal it. Whether two different names mean one server, only the
+/// server can tell.
 void check_members(const std::vector<redis::Address>& addresses) {
   if (addresses.size() == 1)
     return;
@@ -107,6 +109,11 @@ void check_members(const std::vector<redis::Address>& addresses) {
                   fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
                               "Sentinel or a Cluster must be the only one",
                               address.url)};
+  }
+  for (auto one = addresses.begin(); one != addresses.end(); ++one) {
+    const auto is_twin = [one](const redis::Address& other) { return other.endpoints[0] == one->endpoints[0]; };
+    if (const auto twin = std::find_if(one + 1, addresses.end(), is_twin); twin != addresses.end())
+      throw lock::same_server(one->url, twin->url);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/escape.h"
@@ -94,10 +95,11 @@ std::string redraw(std::string_view text) {
 /// is shown, since the server may come back.
 class Watch {
  public:
-  Watch(std::vector<redis::Server>& servers, const Settings& settings)
+  Watch(std::vector<redis::Server>& servers, const Settings& settings, const Log& log)
       : loop_(servers.front().loop()),
         servers_(servers),
         settings_(settings),
+        log_(log),
         signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     loop_.watch(signals_.fd(), [this] { on_signal(); });
   }
@@ -126,10 +128,15 @@ class Watch {
   void look_again() {
     try {
       show(format(look(servers_, settings_), settings_, Screen::now()));
+      failing_ = false;
     } catch (const Error& error) {
-      if (error.code() != ExitCode::unavailable)
+      if (!may_be_mended(error))
         throw;
-      show(fmt::format("rlock: {}\n", printable(error.what())));
+      const bool is_news = !std::exchange(failing_, true);
+      if (!settings_.json)
+        show(fmt::format("rlock: {}\n", printable(error.what())));
+      else if (is_news)  // a program reads standard output
+        log_.notice(fmt::format("{}; trying again", error.what()));
     }
   }
 
@@ -157,7 +164,9 @@ class Watch {
   Loop& loop_;
   std::vector<redis::Server>& servers_;
   const Settings& settings_;
+  const Log& log_;
   Signals signals_;
+  bool failing_ = false;
   std::optional<ExitCode> ended_;
 };
 
@@ -199,7 +208,7 @@ ExitCode look_and_print(const Settings& settings) {
   const Locks locks = look(servers, settings);
   warn_of_replica(servers, settings, log);
   if (settings.watch)
-    return Watch{servers, settings}.run(locks);
+    return Watch{servers, settings, log}.run(locks);
   const Screen screen = Screen::now();
   show(format(locks, settings, screen));
   if (!settings.json && !settings.prometheus && !wants_block(locks, settings, screen))

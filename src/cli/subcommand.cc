@@ -29,7 +29,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
      "  eval \"$(rlock acquire migration --ttl 10m --output shell || echo exit $?)\"\n",
      "",
-     "`|| echo exit $?` also ends the script if rlock is missing, which eval alone would ignore."},
+     "Without `|| echo exit $?` the script would go on without the lock if there is no rlock."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -66,8 +66,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
-     "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LAST "
-     "is how the previous run ended, and when."},
+     "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
+     "is how long the lock is kept without a renewal: a few seconds until the first. LAST is how the previous run "
+     "ended, "
+     "and when. Each pid is that of rlock, not of the command."},
     {"log",
      Subcommand::log,
      log,
@@ -79,7 +81,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "NO_COLOR turns colours off.",
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
      "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
-     "interrupted (told to stop) or died (the lease ran out). A hold has lines too: on hold until a time, and then "
+     "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until a "
+     "time, and then "
      "hold ended or hold replaced (by somebody) or hold over (its time had come)."},
     {"check",
      Subcommand::check,
@@ -98,12 +101,20 @@ constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_v
     {"show", "status"},
     {"get", "status"},
     {"ps", "status"},
+    {"info", "status"},
+    {"who", "status"},
+    {"watch", "status --watch"},
     {"metrics", "status --prometheus"},
     {"unlock", "release"},
     {"break", "release --force"},
     {"kill", "release --force"},
     {"force", "release --force"},
+    {"evict", "release --force"},
     {"pause", "hold"},
+    {"freeze", "hold"},
+    {"drain", "hold"},
+    {"ping", "check"},
+    {"doctor", "check"},
     {"unhold", "hold --end"},
     {"resume", "hold --end"},
     {"lock", "run"},
@@ -120,6 +131,10 @@ const SubcommandEntry* find_subcommand(std::string_view name) {
   const auto* const found = std::find_if(
       subcommands.begin(), subcommands.end(), [&](const SubcommandEntry& entry) { return entry.name == name; });
   return found == subcommands.end() ? nullptr : found;
+}
+
+bool is_subcommand_elsewhere(std::string_view word) {
+  return std::any_of(aliases.begin(), aliases.end(), [word](const auto& alias) { return alias.first == word; });
 }
 
 std::string suggest_subcommand(std::string_view word) {

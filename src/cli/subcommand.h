@@ -50,6 +50,9 @@ std::span<const SubcommandEntry> all_subcommands();
 /// Returns nullptr for a word that is not a subcommand.
 const SubcommandEntry* find_subcommand(std::string_view name);
 
+/// Whether other tools have a subcommand of that name, for which suggest_subcommand() names ours.
+bool is_subcommand_elsewhere(std::string_view word);
+
 /// "; did you mean WORD?", or an empty string.
 std::string suggest_subcommand(std::string_view word);
 

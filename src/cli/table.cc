@@ -39,10 +39,10 @@ using Row = std::vector<Cell>;
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
 constexpr std::size_t widest_in_pipe = 33;  // as the beginning of a hold has; a longer text does not widen its column
 
-/// A heading and one line for each row. On a screen that is too narrow, columns are left out, first those that are
-/// empty, the last one first, and then in the order of `leaves`, until the others fit when they are cut, and those are
-/// cut no more than necessary. Where there is no screen nothing is left out or cut, and a single long text does not
-/// widen the column for all rows.
+/// A heading and one line for each row. On a screen that is too narrow, columns are left out: first those that are
+/// empty, the last one first, until the others fit, and then in the order of `leaves`, until the others fit when they
+/// are cut, and those are cut no more than necessary. Where there is no screen nothing is left out or cut, and a single
+/// long text does not widen the column for all rows.
 class Grid {
  public:
   Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
@@ -83,7 +83,9 @@ class Grid {
     if (total() <= screen_.columns)
       return;
     gap_ = 1;
-    while (least_total() > screen_.columns && (leave_empty_one_out() || leave_one_out())) {
+    while (total() > screen_.columns && leave_empty_one_out()) {
+    }
+    while (least_total() > screen_.columns && leave_one_out()) {
     }
     const auto least = [this](std::size_t i) { return columns_[i].least; };
     for (const auto cut : {Column::Cut::early, Column::Cut::late})

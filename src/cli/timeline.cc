@@ -103,13 +103,16 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
   return coloured ? out + std::string{colour::plain} : out;
 }
 
-std::string legend(const Window& window, const Marks& marks) {
-  return fmt::format("one column is {}: {} to {} held partly or wholly, {} ended badly, {} unknown",
-                     format_duration(window.column_length()),
-                     marks.levels.front(),
-                     marks.levels.back(),
-                     marks.failed,
-                     marks.unknown);
+std::string draw_legend(const Window& window, const Marks& marks, std::size_t columns) {
+  const std::string text = fmt::format("one column is {}: {} to {} held partly or wholly, {} ended badly, {} unknown",
+                                       format_duration(window.column_length()),
+                                       marks.levels.front(),
+                                       marks.levels.back(),
+                                       marks.failed,
+                                       marks.unknown);
+  std::string out;
+  for (std::string_view rest{text}; !rest.empty();) out += fmt::format("{}\n", take_row(rest, columns));
+  return out;
 }
 
 std::string pad(std::string_view text, std::size_t columns, bool utf8) {
@@ -200,8 +203,7 @@ std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTi
         "{} {}\n", pad(printable(lane.name), names, screen.utf8), draw_lane(lane, window, marks, screen.colour));
   const std::string margin(names + 1, ' ');
   const Axis axis = draw_axis(begin, end, window.columns(), screen.utf8);
-  return out + margin + axis.line + "\n" + margin + axis.labels + "\n" +
-         cut_to_columns(legend(window, marks), screen.columns, screen.utf8) + "\n";
+  return out + margin + axis.line + "\n" + margin + axis.labels + "\n" + draw_legend(window, marks, screen.columns);
 }
 
 }  // namespace rlock::cli

@@ -305,6 +305,14 @@ bool all_refused(std::span<const CallResult> answers) {
   });
 }
 
+Error same_server(std::string_view one, std::string_view other) {
+  return {ExitCode::usage,
+          fmt::format("{} and {} are the same server; each --redis must name a different one, since a majority of them "
+                      "decides",
+                      one,
+                      other)};
+}
+
 void check_distinct(std::span<const CallResult> answers) {
   std::vector<const Fields*> known;
   for (const CallResult& answer : answers) {
@@ -313,13 +321,8 @@ void check_distinct(std::span<const CallResult> answers) {
       continue;
     const auto twin =
         std::find_if(known.begin(), known.end(), [&](const Fields* other) { return other->last() == fields->last(); });
-    if (twin != known.end()) {
-      throw Error{ExitCode::usage,
-                  fmt::format("{} and {} are the same server; each --redis must name a different one, since a majority "
-                              "of them decides",
-                              (*twin)->server(),
-                              fields->server())};
-    }
+    if (twin != known.end())
+      throw same_server((*twin)->server(), fields->server());
     known.push_back(fields);
   }
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/duration.h"
@@ -95,7 +96,10 @@ std::optional<Question::How> missing_at(const CallResult& answer);
 /// Whether all servers have refused an acquire, so that there is nothing to give back.
 bool all_refused(std::span<const CallResult> answers);
 
-/// Throws Error{usage} if two answers to an acquire come from the same server, which would then vote twice.
+/// The Error{usage} about two URLs of one server, which would vote twice.
+Error same_server(std::string_view one, std::string_view other);
+
+/// Throws same_server() if two answers to an acquire come from the same server.
 void check_distinct(std::span<const CallResult> answers);
 
 }  // namespace rlock::lock

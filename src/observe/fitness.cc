@@ -277,6 +277,7 @@ class Examiner {
       add(judge_eviction(*info));
       add(judge_persistence(*info));
       add(judge_replicas(*info));
+      run_id_ = info->value("run_id");
       if (auto young = judge_uptime(*info))
         add(*std::move(young));
       if (auto scripts = judge_scripts(*info))
@@ -289,6 +290,8 @@ class Examiner {
   }
 
   Version version() const { return version_; }
+  const std::string& run_id() const { return run_id_; }
+  Milliseconds votes_in() const { return votes_in_; }
 
   /// The command that makes an ACL line survive a restart; empty where none can.
   std::string acl_save() const {
@@ -422,15 +425,16 @@ class Examiner {
   }
 
   /// Nothing to say of a server that votes. What acquire.lua counts is a second less than what INFO tells.
-  std::optional<Finding> judge_uptime(const Info& info) const {
+  std::optional<Finding> judge_uptime(const Info& info) {
     const Milliseconds up{std::max(0LL, info.number("uptime_in_seconds") - 1) * 1000};
-    if (up >= how_.max_lease)
+    votes_in_ = std::max(how_.max_lease - up, Milliseconds{0});
+    if (votes_in_.count() == 0)
       return std::nullopt;
     return Finding{Grade::warn,
                    "uptime",
                    fmt::format("up for {}: it votes in {} (--max-lease {}), since it may have forgotten a lock",
                                format_duration(up),
-                               format_duration(how_.max_lease - up),
+                               format_duration(votes_in_),
                                format_limit(how_.max_lease))};
   }
 
@@ -488,6 +492,8 @@ class Examiner {
   bool config_is_refused_ = false;
   BootClock::duration fastest_{};
   std::optional<std::chrono::system_clock::duration> skew_;
+  std::string run_id_;
+  Milliseconds votes_in_{};
 };
 
 /// Combines the findings about all nodes of a cluster. What holds for all nodes is said once, anything else with the
@@ -559,6 +565,8 @@ Fitness examine(redis::Server& server, const ExamineOptions& how) {
     oldest_met = std::min(oldest_met, examiner.version());
     fitness.acl_save = examiner.acl_save();
     fitness.acl_loss = fitness.acl_save.empty() ? examiner.acl_loss() : "";
+    fitness.run_id = examiner.run_id();
+    fitness.votes_in = examiner.votes_in();
   };
   server.visit_nodes(BootClock::now() + how.timeout, {}, examine_node);
   fitness.findings = summary.findings();

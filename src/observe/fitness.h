@@ -38,8 +38,10 @@ struct Fitness {
   std::string acl_line;  // gives a user the least permissions needed; empty where something else keeps us from trying
                          // them, and before Redis 6, which has no users
   std::string acl_save;  // the command that makes the line survive a restart; empty where none can, or it is not known
-  std::string acl_loss{};  // in that case, what becomes of the line
-  std::string own_user{};  // to whom the line gives the permissions; empty where it makes a new user
+  std::string acl_loss{};   // in that case, what becomes of the line
+  std::string own_user{};   // to whom the line gives the permissions; empty where it makes a new user
+  std::string run_id{};     // tells servers apart whatever their names are; empty where it is not known
+  Milliseconds votes_in{};  // of one of several servers: when it may vote; 0 is now
 };
 
 struct ExamineOptions {

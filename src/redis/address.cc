@@ -1,6 +1,7 @@
 #include "redis/address.h"
 
 #include <fmt/format.h>
+#include <strings.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -81,7 +82,7 @@ void mask_parameters(std::string& text) {
 /// Whether this is "user:secret" rather than "host:port": a space in the password has cut off the "@host".
 bool looks_like_a_password(std::string_view host) {
   const auto colon = host.find(':');
-  if (colon == std::string_view::npos || host.starts_with('['))
+  if (colon == std::string_view::npos || host.starts_with('[') || host.starts_with("::"))  // an IPv6 address
     return false;
   const std::string_view name = host.substr(0, colon);
   const bool is_port = host.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
@@ -137,13 +138,19 @@ std::string known_schemes() {
   return names;
 }
 
+/// In upper or lower case (RFC 3986, 3.1).
 const Scheme* find_scheme(std::string_view name) {
-  const auto found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
+  const auto found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) {
+    return s.name.size() == name.size() && ::strncasecmp(s.name.data(), name.data(), name.size()) == 0;
+  });
   return found == schemes.end() ? nullptr : &*found;
 }
 
-/// What may be meant by a text without "://": "redis://db1:6380" by db1:6380 or redis:/db1:6380.
+/// What may be meant by a text without "://": "redis://db1:6380" by db1:6380 or redis:/db1:6380, and a socket by a
+/// path.
 std::string guess_url(std::string_view text) {
+  if (text.starts_with('/'))
+    return fmt::format("unix://{}", text);
   std::string_view host = text, scheme = text.substr(0, text.find(':'));
   if (parse_endpoint(text, redis_port) || find_scheme(scheme) == nullptr) {
     scheme = "redis";
@@ -156,6 +163,11 @@ std::string guess_url(std::string_view text) {
   return fmt::format("{}://{}{}", scheme, is_port ? "127.0.0.1:" : "", host);
 }
 
+constexpr std::string_view how_to_name_several =
+    "each independent server has a URL of its own: repeat --redis, or in a file the line `redis =`, or separate the "
+    "URLs "
+    "in RLOCK_REDIS with spaces";
+
 /// Reads the parts of one URL from left to right; every error names the URL.
 class Parser {
  public:
@@ -167,7 +179,9 @@ class Parser {
 
   Address parse() {
     if (std::any_of(rest_.begin(), rest_.end(), [](unsigned char c) { return c <= ' ' || c == 0x7F; })) {
-      fail("contains a space or control character; percent-encode it (%20 is a space)");
+      fail(rest_.find("://") != rest_.rfind("://")
+               ? how_to_name_several
+               : "contains a space or control character; percent-encode it (%20 is a space)");
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
@@ -190,7 +204,8 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(std::string why) const {
+  [[noreturn]] void fail(std::string_view reason) const {
+    std::string why{reason};
     mask_parameters(why);
     throw Error{ExitCode::usage, fmt::format("{}: {}", address_.url.empty() ? "empty Redis URL" : address_.url, why)};
   }
@@ -243,7 +258,7 @@ class Parser {
   void parse_hosts(std::string_view hosts) {
     const bool sentinel = address_.kind == Address::Kind::sentinel;
     if (address_.kind == Address::Kind::node && hosts.find(',') != std::string_view::npos)
-      fail("name one host only; for independent servers repeat --redis or separate URLs with spaces");
+      fail(fmt::format("name one host only; {}", how_to_name_several));
     for (bool more = true; more;) {
       const auto comma = hosts.find(',');
       more = comma != std::string_view::npos;
@@ -253,8 +268,8 @@ class Parser {
   }
 
   void parse_host(std::string_view host, std::uint16_t default_port) {
-    if (host.empty() || host[0] == ':')
-      fail("no host");
+    if (host.empty() || (host[0] == ':' && !host.starts_with("::")))
+      fail(fmt::format("no host{}", rest_.starts_with('/') ? "; write unix:///PATH for a socket" : ""));
     const auto endpoint = parse_endpoint(host, default_port);
     if (!endpoint)
       fail(fmt::format("bad host or port '{}'; write HOST[:PORT], with an IPv6 address in brackets",

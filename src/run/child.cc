@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -122,6 +123,14 @@ bool is_builtin(std::string_view command) {
   return known.find(fmt::format(" {} ", command)) != std::string_view::npos;
 }
 
+/// The variable that a shell would set, as in `FOO=1 make`; empty where the word is no assignment.
+std::string assigned_variable(const std::string& word) {
+  const auto is_in_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  const auto end = std::find_if_not(word.begin(), word.end(), is_in_name);
+  const bool is_assignment = end != word.begin() && end != word.end() && *end == '=';
+  return is_assignment ? std::string{word.begin(), end} : "";
+}
+
 }  // namespace
 
 std::string find_command(const std::string& command) {
@@ -146,6 +155,9 @@ std::string find_command(const std::string& command) {
   }
   if (found)
     throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
+  if (const std::string variable = assigned_variable(command); !variable.empty())  // the value may be a password
+    throw Error{ExitCode::not_found,
+                fmt::format("{0}=...: command not found; to set a variable write -- env {0}=... COMMAND", variable)};
   const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
   throw Error{ExitCode::not_found,
               fmt::format("{}: command not found{}", command, is_line ? "; for a shell, write -- sh -c '...'" : "")};

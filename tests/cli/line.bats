@@ -102,7 +102,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
 @test "--once-per: a period or a duration, and not with --once" {
   refuses 64 "--once-per: 'fortnight' is not one of minute, hour, day, week, month" run -k a --once-per fortnight -- true
   refuses 64 "did you mean week?" run -k a --once-per weekk -- true
-  refuses 64 '--once-per' run -k a --once-per 1day -- true
+  refuses 64 "'Day' is no period; did you mean day?" run -k a --once-per Day -- true
+  refuses 64 "'1month' is no period; did you mean month?" run -k a --once-per 1month -- true
   refuses 64 '--once' run -k a --once-per week --once v42 -- true
   refuses 64 '--shared' run -k a --once-per day --shared -- true
   refuses 64 '--slots' run -k a --once-per day --slots 2 -- true
@@ -299,13 +300,25 @@ refuses_too() { # as `refuses`, whatever is on Redis
   exits 0
 }
 
+@test "what consul, flock and a shell would take is answered with what rlock has" {
+  refuses 64 'there is no -child-exit-code: the exit status is always' run -child-exit-code -k a -- true
+  refuses 64 'there is no -monitor-retry: a renewal that fails is tried again' run -monitor-retry=3 -k a -- true
+  try lock a true
+  contains "$ERR" "to run a command write \`rlock run a -- COMMAND\`; did you mean run?"
+  try evict a
+  contains "$ERR" "unknown subcommand 'evict'; did you mean release --force?"
+  refuses 127 'PASSWORD=...: command not found; to set a variable write -- env PASSWORD=... COMMAND' \
+    run a -- PASSWORD=secret true
+  refuses 64 'the name of each lock, not a pattern, since it also holds locks that nobody has used yet' hold 'a*' --for 1h
+}
+
 @test "a duration in other words is answered with the one that was meant" {
   refuses 64 "--for: '10min' is not a duration such as 30, 1.5s, 250ms, 1h30m or 7d; did you mean 10m?" hold a --for 10min
   refuses 64 'did you mean 2h?' acquire a --wait 2hours
   refuses 64 'did you mean 30s?' acquire a --wait 30sec
   refuses 64 'did you mean 5m?' acquire a --ttl '5 Mins'
   refuses 64 'did you mean 1h30m?' acquire a --ttl 1h30
-  refuses 64 'did you mean 1d?' run a --once-per 1day -- true
+  refuses 64 'did you mean 1d?' log --since 1day
   refuses 64 'did you mean 14d?' log --since 2weeks
   refuses 64 'not a duration' acquire a --ttl 10mib
   [[ $ERR != *'did you mean'* ]]
@@ -341,6 +354,11 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'no scheme; write redis://127.0.0.1:6380' status -r 6380
   refuses 64 'no scheme; write redis://redis:6380' status -r redis:6380
   refuses 64 'no scheme; write rediss://db1:6380' status -r rediss:/db1:6380
+  refuses 64 'no scheme; write unix:///run/redis.sock' status -r /run/redis.sock
+  refuses 64 'no host; write unix:///PATH for a socket' status -r redis:///run/redis.sock
+  refuses 64 "bad host or port '::1:7701'; write HOST[:PORT], with an IPv6 address in brackets" status -r redis://::1:7701
+  refuses 64 'one host only; each independent server has a URL of its own: repeat --redis' status -r redis://a,redis://b
+  refuses 64 'each independent server has a URL of its own: repeat --redis' status -r 'redis://a redis://b'
   refuses 64 'there is no --tls; write --redis rediss://HOST:PORT' status --tls
   refuses 64 'there is no --ssl; write --redis rediss://HOST:PORT' --ssl status
   refuses 64 'there is no --tls-cert; did you mean --cert?' status --tls-cert client.pem

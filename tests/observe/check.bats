@@ -222,7 +222,7 @@ no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
   start_redis
   two=$RLOCK_REDIS
   unset RLOCK_REDIS
-  try check -r "$one" -r "$two" -r "$one"
+  try check -r "$one" -r "$two"
   exits 0
   says ok version "$two: "
   says ok persistence "$two: off; after a restart it does not vote until --max-lease has passed"
@@ -236,6 +236,38 @@ no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
   exits 69
   try check -r "$one" -r redis://127.0.0.1:1
   exits 69
+}
+
+@test "several servers: how many must answer, when they may vote, and that none is there twice" {
+  local one=${RLOCK_REDIS#redis://127.0.0.1:} two three
+  start_redis
+  two=$REDIS_PORT
+  start_redis
+  three=$REDIS_PORT
+  export RLOCK_REDIS="redis://127.0.0.1:$one redis://127.0.0.1:$two"
+  try check --max-lease 1h
+  exits 0
+  says warn quorum 'no lock is granted for [0-9hms.]+, until a majority may vote'
+  wait_until "$PATIENCE" no_uptime --max-lease 1s --redis-timeout 1s
+  try check --max-lease 1s
+  exits 0
+  says warn quorum 'both servers must answer, so the failure of either stops all locks; with three, one may fail'
+  RLOCK_REDIS+=" redis://127.0.0.1:$three"
+  wait_until "$PATIENCE" no_uptime --max-lease 1s
+  try check --max-lease 1s
+  says ok quorum '2 of 3 servers must answer'
+  try check --max-lease 1s --json
+  query '.quorum.result == "ok"'
+  RLOCK_REDIS+=" redis://localhost:$two/3"
+  try check --max-lease 1s
+  exits 1
+  says FAIL quorum "redis://127.0.0.1:$two and redis://localhost:$two/3 are the same server; each --redis must name a different one, .*"
+  matches "$OUT" '^FAIL +verdict +do not trust these servers'
+  RLOCK_REDIS="redis://127.0.0.1:$one redis://127.0.0.1:$one/3"
+  for try in check status 'hold job --for 1h' 'release job --force'; do
+    # shellcheck disable=SC2086 # words
+    refuses 64 "redis://127.0.0.1:$one and redis://127.0.0.1:$one/3 are the same server" $try
+  done
 }
 
 @test "--json prints the same findings" {

@@ -311,6 +311,41 @@ remembered() { # LOCK END...
   same "$(wc -l <"$T/follower.out")" 3
 }
 
+@test "-f shows whatever is new, even if it ended before: a death is found out later, and a clock is set back" {
+  local i now
+  now=$(date +%s%3N)
+  for i in {1..30}; do cli RPUSH '{rlock:job}:history' "$i $((now - 9000)) $((now - 8000)) 0 1 0 a@h h u 1 c old-$i" >"$T/count"; done
+  start follower rlock log -f -n 1 job
+  wait_for_text old-30 "$T/follower.out"
+  cli RPUSH '{rlock:job}:history' "31 $((now - 900000)) $((now - 800000)) 0 1 died a@h h u 1 c new" >"$T/count"
+  wait_for_text new "$T/follower.out"
+  kill "$PID"
+  same "$(wc -l <"$T/follower.out")" 3 # nothing is printed only because it was not printed at first
+}
+
+@test "-f and --watch go on while the password is changed there and not yet in our file" {
+  echo old >"$T/password"
+  chmod 600 "$T/password"
+  export RLOCK_PASSWORD_FILE=$T/password
+  cli CONFIG SET requirepass old >/dev/null
+  cli() { "$REDIS_CLI" -s "$REDIS_SOCK" --no-auth-warning -a "$password" "$@"; }
+  local password=old follower
+  start follower rlock log -f
+  follower=$PID
+  start watch rlock status --watch
+  wait_for_text waiting "$T/follower.err"
+  wait_for_text KEY "$T/watch.out"
+  cli CONFIG SET requirepass new >/dev/null
+  password=new
+  cli CLIENT KILL TYPE normal SKIPME yes >/dev/null
+  wait_for_text 'trying again' "$T/follower.err"
+  wait_for_text WRONGPASS "$T/watch.out"
+  echo new >"$T/password"
+  try run --key job --note after -- true
+  wait_for_text after "$T/follower.out"
+  kill "$follower" "$PID"
+}
+
 @test "the table is ordered by what it shows, the time of the start" {
   start long rlock run --key long -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$T/go"
   wait_held long
@@ -409,6 +444,25 @@ a_day() {
   LC_ALL=C.UTF-8 try log --timeline 'nightly*'
   contains "$OUT" '█✗'
   same "$(grep -c ^nightly "$T/out")" 7
+}
+
+@test "the timeline marks what --failed lists, and no run that was told to stop" {
+  start stopped rlock run --key stopped -- sh -c 'trap "exit 0" TERM; touch "$0"; while :; do sleep 0.02; done' "$T/up"
+  wait_until "$PATIENCE" test -e "$T/up"
+  kill "$PID"
+  finish "$PID"
+  try run --key failed -- false
+  LC_ALL=C try log --timeline --since 1m
+  matches "$OUT" $'(^|\n)failed [^\n]*X'
+  [[ ! $OUT =~ (^|$'\n')stopped\ [^$'\n']*X ]] || fail "$OUT"
+}
+
+@test "the legend of a timeline is whole on a narrow terminal" {
+  a_day
+  OUT=$(NO_COLOR=1 LC_ALL=C.UTF-8 TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c \
+    'stty cols 50 rows 50; rlock log --timeline' </dev/null | tr -d '\r')
+  contains "$OUT" unknown
+  (($(LC_ALL=C.UTF-8 wc -L <<<"$OUT") <= 50)) || fail "$OUT"
 }
 
 @test "the timeline is as wide as the terminal, and red where a run failed" {

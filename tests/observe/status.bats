@@ -265,6 +265,19 @@ on_terminal() {
   contains "$OUT" ' FENCE'
 }
 
+@test "on a terminal that is too narrow the columns that are empty leave before anything is cut" {
+  try acquire a-lock-with-a-name --holder deploy@a-machine-with-a-name
+  NO_COLOR=1 on_terminal 'stty cols 100; rlock status'
+  contains "$OUT" 'deploy@a-machine-with-a-name '
+  lacks_columns LAST NOTE
+}
+
+lacks_columns() { # NAME...
+  local heading name
+  heading=$(head -n 1 <<<"$OUT")
+  for name; do [[ $heading != *"$name"* ]] || fail "$heading"; done
+}
+
 @test "in a pipe rows are complete, and one long name does not widen all of them" {
   local long
   long=$(printf '%91s' '' | tr ' ' x)
@@ -685,6 +698,24 @@ key C"
   finish "$PID"
   exits 143
 }
+
+@test "--watch --json: what is said of an outage goes to standard error, and the arrays go on after it" {
+  hold job
+  start watch rlock status --watch --json --redis-timeout 500ms
+  wait_for_text job "$T/watch.out"
+  freeze "$REDIS_PID"
+  wait_for_text 'trying again' "$T/watch.err"
+  local before
+  before=$(wc -l <"$T/watch.out")
+  kill -CONT "$REDIS_PID"
+  wait_until "$PATIENCE" has_more_lines "$before" "$T/watch.out"
+  kill -TERM "$PID"
+  same "$(jq -r '.[].key' "$T/watch.out" | sort -u)" job
+  same "$(wc -l <"$T/watch.err")" 1
+}
+
+has_more_lines() { (($(wc -l <"$2") > $1)); } # COUNT FILE
+
 three_arrays() { [[ $(jq -c . "$T/watch.out" 2>/dev/null) == '[]'$'\n''[]'$'\n''[]'* ]]; }
 
 @test "without a prefix the list shows rlock's and Redisson's locks, and other keys only when they are named" {
