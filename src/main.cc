@@ -71,8 +71,8 @@ void tell_shell(ExitCode code) {
 
 /// Nothing is buffered, and the kernel frees what we have faster than exit handlers and destructors do.
 [[noreturn]] void leave(ExitCode code) {
-#if defined(__SANITIZE_ADDRESS__) || defined(RLOCK_COVERAGE)
-  std::exit(static_cast<int>(code));  // they report when they are destroyed
+#if defined(__SANITIZE_ADDRESS__)
+  std::exit(static_cast<int>(code));  // it reports leaks when the program exits
 #else
   ::_exit(static_cast<int>(code));
 #endif

@@ -5,6 +5,7 @@
 #
 #   RLOCK=path                  test this binary instead of building one
 #   RLOCK_BUILD_DIR=dir         build there instead of in build
+#   RLOCK_INSTALL=no            install nothing: what is missing makes tests fail
 #   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
 #   REDIS_SERVER=valkey-server  test against that server
 #   JOBS=n                      run this many files at a time (6, since tests mostly wait)
@@ -18,7 +19,7 @@ begin_anew() { # ARG...: runs this script with them in such surroundings
   local name kept=() status=0
   while IFS= read -r name; do
     kept+=("$name=${!name}")
-  done < <(compgen -e | grep -xE 'PATH|TMPDIR|CI|JOBS|REDIS_SERVER|RLOCK(_BUILD_DIR|_CMAKE_ARGS)?|CC|CXX|C(MAKE|CACHE)_.*|.*_proxy')
+  done < <(compgen -e | grep -xE 'PATH|TMPDIR|CI|JOBS|REDIS_SERVER|RLOCK(_BUILD_DIR|_CMAKE_ARGS|_INSTALL)?|CC|CXX|C(MAKE|CACHE)_.*|.*_proxy')
   unset HOME # bash then finds the one of the user database
   umask 022
   kept+=(HOME=~ "USER=$(id -un)" "LOGNAME=$(id -un)" TERM=dumb LC_ALL=C RLOCK_TESTS_BEGAN=yes)
@@ -34,6 +35,10 @@ unset RLOCK_TESTS_BEGAN
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 build=${RLOCK_BUILD_DIR:-$root/build}
+
+install() { # GROUP...
+  [[ ${RLOCK_INSTALL-} == no ]] || bash "$root/tests/install-deps.sh" "$@"
+}
 
 build() {
   local options
@@ -102,9 +107,9 @@ if [[ ${1-} == --quick ]]; then
 fi
 select_files "$@"
 if [[ -n ${RLOCK:-} ]]; then
-  bash "$root/tests/install-deps.sh" server test
+  install server test
 else
-  bash "$root/tests/install-deps.sh" build server test
+  install build server test
   build
 fi
 RLOCK=$(realpath "${RLOCK:-$build/rlock}")

@@ -1,18 +1,26 @@
 # What is linked into the program, as far as dpkg knows it: the licences are installed with the program, the packages
 # name it, and linked.tsv in the build directory lists it for the SBOM. What the linker finds is what is asked for, so
 # this is right for another processor too.
-if(RLOCK_SHARED_LIBRARIES OR RLOCK_SANITIZE)
-  return()
+set(files ${CLI11_DIR}) # headers only
+if(NOT RLOCK_SHARED_LIBRARIES AND NOT RLOCK_SANITIZE)
+  list(APPEND files ${fmt_DIR}) # headers only too, in this case
+  foreach(library ${HIREDIS_STATIC_LIBRARIES} ${OPENSSL_STATIC_LIBRARIES} stdc++ gcc_eh c)
+    find_library(RLOCK_${library}_FILE lib${library}.a NO_DEFAULT_PATH
+                 PATHS ${HIREDIS_STATIC_LIBRARY_DIRS} ${OPENSSL_STATIC_LIBRARY_DIRS})
+    set(file ${RLOCK_${library}_FILE})
+    if(NOT file)
+      execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${library}.a
+                      OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE)
+    endif()
+    if(IS_ABSOLUTE "${file}")
+      get_filename_component(file "${file}" REALPATH)
+      list(APPEND files ${file})
+    else()
+      message(WARNING "lib${library}.a was not found, so rlock cannot be linked statically: install it, or add "
+                      "-DRLOCK_SHARED_LIBRARIES=ON")
+    endif()
+  endforeach()
 endif()
-set(files ${fmt_DIR} ${CLI11_DIR}) # these two are headers only
-foreach(library ${HIREDIS_STATIC_LIBRARIES} ${OPENSSL_STATIC_LIBRARIES} stdc++ gcc_eh c)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${library}.a
-                  OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE)
-  if(IS_ABSOLUTE "${file}")
-    get_filename_component(file "${file}" REALPATH)
-    list(APPEND files ${file})
-  endif()
-endforeach()
 find_program(DPKG_QUERY dpkg-query)
 if(NOT DPKG_QUERY)
   return()

@@ -91,6 +91,22 @@ as_somebody() {
   [[ -x $T/a\ prefix/bin/rlock && -e $T/a\ prefix/share/zsh/site-functions/_rlock ]]
 }
 
+@test "libraries in a place of their own are linked from there, and a packager's own level of checks is kept" {
+  mkdir -p "$T/opt/lib"
+  printf 'Name: %s\nDescription: x\nVersion: 1.2.0\nLibs: -L%s/lib -l%s\n' hiredis "$T/opt" hiredis >"$T/opt/hiredis.pc"
+  PKG_CONFIG_PATH=$T/opt cmake -S "$ROOT" -B "$T/b" -DCMAKE_CXX_FLAGS=-D_FORTIFY_SOURCE=3 >/dev/null
+  contains "$(<"$T/b/CMakeFiles/rlock.dir/link.txt")" "-L$T/opt/lib "
+  [[ $(grep -oE -- '[DU]_FORTIFY_SOURCE.*' "$T/b/CMakeFiles/rlock.dir/flags.make") != *SOURCE=2* ]]
+}
+
+@test "without the static libraries cmake says what to do; a program with shared ones brings the licence of CLI11" {
+  printf 'Name: hiredis\nDescription: x\nVersion: 1.2.0\nLibs: -lnot-there\n' >"$T/hiredis.pc"
+  PKG_CONFIG_PATH=$T cmake -S "$ROOT" -B "$T/b" >/dev/null 2>"$T/err"
+  contains "$(tr -s ' \n' ' ' <"$T/err")" 'libnot-there.a was not found, so rlock cannot be linked statically: install it, or add -DRLOCK_SHARED_LIBRARIES=ON'
+  cmake -S "$ROOT" -B "$T/shared" -DRLOCK_SHARED_LIBRARIES=ON >/dev/null
+  same "$(cut -f 1 "$T/shared/linked.tsv")" CLI11
+}
+
 @test "cpack makes a .deb that lintian accepts" {
   find_build
   (cd "$BUILD" && umask 022 && cpack -G DEB -B "$T/packages" >"$T/out")

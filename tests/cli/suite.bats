@@ -33,3 +33,18 @@ load ../support/helpers
   bash "$repository/tests/run.sh" --quick >"$T/out" || fail "$(<"$T/out")"
   same "$(sed -nE 's/^ok [0-9]+ (.*) in .*/\1/p' "$T/out" | sort | xargs)" 'lock/queue observe/log observe/status run/start'
 }
+
+@test "RLOCK_INSTALL=no, which ctest sets, installs nothing" {
+  local repository=$T/repository build
+  build=$(dirname "$(realpath "$T/bin/rlock")")
+  [[ ! -e $build/CTestTestfile.cmake ]] || grep -qF RLOCK_INSTALL=no "$build/CTestTestfile.cmake" || fail "ctest does not set it"
+  export RLOCK=$T/bin/rlock PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  mkdir -p "$repository/tests/lock"
+  cp "$BATS_TEST_DIRNAME/../run.sh" "$repository/tests"
+  echo "echo \"\$@\" >>$T/installed" >"$repository/tests/install-deps.sh"
+  echo '@test "nothing" { :; }' >"$repository/tests/lock/queue.bats"
+  bash "$repository/tests/run.sh" >"$T/out" || fail "$(<"$T/out")"
+  same "$(<"$T/installed")" 'server test'
+  RLOCK_INSTALL=no bash "$repository/tests/run.sh" >"$T/out" || fail "$(<"$T/out")"
+  same "$(<"$T/installed")" 'server test'
+}

@@ -244,8 +244,8 @@ ends_at() {
 }
 
 @test "hold takes no pattern, and a lock that looks like one by --key only" {
-  refuses 64 'deploy-*: hold takes names of locks, not patterns; ' hold job 'deploy-*' --for 1h
-  refuses 64 'deploy-*: hold takes names of locks, not patterns; ' hold 'deploy-*' --end
+  refuses 64 'deploy-*: hold takes the name of each lock, not a pattern, ' hold job 'deploy-*' --for 1h
+  refuses 64 'deploy-*: hold takes the name of each lock, not a pattern, ' hold 'deploy-*' --end
   try hold --key 'deploy-*' --for 1h
   exits 0
   same "$ERR" 'rlock: deploy-*: no run of it is known: is that its name?'
