@@ -165,17 +165,24 @@ local function supersede()
   note('newest', claim.born .. ' ' .. level .. ' ' .. me .. ' ' .. owner)
 end
 
--- Makes holders give up the lock if they have --replace and were born before us.
+-- Makes holders give up the lock if they have --replace and were born before us: of the holders of slots one, which was
+-- granted its slot first, and no second one while that has not ended.
 local function replace_holders()
   local holder, pid, command = owner:match('^(%S*) %S* %S* (%d*)[-+]? (%S*)')
   local by = (holder or owner) .. '%20pid%20' .. (pid or '')
   if command and command ~= '' then by = by .. '%20%22' .. command .. '%22' end
+  local chosen = {}
   for its_token, r in pairs(holders) do
-    local may = is_live(r) and extra(r.tail, 'replace') and not extra(r.tail, 'evict')
-    if may and born(r) < claim.born then
-      evict_holder(its_token, r, 'replaced', by)
-      tell_levels(r.levels, 'evicted')
+    local goes = is_live(r) and extra(r.tail, 'evict')
+    if goes and cap == capacity then return end
+    if is_live(r) and not goes and extra(r.tail, 'replace') and born(r) < claim.born then
+      chosen[#chosen + 1] = {token = its_token, record = r}
     end
+  end
+  table.sort(chosen, function(a, b) return tonumber(a.record.fence) < tonumber(b.record.fence) end)
+  for i = 1, cap == capacity and math.min(1, #chosen) or #chosen do
+    evict_holder(chosen[i].token, chosen[i].record, 'replaced', by)
+    tell_levels(chosen[i].record.levels, 'evicted')
   end
 end
 

@@ -101,6 +101,33 @@ setup() { start_scripts; }
   outcome extended
 }
 
+@test "replace: of slots one holder is evicted, the first that has --replace, and no other while that one is ending" {
+  export CAPACITY=3
+  WAITED=9000 acquire a kept=1
+  WAITED=9000 acquire b replace=1 kept=1
+  WAITED=9000 acquire c replace=1 kept=1
+  listen a b c
+  enqueue d replace=1
+  enqueue d replace=1
+  hears b evicted
+  call renew c 30000 level-c
+  outcome extended
+  call renew b 30000 level-b
+  outcome evicted
+  call release b level-b 143 replaced,me
+  enqueue d replace=1
+  outcome granted
+}
+
+@test "replace: with another number of slots all who have --replace are evicted, since all must leave" {
+  listen a b
+  CAPACITY=2 WAITED=9000 acquire a replace=1 kept=1
+  CAPACITY=2 WAITED=9000 acquire b replace=1 kept=1
+  CAPACITY=3 enqueue c replace=1
+  hears a evicted
+  hears b evicted
+}
+
 @test "replace: with -n nobody is replaced" {
   WAITED=9000 hold a replace=1 kept=1
   acquire b replace=1
