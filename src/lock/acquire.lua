@@ -180,9 +180,10 @@ local function replace_holders()
     end
   end
   table.sort(chosen, function(a, b) return tonumber(a.record.fence) < tonumber(b.record.fence) end)
-  for i = 1, cap == capacity and math.min(1, #chosen) or #chosen do
-    evict_holder(chosen[i].token, chosen[i].record, 'replaced', by)
-    tell_levels(chosen[i].record.levels, 'evicted')
+  for i, one in ipairs(chosen) do
+    if i > 1 and cap == capacity then break end
+    evict_holder(one.token, one.record, 'replaced', by)
+    tell_levels(one.record.levels, 'evicted')
   end
 end
 
