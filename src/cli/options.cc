@@ -159,7 +159,7 @@ void set_once(Settings& s, const Value& v) {
 /// The period that "daily", "Day", "days" and "1day" mean; empty for other words, and for a period itself.
 std::string meant_period(std::string_view text) {
   if (text.starts_with('1') && text.size() > 1)
-    text.remove_prefix(text.find_first_not_of(' ', 1));
+    text.remove_prefix(std::min(text.find_first_not_of(' ', 1), text.size()));
   std::string word{text};
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
   if (const std::string_view period = period_of_adverb(word); !period.empty())

@@ -67,9 +67,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "NO_COLOR turns colours off.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
      "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
-     "is how long the lock is kept without a renewal: a few seconds until the first. LAST is how the previous run "
-     "ended, "
-     "and when. Each pid is that of rlock, not of the command."},
+     "is how long the lock is kept without a renewal: a few seconds until the first. LAST is how and when the previous "
+     "run ended. Each pid is that of rlock, not of the command."},
     {"log",
      Subcommand::log,
      log,
@@ -82,8 +81,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
      "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
      "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until a "
-     "time, and then "
-     "hold ended or hold replaced (by somebody) or hold over (its time had come)."},
+     "time, and then hold ended or hold replaced (by somebody) or hold over (its time had come)."},
     {"check",
      Subcommand::check,
      check,

@@ -165,8 +165,7 @@ std::string guess_url(std::string_view text) {
 
 constexpr std::string_view how_to_name_several =
     "each independent server has a URL of its own: repeat --redis, or in a file the line `redis =`, or separate the "
-    "URLs "
-    "in RLOCK_REDIS with spaces";
+    "URLs in RLOCK_REDIS with spaces";
 
 /// Reads the parts of one URL from left to right; every error names the URL.
 class Parser {

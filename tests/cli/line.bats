@@ -103,6 +103,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 "--once-per: 'fortnight' is not one of minute, hour, day, week, month" run -k a --once-per fortnight -- true
   refuses 64 "did you mean week?" run -k a --once-per weekk -- true
   refuses 64 "'Day' is no period; did you mean day?" run -k a --once-per Day -- true
+  refuses 64 "'1 ' is not a duration" run -k a --once-per '1 ' -- true
   refuses 64 "'1month' is no period; did you mean month?" run -k a --once-per 1month -- true
   refuses 64 '--once' run -k a --once-per week --once v42 -- true
   refuses 64 '--shared' run -k a --once-per day --shared -- true
