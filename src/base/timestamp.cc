@@ -60,19 +60,23 @@ std::optional<int> days_ahead(std::string_view word, const tm& today, bool has_p
   return std::nullopt;
 }
 
-WallTime midnight(int days_ago) {
+/// The time of day, or midnight where there is none, of so many days ago.
+std::optional<WallTime> parse_clock(const std::string& clock, int days_ago) {
   tm parts = local_parts(wall_now());
   parts.tm_mday -= days_ago;
   parts.tm_hour = parts.tm_min = parts.tm_sec = 0;
   parts.tm_isdst = -1;
+  if (!clock.empty() && !reads_as(clock, "%H:%M", parts) && !reads_as(clock, "%H:%M:%S", parts))
+    return std::nullopt;
   return from_seconds(::mktime(&parts));
 }
 
 }  // namespace
 
 std::optional<WallTime> parse_time(std::string_view text) {
-  if (text == "today" || text == "yesterday")
-    return midnight(text == "today" ? 0 : 1);
+  std::string_view clock = text;
+  if (const std::string_view day = take_word(clock); day == "today" || day == "yesterday")
+    return parse_clock(std::string{clock}, day == "today" ? 0 : 1);
   std::string whole{text};
   cut_fraction(whole);
   for (const char* format :

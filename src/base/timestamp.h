@@ -14,9 +14,9 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono:
 /// By this machine's clock.
 WallTime wall_now();
 
-/// Reads "08:00" (the most recent one), "today", "yesterday", "2026-11-22", "2026-11-22 08:00", in the local time zone
-/// and with seconds if wanted, and RFC 3339: "2026-11-22T08:00:00Z", "2026-11-22T08:00:00+01:00". Returns nothing for
-/// any other text.
+/// Reads "08:00" (the most recent one), "today", "yesterday", "yesterday 22:00", "2026-11-22", "2026-11-22 08:00", in
+/// the local time zone and with seconds if wanted, and RFC 3339: "2026-11-22T08:00:00Z", "2026-11-22T08:00:00+01:00".
+/// Returns nothing for any other text.
 std::optional<WallTime> parse_time(std::string_view text);
 
 /// Reads a time to come: "08:00" (the next), "tomorrow 08:00", "mon 08:00" or "monday 08:00" (the next), and the forms

@@ -180,6 +180,7 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"host", "redis"},
     {"server", "redis"},
     {"url", "redis"},
+    {"endpoints", "redis"},
     {"last", "lines"},
     {"tail", "lines"},
     {"limit", "lines"},
@@ -231,6 +232,16 @@ std::string remedy_for_letter(const std::string& word, const SubcommandEntry* su
   return {};
 }
 
+/// Why consul has an option that we need not have; empty where it has none.
+std::string reason_to_miss(std::string_view name, std::string_view dashes) {
+  if (name == "child-exit-code")
+    return fmt::format("there is no {}{}: the exit status is always the command's", dashes, name);
+  if (name == "monitor-retry")
+    return fmt::format(
+        "there is no {}{}: a renewal that fails is tried again until the lease is nearly over", dashes, name);
+  return {};
+}
+
 /// What to write instead of an unknown option; empty where we do not know.
 std::string remedy_for(const std::string& word, const SubcommandEntry* subcommand) {
   if (!is_long(word))
@@ -247,6 +258,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
   if (std::string other = translate(name, subcommand); !other.empty())
     return other;
+  if (std::string why = reason_to_miss(name, "--"); !why.empty())
+    return why;
   const std::string nearest = suggest_option(name, "--", [&](const Option& o) { return may_have(subcommand, o); });
   return nearest.empty() ? "" : fmt::format("unknown option '--{}'{}", redis::mask_password(name), nearest);
 }
@@ -289,10 +302,8 @@ void refuse_single_dash(std::string_view word) {
   const std::string name{word.substr(1, word.find('=') - 1)};
   if (name == "timeout")
     refuse(fmt::format("there is no -timeout; {}", instead_of_timeout));
-  if (name == "child-exit-code")  // consul's, as is the next
-    refuse("there is no -child-exit-code: the exit status is always the command's");
-  if (name == "monitor-retry")
-    refuse("there is no -monitor-retry: a renewal that fails is tried again until the lease is nearly over");
+  if (const std::string why = reason_to_miss(name, "-"); !why.empty())
+    refuse(why);
   if (find_option(name) != nullptr)
     refuse(fmt::format("unknown option '-{0}'; did you mean --{0}?", name));
 }
@@ -366,12 +377,22 @@ void refuse_misplaced(const Words& words) {
   }
 }
 
+/// The command that seems to stand where only the key and options may: `run backup pg_dump -h db`. Its options are not
+/// ours then.
+std::string command_without_dashes(const Words& words) {
+  const std::size_t keys = words.find("key") != nullptr ? 0 : 1;
+  const bool is_run = words.subcommand != nullptr && words.subcommand->id == Subcommand::run;
+  return is_run && !words.has_dashes && words.plain.size() > keys ? words.plain[keys] : "";
+}
+
 /// Refuses the host of redis-cli's -h.
 void refuse_host(const Words& words) {
   const auto letter = std::find(words.line.begin(), words.line.end(), "-h");
   if (letter == words.line.end() || std::next(letter) == words.line.end())
     return;
   const std::string& host = *std::next(letter);
+  if (const std::string command = command_without_dashes(words); !command.empty() && command != host)
+    return;
   if (!host.starts_with('-') && host != "help" && find_subcommand(host) == nullptr && suggest_subcommand(host).empty())
     refuse(fmt::format("-h is --help; to name a server write --redis redis://{}", redis::mask_password(host)));
 }
@@ -580,7 +601,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   refuse_misplaced(words);
   refuse_slips(words);
   Invocation invocation;
-  invocation.text = find_help(words);
+  invocation.text = command_without_dashes(words).empty() ? find_help(words) : std::nullopt;
   if (invocation.text)
     return invocation;
   if (words.subcommand == nullptr) {

@@ -111,14 +111,23 @@ class Block {
       text += ", on hold";
     if (observe::is_unheard_of(lock_))
       text += fmt::format("; {}", doubt);
-    const bool taken = lock_.state != State::free || lock_.hold;
     const std::string line = fmt::format("{}  {}", printable(lock_.name), text);
     std::string_view rest = line;
     while (!rest.empty()) {
       const std::string_view row = take_row(rest, screen_.columns == 0 ? line.size() : screen_.columns);
-      out_ += screen_.colour ? fmt::format("{}{}{}\n", taken ? colour::yellow : colour::green, row, colour::plain)
-                             : fmt::format("{}\n", row);
+      out_ +=
+          screen_.colour ? fmt::format("{}{}{}\n", colour_of_state(), row, colour::plain) : fmt::format("{}\n", row);
     }
+  }
+
+  /// As in the table of all locks.
+  std::string_view colour_of_state() const {
+    const auto is_dead = [](const HolderFacts& h) { return h.dead; };
+    if (std::any_of(lock_.holders.begin(), lock_.holders.end(), is_dead))
+      return colour::red;
+    if (lock_.state == State::held)
+      return colour::green;
+    return lock_.state == State::free && !lock_.hold ? colour::dim : colour::yellow;
   }
 
   void add_holder(const HolderFacts& h) {

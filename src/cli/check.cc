@@ -141,6 +141,14 @@ Finding sum_up(const std::vector<Examined>& all) {
   };
   if (std::all_of(all.begin(), all.end(), [](const Examined& one) { return one.failure.has_value(); }))
     return conclude(Finding::Grade::fail, "not known: ", " could not be examined");
+  const auto failures =
+      std::count_if(all.begin(), all.end(), [](const Examined& one) { return one.failure.has_value(); });
+  const auto quorum = judge_quorum(all);
+  if (quorum && quorum->grade == Finding::Grade::ok && failures > 0 &&
+      count_findings(all, Finding::Grade::fail) == failures)
+    return conclude(Finding::Grade::fail,
+                    "a majority of ",
+                    " can be trusted with locks, and the others could not be examined: mend what is marked FAIL below");
   if (count_findings(all, Finding::Grade::fail) > 0)
     return conclude(Finding::Grade::fail, "do not trust ", " with locks yet: fix what is marked FAIL below");
   if (warnings == 0)
@@ -170,7 +178,8 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   }
   rights.text = fmt::format(
       "{}, paste into redis-cli{}:",
-      suffices ? "optional: to give rlock a user of its own (--username, --password-file) with no more than it needs"
+      suffices ? "optional: to give rlock a user of its own (--username, and the word after the > in the file of "
+                 "--password-file) with no more than it needs"
                : "this user lacks some; as one who may give them",
       first.acl_loss.empty() ? "" : fmt::format(" ({})", first.acl_loss));
   if (!first.acl_save.empty())

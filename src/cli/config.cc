@@ -192,7 +192,8 @@ class Parser {
   void take_option(std::string_view text) {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos)
-      refuse(place(), fmt::format("'{}' is neither `option = value` nor `[subcommand]`", begin_of(text)));
+      refuse(place(),
+             fmt::format("'{}' is neither `option = value` nor `[subcommand]`{}", begin_of(text), describe_bare(text)));
     const std::string_view name = trim(text.substr(0, equals));
     const Option* option = find_option(name);
     if (option == nullptr || option->set == nullptr)
@@ -200,9 +201,22 @@ class Parser {
     if (section_ != nullptr && !option->belongs_to(section_->id))
       refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,
-               {.text = std::string{trim(text.substr(equals + 1))},
+               {.text = locate(*option, std::string{trim(text.substr(equals + 1))}),
                 .origin = fmt::format("{}: {}", place(), name),
                 .fault = ExitCode::config});
+  }
+
+  static std::string describe_bare(std::string_view text) {
+    const Option* option = find_option(text);
+    if (option != nullptr && option->is_flag())
+      return fmt::format("; write `{} = yes`", text);
+    return text.starts_with(';') ? "; a comment begins with #" : "";
+  }
+
+  /// A file that is named without its folder lies beside ours, wherever rlock is started.
+  std::string locate(const Option& option, std::string value) const {
+    const bool is_file = option.value == "FILE" && !value.empty() && value != "-";
+    return is_file ? (std::filesystem::path{file_}.parent_path() / value).string() : value;
   }
 
   void take_value(const Option& option, Value value) {

@@ -223,6 +223,10 @@ class Follower {
   bool failing_ = false;
 };
 
+bool are_empty(const std::vector<History>& histories) {
+  return std::all_of(histories.begin(), histories.end(), [](const History& history) { return history.runs.empty(); });
+}
+
 /// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
 std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
@@ -258,11 +262,13 @@ ExitCode read_and_print(const Settings& settings) {
   auto histories = observe::survey_histories(servers, scope, choose_fetched(settings), settings.timeout);
   warn_of_replica(servers, settings, log);
   if (settings.timeline) {
-    show(format_timeline(histories, observe::survey(servers, scope, settings.timeout), settings));
+    const auto now = observe::survey(servers, scope, settings.timeout);
+    show(format_timeline(histories, now, settings));
+    if (are_empty(histories) && std::all_of(now.begin(), now.end(), observe::is_unheard_of))
+      log.notice(explain_unknown(now, settings));
     return ExitCode::ok;
   }
-  const bool is_known =
-      std::any_of(histories.begin(), histories.end(), [](const History& history) { return !history.runs.empty(); });
+  const bool is_known = !are_empty(histories);
   choose_runs(histories, settings);
   std::optional<Follower> follower;
   if (settings.follow)

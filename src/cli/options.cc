@@ -297,7 +297,7 @@ constexpr Option options[] = {
   {0,   "first",               "",                 takers,            Section::lock, "",
    "Wait at the head of the queue, behind others with --first", flag<&S::first>},
   {0,   "min-hold",            "D",                takers,            Section::lock, "",
-   "Keep the lock taken for at least D after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
+   "Keep the lock taken for at least D, less than the time between starts, after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
   {0,   "backoff",             "D[..MAX]",         takers,            Section::lock, "",
    "After a failed run, grant the lock to nobody for D; twice as long after each further failure, at most MAX [1d]; D..D is always D",
    set_backoff},
@@ -376,7 +376,7 @@ constexpr Option options[] = {
    "Draw the runs, one lane for each lock [--since 24h]", flag<&S::timeline>},
 
   {'r', "redis",               "URL",              every,             Section::redis, redis_variable,
-   "Redis server; of several a majority decides [redis://127.0.0.1:6379/0]", add_redis},
+   "Redis server; may be given several times: a majority decides then [redis://127.0.0.1:6379/0]", add_redis},
   {0,   "username",            "NAME",             every,             Section::redis, "RLOCK_USERNAME",
    "User to authenticate as", text<&S::username>},
   {0,   "password-file",       "FILE",             every,             Section::redis, "RLOCK_PASSWORD_FILE",

@@ -300,8 +300,13 @@ void check_options(const Settings& settings) {
                                       std::pair{settings.now, "--now"},
                                       std::pair{settings.wait.has_value(), "--wait"},
                                       std::pair{settings.hold_for.has_value(), "--hold"}}) {
+    const bool is_hold = option == std::string_view{"--hold"};
     if (given)
-      throw Error{ExitCode::usage, fmt::format("{} needs --force", option)};
+      throw Error{
+          ExitCode::usage,
+          fmt::format("{} needs --force{}",
+                      option,
+                      is_hold ? "; to keep a lock free without breaking it write `rlock hold KEY --for D`" : "")};
   }
 }
 

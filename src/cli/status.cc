@@ -67,10 +67,10 @@ std::string format(const Locks& locks, const Settings& settings, const Screen& s
 }
 
 /// The servers and the time.
-std::string watch_header(const std::vector<redis::Server>& servers) {
+std::string watch_header(const std::vector<redis::Server>& servers, bool has_keys) {
   std::string urls;
   for (const redis::Server& server : servers) urls += server.address().url + " ";
-  return fmt::format("{} {}\n", printable(urls), format_local(wall_now()));
+  return fmt::format("{} {}{}\n", printable(urls), format_local(wall_now()), has_keys ? "  (q quits)" : "");
 }
 
 /// Cuts the text to the lines that there is room for; the last one says how many are missing.
@@ -108,7 +108,8 @@ class Watch {
     std::optional<FullScreen> full;
     if (Screen::now().is_terminal && !settings_.json) {
       full.emplace();
-      if (full->keys() >= 0)
+      has_keys_ = full->keys() >= 0;
+      if (has_keys_)
         loop_.watch(full->keys(), [this, &full] { on_key(full->keys()); });
     }
     show(format(first, settings_, Screen::now()));
@@ -143,7 +144,7 @@ class Watch {
   void show(std::string text) const {
     const Screen screen = Screen::now();
     if (!settings_.json)
-      text.insert(0, watch_header(servers_));
+      text.insert(0, watch_header(servers_, has_keys_));
     cli::show(screen.is_terminal && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
   }
 
@@ -166,6 +167,7 @@ class Watch {
   const Settings& settings_;
   const Log& log_;
   Signals signals_;
+  bool has_keys_ = false;
   bool failing_ = false;
   std::optional<ExitCode> ended_;
 };

@@ -26,10 +26,11 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      acquire,
      "acquire KEY [--hold-pid PID] [--output FORMAT] [OPTION...]",
      "Take a lock and print its token",
-     "  rlock acquire migration --hold-pid $$ >/dev/null || exit\n"
-     "  eval \"$(rlock acquire migration --ttl 10m --output shell || echo exit $?)\"\n",
+     "  eval \"$(rlock acquire migration --hold-pid $$ --output shell || echo exit $?)\"\n"
+     "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
-     "Without `|| echo exit $?` the script would go on without the lock if there is no rlock."},
+     "Without `|| echo exit $?` the script would go on without the lock if there is no rlock. Without `--output shell` "
+     "it needs the token to release the lock, and an `rlock run` of the lock inside it waits."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -67,7 +68,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "NO_COLOR turns colours off.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
      "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
-     "is how long the lock is kept without a renewal: a few seconds until the first. LAST is how and when the previous "
+     "is when the lock falls free without a renewal; until rlock has renewed it once, that is a few seconds. LAST is "
+     "how and when the previous "
      "run ended. Each pid is that of rlock, not of the command."},
     {"log",
      Subcommand::log,
@@ -104,6 +106,8 @@ constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_v
     {"watch", "status --watch"},
     {"metrics", "status --prometheus"},
     {"unlock", "release"},
+    {"del", "release"},
+    {"delete", "release"},
     {"break", "release --force"},
     {"kill", "release --force"},
     {"force", "release --force"},
@@ -117,6 +121,7 @@ constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_v
     {"resume", "hold --end"},
     {"lock", "run"},
     {"exec", "run"},
+    {"flock", "run"},
     {"history", "log"},
     {"version", "--version"},
 });

@@ -96,7 +96,7 @@ std::string describe(const Failures& failures, std::string_view host) {
 }
 
 std::string describe(const Exhausted& exhausted) {
-  return fmt::format("{} {} ago; run without --attempts it is tried again",
+  return fmt::format("{} {} ago; a run without --attempts tries again",
                      describe(exhausted.failures, "attempt failed", "attempts failed", exhausted.host),
                      format_duration(exhausted.ended_ago));
 }

@@ -294,3 +294,23 @@ END
   exits 0
   matches "$OUT" $'\njob +x '
 }
+
+@test "a file is looked for beside the configuration file that names it, wherever rlock is started" {
+  cli CONFIG SET requirepass s3cret >/dev/null
+  echo s3cret >"$T/secret"
+  chmod 600 "$T/secret"
+  printf 'redis = %s\npassword-file = secret\n' "$HERE" >"$T/relative.conf"
+  cd /
+  try status --config "$T/relative.conf"
+  exits 0
+  cd "$T"
+  try status --config relative.conf
+  exits 0
+}
+
+@test "a flag without a value and a comment of another kind are answered with what a file has" {
+  echo quiet >"$T/conf"
+  refuses 78 "'quiet' is neither \`option = value\` nor \`[subcommand]\`; write \`quiet = yes\`" status --config "$T/conf"
+  echo '; red' >"$T/conf"
+  refuses 78 'a comment begins with #' status --config "$T/conf"
+}

@@ -303,6 +303,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "what consul, flock and a shell would take is answered with what rlock has" {
   refuses 64 'there is no -child-exit-code: the exit status is always' run -child-exit-code -k a -- true
+  refuses 64 'there is no --child-exit-code: the exit status is always' run --child-exit-code -k a -- true
+  refuses 64 'there is no --endpoints; did you mean --redis?' acquire a --endpoints x
+  refuses 64 "--hold needs --force; to keep a lock free without breaking it write \`rlock hold KEY --for D\`" release a --hold 1h
   refuses 64 'there is no -monitor-retry: a renewal that fails is tried again' run -monitor-retry=3 -k a -- true
   try lock a true
   contains "$ERR" "to run a command write \`rlock run a -- COMMAND\`; did you mean run?"
@@ -311,6 +314,14 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 127 'PASSWORD=...: command not found; to set a variable write -- env PASSWORD=... COMMAND' \
     run a -- PASSWORD=secret true
   refuses 64 'the name of each lock, not a pattern, since it also holds locks that nobody has used yet' hold 'a*' --for 1h
+}
+
+@test "a command without -- before it is answered as such, whatever its options are called" {
+  refuses 64 "unexpected 'pg_dump': write \`--\` before the command" run backup -w 10m pg_dump -h db
+  refuses 64 "unexpected 'git': write \`--\` before the command" run backup git --version
+  refuses 64 "unexpected 'ls': write \`--\` before the command" run -k backup ls --help
+  try run backup --help
+  exits 0
 }
 
 @test "a duration in other words is answered with the one that was meant" {
@@ -491,7 +502,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   contains "$(help_of acquire)" 'With --hold-pid: signal to PID if the lease is lost [TERM]'
   [[ $(help_of run) != *hold-pid* ]]
   contains "$(help_of run)" 'Redis must answer when rlock starts'
-  contains "$(help_of acquire)" 'rlock acquire migration --ttl 10m --output shell || echo exit $?)"'
+  contains "$(help_of acquire)" 'rlock acquire migration --hold-pid $$ --output shell || echo exit $?)"'
   contains "$(help_of renew)" 'How long the lease lasts from now on; it is never shortened [30s]'
   contains "$(help_of release)" 'With --force: wait no longer than D, then exit with 75'
   [[ $(help_of check) != *'instead of a table'* ]]

@@ -229,6 +229,9 @@ no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
   says warn uptime "$two: up for [0-9.ms]+: it votes in [0-9.ms]+ [(]--max-lease 1m[)]"
   no_uptime -r "$two" # one server alone always votes
   wait_until "$PATIENCE" no_uptime -r "$one" -r "$two" --max-lease 500ms
+  try check -r redis://127.0.0.1:1 -r "$one" -r "$two" --max-lease 500ms
+  exits 1
+  says FAIL verdict 'a majority of these servers can be trusted with locks, and the others could not be examined: mend what is marked FAIL below'
   try check -r redis://127.0.0.1:1 -r "$one" -r "$two"
   exits 1
   says ok rights '.* [(]a restart forgets it, since the server has neither an aclfile nor a configuration file; .*[)]:'

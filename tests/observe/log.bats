@@ -250,6 +250,26 @@ remembered() { # LOCK END...
   refuses 64 "--since: 'last week' is neither a time such as 08:00, " log --since 'last week'
 }
 
+@test "--since takes a time of yesterday" {
+  local now
+  now=$(date +%s%3N)
+  cli RPUSH '{rlock:job}:history' "7 $((now - 200000000)) $((now - 190000000)) 0 1 0 a@h h u 1 c old" \
+    "8 $((now - 5000)) $((now - 4000)) 0 1 0 a@h h u 1 c new" >"$T/count"
+  try log job --since 'yesterday 22:00' --json
+  query '[.[].note] == ["new"]'
+  try log --since 'yesterday 25:00'
+  exits 64
+}
+
+@test "a timeline of a lock that nobody has heard of says so" {
+  try log --timeline nosuch
+  exits 0
+  contains "$ERR" 'no run of nosuch is known to have ended; is that its name?'
+  try run --key job -- true
+  try log --timeline
+  same "$ERR" ''
+}
+
 @test "--since takes today and yesterday, whose days begin at midnight of the local zone" {
   local day
   export TZ=UTC-9

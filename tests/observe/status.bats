@@ -224,6 +224,18 @@ on_terminal() {
   [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
 }
 
+@test "the block of one lock has the colours of the table" {
+  try acquire job
+  on_terminal 'rlock status job'
+  matches "$OUT" $'\e\\[32mjob  held'
+  rlock hold job --for 1h
+  rlock release job --force --now
+  on_terminal 'rlock status job'
+  matches "$OUT" $'\e\\[33mjob  free, on hold'
+  on_terminal 'rlock status other'
+  matches "$OUT" $'\e\\[2mother  free'
+}
+
 @test "an empty table says on a terminal where it looked, and how to see more" {
   try status
   same "$ERR" ''
