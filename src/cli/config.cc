@@ -201,7 +201,7 @@ class Parser {
     if (section_ != nullptr && !option->belongs_to(section_->id))
       refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,
-               {.text = locate(*option, std::string{trim(text.substr(equals + 1))}),
+               {.text = locate(*option, trim(text.substr(equals + 1))),
                 .origin = fmt::format("{}: {}", place(), name),
                 .fault = ExitCode::config});
   }
@@ -214,9 +214,9 @@ class Parser {
   }
 
   /// A file that is named without its folder lies beside ours, wherever rlock is started.
-  std::string locate(const Option& option, std::string value) const {
+  std::string locate(const Option& option, std::string_view value) const {
     const bool is_file = option.value == "FILE" && !value.empty() && value != "-";
-    return is_file ? (std::filesystem::path{file_}.parent_path() / value).string() : value;
+    return is_file ? (std::filesystem::path{file_}.parent_path() / value).string() : std::string{value};
   }
 
   void take_value(const Option& option, Value value) {

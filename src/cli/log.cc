@@ -155,7 +155,7 @@ class Follower {
   }
 
   /// Shows these runs first, or says why there are none, and what comes next.
-  [[noreturn]] void follow(std::vector<Run> first, const std::string& why) {
+  [[noreturn]] void follow(const std::vector<Run>& first, const std::string& why) {
     const bool is_silent = first.empty();
     show(first);
     if (!why.empty())
@@ -279,7 +279,7 @@ ExitCode read_and_print(const Settings& settings) {
                           : is_known ? explain_choice(settings)
                                      : explain_unknown(observe::survey(servers, scope, settings.timeout), settings);
   if (follower)
-    follower->follow(std::move(runs), why);
+    follower->follow(runs, why);
   show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
   if (!why.empty())
     log.notice(why);
