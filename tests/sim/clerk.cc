@@ -697,8 +697,8 @@ void Clerk::check_newest() {
   insist(
       !competes || !gets_on || before_.holder(word(0), now_) != nullptr || newest.born <= born() || newest.born > now_,
       "lets an older one take the place of a newer one");
-  if (old == nullptr || !is_alive(*old) || suffices(books_, old->tail, old->born, now_) || old->level != newest.level ||
-      word(4) != "queue" || !was_told("busy"))
+  if (old == nullptr || !is_alive(*old) || suffices(books_, old->tail, old->born, now_) || is_exhausted(old->tail) ||
+      old->level != newest.level || word(4) != "queue" || !was_told("busy"))
     return;
   const Books::Waiter* w = books_.waiter(me());
   insist(books_.waiter(newest.token) == nullptr && was_published(newest.level, "superseded"),

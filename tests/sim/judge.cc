@@ -352,8 +352,9 @@ bool Judge::is_last_success(const Acquisition& success, const Acquisition& grant
 }
 
 /// Counts from when the lock was asked for, which is before the server granted it; in true time, whatever clocks say.
-/// The last question is nearer, but a lock may have been granted by an earlier one.
+/// The last question is nearer, but a lock may have been granted by an earlier one. A server counts whole milliseconds.
 void Judge::check_min_hold(const Acquisition& granted) {
+  constexpr Nanos whole = 1'000'000;
   if (forced_ >= 0 || granted.excused || granted.client.capacity != 1)
     return;
   for (const Acquisition& a : all_) {
@@ -362,7 +363,7 @@ void Judge::check_min_hold(const Acquisition& granted) {
     const bool is_sure = !is_lenient() && plan_.may_listen && a.client.kind == ClientPlan::Kind::run;
     const Nanos since = is_sure ? a.sent : a.asked;  // what acquire has sent last is its confirmation
     if (&a != &granted && a.fence != 0 && a.fence < granted.fence && !a.excused && forgotten_ < a.asked &&
-        granted.granted < since + a.client.min_hold - a.client.min_hold / 100)
+        granted.granted < since + a.client.min_hold - a.client.min_hold / 100 - whole)
       world_.accuse(fmt::format("{} got the lock within the minimum hold of {}", granted.who, a.who));
   }
 }
