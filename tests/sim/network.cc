@@ -236,13 +236,14 @@ void Network::close(Wire& wire) {
 
 /// In pieces, now and then.
 void Network::answer(Wire& wire, const std::string& bytes, Nanos delay) {
+  wire.sent = std::max(wire.sent, world_.now() + delay);
   std::size_t at = 0;
   while (at < bytes.size()) {
     const std::size_t left = bytes.size() - at;
     const std::size_t size = random_.chance(5) ? 1 + static_cast<std::size_t>(random_.below(left)) : left;
     wire.down = std::max(wire.down, passage(wire) + delay);
-    world_.at(wire.down, [&wire, piece = bytes.substr(at, size)] {
-      if (!wire.client_open || wire.error != 0)
+    world_.at(wire.down, [&wire, sent = wire.sent, piece = bytes.substr(at, size)] {
+      if (!wire.client_open || wire.error != 0 || sent > wire.gone)
         return;
       wire.inbox += piece;
       wire.client->wake();
@@ -252,6 +253,7 @@ void Network::answer(Wire& wire, const std::string& bytes, Nanos delay) {
 }
 
 void Network::reset(Wire& wire) {
+  wire.gone = world_.now();
   wire.host->forget(wire);
   world_.at(passage(wire), [&wire] {
     wire.error = ECONNRESET;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,7 +28,9 @@ struct Wire {
   bool server_open = false;  // the server knows the connection
   std::string request;       // what the server has read and not yet understood
   Nanos up = 0, down = 0;    // when the last byte of each direction arrives
-  Nanos written = 0;         // when what it wrote last reaches the replica
+  Nanos sent = 0;            // when the server sends its last answer: WAIT waits before it answers
+  Nanos gone = std::numeric_limits<Nanos>::max();  // when the server has reset it, and sends nothing more
+  Nanos written = 0;                               // when what it wrote last reaches the replica
 };
 
 struct Weather {
