@@ -22,7 +22,7 @@ int send_signal_to_group(const Fd& pidfd, int number);
 
 /// Gives this process a group and a name of its own, "lock-" and `role`, so that what ends the process that it watches,
 /// such as `pkill -9 rlock` or KILL to a job, leaves it alive. Its command line keeps no other word, since `pkill -9 -f
-/// backup.sh` must not hit the guard together with the command. The name is cut where argv[0] is shorter.
+/// backup.sh` must not hit the guard together with the command. The name is cut where the whole line is shorter.
 void stand_apart(std::string_view role);
 
 /// Another process of the same user. A descriptor (pidfd) refers to it, so that a signal never reaches a process that

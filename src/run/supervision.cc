@@ -80,7 +80,7 @@ void Supervision::pass_on(Signal signal) {
   }
   if (stop)
     note_stop_signal(signal, now);
-  if (number == SIGTSTP && is_lingering_)
+  if (number == SIGTSTP && is_lingering())
     jobs_.command_stopped(number);  // the guard reports that only of the command's first process
   evidence_.interrupted = first_stop_signal_.has_value();
   evidence_.passed_on = number;
@@ -221,14 +221,12 @@ void Supervision::on_news(const News& news) {
 
 /// With --at-end wait the terminal comes back to us, so that Ctrl-C reaches rlock.
 void Supervision::on_lingering() {
-  is_lingering_ = true;
   jobs_.take_back_terminal();
   log_->notice(fmt::format("{}: the command has ended; waiting for what it left running", plan_->name.text()));
 }
 
 void Supervision::on_stopping(Cause cause) {
   told_why_ = true;
-  is_lingering_ = false;
   expect_within(plan_->lease.kill_after + usual_answer);
   const std::string& name = plan_->name.text();
   if (cause == Cause::lease) {

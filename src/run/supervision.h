@@ -93,6 +93,8 @@ class Supervision {
   enum class Failing { none, life, lease, start, order, end };  // what the guard has failed to see to
   void take_over(Failing failing);
   void look_for_overlooked_end();
+  /// Whether the command has ended, and what it left is waited for, not stopped.
+  bool is_lingering() const { return has_rest_ && !told_why_ && !is_killing_; }
   bool has_reaped_guard() const;
   void kill_round();
   void explain_take_over();
@@ -116,7 +118,6 @@ class Supervision {
   Deadline next_check_ = never;  // of whether it has overlooked the command's end
   pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
   bool has_rest_ = false;        // the guard has seen the command's end, or stops it
-  bool is_lingering_ = false;    // the command has ended, and what it left is waited for
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so
   std::optional<Survivors> survivors_;
