@@ -79,6 +79,12 @@ std::optional<Finding> judge_quorum(const std::vector<Examined>& all) {
       Finding::Grade::ok, topic_of_quorum, fmt::format("{} of {} servers must answer", majority, all.size())};
 }
 
+/// All that was found out.
+struct Checkup {
+  std::vector<Examined> servers;
+  std::optional<Finding> quorum = judge_quorum(servers);
+};
+
 struct Look {
   std::string_view name, colour;
 };
@@ -121,30 +127,29 @@ std::string format_finding(const Finding& f, bool coloured) {
   return format_line(look.name, coloured ? look.colour : colour::none, f.topic, f.text) + format_remedy(f.remedy);
 }
 
-std::ptrdiff_t count_findings(const std::vector<Examined>& all, Finding::Grade grade) {
+std::ptrdiff_t count_findings(const Checkup& all, Finding::Grade grade) {
   std::ptrdiff_t count = 0;
-  for (const Examined& one : all) {
+  for (const Examined& one : all.servers) {
     const auto& findings = one.fitness.findings;
     count += std::count_if(findings.begin(), findings.end(), [grade](const Finding& f) { return f.grade == grade; });
   }
-  if (const auto quorum = judge_quorum(all); quorum && quorum->grade == grade)
+  if (all.quorum && all.quorum->grade == grade)
     ++count;
   return count;
 }
 
 /// The first line, which says whether to trust the servers.
-Finding sum_up(const std::vector<Examined>& all) {
+Finding sum_up(const Checkup& all) {
   const auto warnings = count_findings(all, Finding::Grade::warn);
-  const std::string_view which = all.size() == 1 ? "this Redis" : "these servers";
+  const std::string_view which = all.servers.size() == 1 ? "this Redis" : "these servers";
   const auto conclude = [which](Finding::Grade grade, std::string_view before, std::string_view after) {
     return Finding{grade, "verdict", fmt::format("{}{}{}", before, which, after)};
   };
-  if (std::all_of(all.begin(), all.end(), [](const Examined& one) { return one.failure.has_value(); }))
+  if (std::all_of(all.servers.begin(), all.servers.end(), [](const Examined& one) { return one.failure.has_value(); }))
     return conclude(Finding::Grade::fail, "not known: ", " could not be examined");
-  const auto failures =
-      std::count_if(all.begin(), all.end(), [](const Examined& one) { return one.failure.has_value(); });
-  const auto quorum = judge_quorum(all);
-  if (quorum && quorum->grade == Finding::Grade::ok && failures > 0 &&
+  const auto failures = std::count_if(
+      all.servers.begin(), all.servers.end(), [](const Examined& one) { return one.failure.has_value(); });
+  if (all.quorum && all.quorum->grade == Finding::Grade::ok && failures > 0 &&
       count_findings(all, Finding::Grade::fail) == failures)
     return conclude(Finding::Grade::fail,
                     "a majority of ",
@@ -188,24 +193,24 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
 }
 
 /// All that is printed, in its order.
-std::vector<Finding> collect(const std::vector<Examined>& all) {
+std::vector<Finding> collect(const Checkup& all) {
   std::vector<Finding> findings{sum_up(all)};
-  for (const Examined& one : all) {
+  for (const Examined& one : all.servers) {
     for (Finding f : one.fitness.findings) {
-      if (all.size() > 1 && f.topic != "reachable")
+      if (all.servers.size() > 1 && f.topic != "reachable")
         f.text = fmt::format("{}: {}", one.url, f.text);
       findings.push_back(std::move(f));
     }
   }
-  if (auto quorum = judge_quorum(all))
-    findings.push_back(*std::move(quorum));
-  if (const auto lines = acl_lines(all); !lines.empty())
-    findings.push_back(explain_rights(all, lines));
+  if (all.quorum)
+    findings.push_back(*all.quorum);
+  if (const auto lines = acl_lines(all.servers); !lines.empty())
+    findings.push_back(explain_rights(all.servers, lines));
   return findings;
 }
 
 /// With --quiet it leaves out what is good, so that cron mails only what is not.
-std::string format_lines(const std::vector<Examined>& all, bool quiet, bool coloured) {
+std::string format_lines(const Checkup& all, bool quiet, bool coloured) {
   std::string out;
   for (const Finding& f : collect(all)) {
     if (!quiet || f.grade != Finding::Grade::ok)
@@ -230,28 +235,27 @@ Json json_of(const Finding& f) {
       .json();
 }
 
-std::string format_all_json(const std::vector<Examined>& all, ExitCode code) {
+std::string format_all_json(const Checkup& all, ExitCode code) {
   const auto server = [](const Examined& one) {
     return JsonObject{}.add("server", one.url).add("findings", json_array(one.fitness.findings, json_of)).json();
   };
   const auto text = [](const std::string& line) { return Json{json_string(line)}; };
-  const auto quorum = judge_quorum(all);
   return JsonObject{}
              .add("exit_status", static_cast<int>(code))
              .add("verdict", json_of(sum_up(all)))
-             .add("servers", json_array(all, server))
-             .add("quorum", quorum ? std::optional{json_of(*quorum)} : std::nullopt)
-             .add("acl", json_array(acl_lines(all), text))
+             .add("servers", json_array(all.servers, server))
+             .add("quorum", all.quorum ? std::optional{json_of(*all.quorum)} : std::nullopt)
+             .add("acl", json_array(acl_lines(all.servers), text))
              .text() +
          "\n";
 }
 
 /// The status of a failure if half of the servers or more could not be examined; else it tells whether there is a FAIL.
-ExitCode judge(const std::vector<Examined>& all) {
+ExitCode judge(const Checkup& all) {
   const auto failed = [](const Examined& one) { return one.failure.has_value(); };
-  const auto failures = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), failed));
-  if (failures * 2 >= all.size())
-    return std::find_if(all.begin(), all.end(), failed)->failure->code();
+  const auto failures = static_cast<std::size_t>(std::count_if(all.servers.begin(), all.servers.end(), failed));
+  if (failures * 2 >= all.servers.size())
+    return std::find_if(all.servers.begin(), all.servers.end(), failed)->failure->code();
   return count_findings(all, Finding::Grade::fail) > 0 ? ExitCode::negative : ExitCode::ok;
 }
 
@@ -268,10 +272,11 @@ ExitCode check(const Settings& settings) {
   std::vector<Examined> all;
   all.reserve(servers.size());
   for (redis::Server& server : servers) all.push_back(examine_one(server, how, settings));
-  const ExitCode code = judge(all);
-  show(settings.json ? format_all_json(all, code)
-                     : format_lines(all, settings.verbosity == Verbosity::quiet, Screen::now().colour));
-  for (const Examined& one : all) {
+  const Checkup checkup{.servers = std::move(all)};
+  const ExitCode code = judge(checkup);
+  show(settings.json ? format_all_json(checkup, code)
+                     : format_lines(checkup, settings.verbosity == Verbosity::quiet, Screen::now().colour));
+  for (const Examined& one : checkup.servers) {
     if (one.failure)
       log.error(one.failure->what());
   }
