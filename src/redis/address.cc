@@ -100,11 +100,14 @@ void mask_stray_password(std::string& url) {
     url.replace(start + host.find(':') + 1, std::string::npos, "***");
 }
 
-/// Without a scheme, what stands before the '@' may be a password rather than a user.
+/// A user without a password may be a password: some clients take a lone word before the '@' for that.
 void mask_bare_user(std::string& url) {
   const auto at = url.rfind('@');
-  if (url.find("://") == std::string::npos && at != std::string::npos && !find_password(url))
-    url.replace(0, at, "***");
+  if (at == std::string::npos || url.starts_with("unix:") || find_password(url))
+    return;
+  const auto scheme = url.find("://");
+  const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
+  url.replace(begin, at - begin, "***");
 }
 
 std::string_view name_of_parameter(std::string_view query) { return query.substr(0, query.find_first_of("=&")); }

@@ -180,11 +180,12 @@ void Connection::introduce() {
   }
 }
 
-/// Says where to correct a password that was refused.
+/// Says where to correct a password that was refused. A user without a password is not shown, as in the URL.
 std::string Connection::password_origin() const {
   const Credentials& who = address_.credentials;
   if (!who.password && who.password_file.empty())
-    return fmt::format("; no password was given for user {}: use --password-file, or RLOCK_PASSWORD", who.user);
+    return "; a user was given, but no password: use --password-file, or RLOCK_PASSWORD; "
+           "a URL with a password alone is redis://:PASSWORD@HOST";
   const std::string of_user = who.user.empty() ? "" : fmt::format(" of user {}", who.user);
   return fmt::format("; the password{} is from {}", of_user, who.origin);
 }

@@ -181,6 +181,15 @@ ReplyReader::ReplyReader(ReplyLimits limits)
 
 ReplyReader::~ReplyReader() = default;
 
+/// Our own functions refuse what exceeds a limit; hiredis takes that for exhausted memory, and quotes a first byte that
+/// begins no reply. What speaks TLS answers plain text with an alert (RFC 8446, 5.1: a record of type 21).
+static std::string describe_fault(const redisReader& reader) {
+  if (reader.err == REDIS_ERR_OOM)
+    return "a reply that is far too large";
+  return says(reader.errstr, {R"("\x15")"}) ? "an alert of TLS: is it rediss://?"
+                                            : "something that is not a Redis reply: is it the right port?";
+}
+
 void ReplyReader::start_exchange() { left_ = limits_; }
 
 void ReplyReader::feed(std::string_view bytes) {
@@ -193,12 +202,7 @@ void ReplyReader::feed(std::string_view bytes) {
 std::optional<Reply> ReplyReader::next() {
   void* object = nullptr;
   if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
-    // Our own functions refuse what exceeds a limit; hiredis takes that for exhausted memory.
-    const bool too_large = reader_->err == REDIS_ERR_OOM;
-    throw Error{ExitCode::unavailable,
-                too_large ? "sent a reply that is far too large"
-                          : "sent something that is not a Redis reply; does it need rediss://?",
-                true};
+    throw Error{ExitCode::unavailable, "sent " + describe_fault(*reader_), true};
   }
   if (object == nullptr)
     return std::nullopt;

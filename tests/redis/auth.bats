@@ -41,13 +41,15 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
 @test "a password that is refused is told with its place: the URL, a variable or a file" {
   with_url ':wrong'
   refused "; the password is from the URL in RLOCK_REDIS; the command was not started"
+  with_url 'secret' # some clients take that for the password, so it is not shown
+  refused "; a URL with a password alone is redis://:PASSWORD@HOST;"
   with_url ''
   RLOCK_PASSWORD=wrong refused "; the password is from RLOCK_PASSWORD;"
   REDISCLI_AUTH=wrong RLOCK_USERNAME=deploy refused "; the password of user deploy is from REDISCLI_AUTH;"
   echo wrong >"$T/password"
   refused "; the password is from password file $T/password;" --password-file "$T/password"
   (umask 77 && echo "redis = redis://:wrong@127.0.0.1:$REDIS_PORT" >"$T/conf")
-  refused "; no password was given for user deploy: use --password-file, or RLOCK_PASSWORD;" --username deploy
+  refused "; a user was given, but no password: use --password-file, or RLOCK_PASSWORD; " --username deploy
   unset RLOCK_REDIS
   refused "; the password is from the URL in $T/conf:1: redis;" --config "$T/conf"
 }

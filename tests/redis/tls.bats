@@ -96,6 +96,15 @@ refused() {
 @test "redis:// to a port that speaks TLS fails" {
   RLOCK_REDIS=redis://localhost:$TLS_PORT
   refused "redis://localhost:$TLS_PORT: the server closed the connection at once: is it rediss://?"
+  start_fake alert
+  RLOCK_REDIS=redis://localhost:$FAKE_PORT
+  refused "redis://localhost:$FAKE_PORT: sent an alert of TLS: is it rediss://?"
+}
+
+@test "a port on which something else than Redis answers is told as such" {
+  start_fake garbage
+  RLOCK_REDIS=redis://localhost:$FAKE_PORT
+  refused "redis://localhost:$FAKE_PORT: sent something that is not a Redis reply: is it the right port?"
 }
 
 @test "rlock says if the server wants a client certificate, and sends the one it was given" {

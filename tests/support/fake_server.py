@@ -24,6 +24,7 @@ import time
 
 FIXED = {
     "garbage": b"HTTP/1.1 400 Bad Request\r\n\r\n<html>\x00\xff</html>\r\n",
+    "alert": b"\x15\x03\x03\x00\x02\x02\x46",
     "partial": b"*3\r\n$7\r\ngranted\r\n$5\r\n12",
     "nested": b"*1\r\n" * 1_000_000,
     "wide": b"*2147483647\r\n",
