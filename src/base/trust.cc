@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -94,9 +95,13 @@ void check_trusted(const std::string& file, const std::string& shown) {
 }
 
 Fd open_trusted(const std::string& file, const std::string& shown) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {  // a directory such as /tmp is not to be mended
+    errno = EISDIR;
+    return {};
+  }
   check_trusted(file, shown);  // first, since opening a pipe that somebody has planted may block for ever
   Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-  struct stat info {};
   if (fd && !is_given_descriptor(file) && ::fstat(fd.get(), &info) == 0)
     judge(info, itself, file, shown);  // again: whoever owns a folder further up may have exchanged it
   return fd;

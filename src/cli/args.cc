@@ -221,6 +221,8 @@ std::string remedy_for_letter(const std::string& word, const SubcommandEntry* su
   const std::string name = name_of(word);
   if (name == "p" || name == "u")  // redis-cli's
     return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
+  if (name == "a" && is_for(subcommand, Subcommand::status))
+    return "there is no -a; did you mean --all?";
   if (name == "a")  // also redis-cli's
     return "there is no -a, since ps would show the password; use --password-file or RLOCK_PASSWORD";
   if (is_number(name) && is_for(subcommand, Subcommand::log))  // tail's

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/columns.h"
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/escape.h"
@@ -32,19 +33,23 @@ struct Examined {
   std::optional<Error> failure;
 };
 
-/// For a server that does not answer. Where it refuses us, its words tell what to do.
-observe::Remedy advise(const Error& failure) {
-  if (failure.code() != ExitCode::unavailable)
+/// For a server that does not answer. The words of one that does tell what to do.
+observe::Remedy advise(const redis::Server& server, const Error& failure) {
+  if (!failure.may_pass() || server.was_reached())
     return {};
   return {.words = "check that the server runs and that this machine may reach it, or correct the address"};
 }
 
 Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, const Settings& settings) {
   try {
-    return {.url = server.address().url, .fitness = observe::examine(server, how), .failure = {}};
+    Examined one{.url = server.address().url, .fitness = observe::examine(server, how), .failure = {}};
+    if (server.address().tls && settings.tls.insecure)
+      one.fitness.findings.push_back(
+          {Finding::Grade::warn, "tls", "not verified (--insecure): whoever is on the way can read and answer all"});
+    return one;
   } catch (const Error& error) {
     const Error failure = with_context(error, settings, "");
-    const Finding finding{Finding::Grade::fail, "reachable", failure.what(), advise(failure)};
+    const Finding finding{Finding::Grade::fail, "reachable", failure.what(), advise(server, error)};
     return {.url = server.address().url,
             .fitness = {.findings = {finding}, .acl_line = {}, .acl_save = {}},
             .failure = failure};
@@ -104,27 +109,36 @@ std::set<std::string> acl_lines(const std::vector<Examined>& all) {
   return lines;
 }
 
+/// On a terminal the text is folded within its own column.
 std::string format_line(std::string_view grade,
                         std::string_view in_colour,
                         std::string_view topic,
-                        std::string_view text) {
+                        std::string_view text,
+                        const Screen& screen) {
+  constexpr std::size_t column = 19;
   const std::string_view plain = in_colour.empty() ? colour::none : colour::plain;
-  return fmt::format("{}{:<5}{} {:<12} {}\n", in_colour, grade, plain, topic, printable(text));
+  const std::string shown = printable(text);
+  const std::size_t width = screen.columns > 2 * column ? screen.columns - column : shown.size() + 1;
+  std::string_view rest{shown};
+  std::string out = fmt::format("{}{:<5}{} {:<12} {}\n", in_colour, grade, plain, topic, take_row(rest, width));
+  while (!rest.empty()) out += fmt::format("{:{}}{}\n", "", column, take_row(rest, width));
+  return out;
 }
 
-/// The lines to paste stand alone, so that a mouse can pick them up whole.
-std::string format_remedy(const observe::Remedy& remedy) {
-  const auto advice = [](std::string_view topic, std::string_view words) {
-    return words.empty() ? "" : format_line("", colour::none, topic, words);
+/// The lines to paste stand alone and are not folded, so that a mouse can pick them up whole.
+std::string format_remedy(const observe::Remedy& remedy, const Screen& screen) {
+  const auto advice = [&screen](std::string_view topic, std::string_view words) {
+    return words.empty() ? "" : format_line("", colour::none, topic, words, screen);
   };
   std::string out = advice("what to do", remedy.words);
   for (const std::string& line : remedy.lines) out += printable(line) + "\n";
   return out + advice("", remedy.afterwards);
 }
 
-std::string format_finding(const Finding& f, bool coloured) {
+std::string format_finding(const Finding& f, const Screen& screen) {
   const Look& look = look_of(f.grade);
-  return format_line(look.name, coloured ? look.colour : colour::none, f.topic, f.text) + format_remedy(f.remedy);
+  const std::string_view in_colour = screen.colour ? look.colour : colour::none;
+  return format_line(look.name, in_colour, f.topic, f.text, screen) + format_remedy(f.remedy, screen);
 }
 
 std::ptrdiff_t count_findings(const Checkup& all, Finding::Grade grade) {
@@ -210,11 +224,11 @@ std::vector<Finding> collect(const Checkup& all) {
 }
 
 /// With --quiet it leaves out what is good, so that cron mails only what is not.
-std::string format_lines(const Checkup& all, bool quiet, bool coloured) {
+std::string format_lines(const Checkup& all, bool quiet, const Screen& screen) {
   std::string out;
   for (const Finding& f : collect(all)) {
     if (!quiet || f.grade != Finding::Grade::ok)
-      out += format_finding(f, coloured);
+      out += format_finding(f, screen);
   }
   return out;
 }
@@ -274,10 +288,11 @@ ExitCode check(const Settings& settings) {
   for (redis::Server& server : servers) all.push_back(examine_one(server, how, settings));
   const Checkup checkup{.servers = std::move(all)};
   const ExitCode code = judge(checkup);
+  const Screen screen = Screen::now();
   show(settings.json ? format_all_json(checkup, code)
-                     : format_lines(checkup, settings.verbosity == Verbosity::quiet, Screen::now().colour));
+                     : format_lines(checkup, settings.verbosity == Verbosity::quiet, screen));
   for (const Examined& one : checkup.servers) {
-    if (one.failure)
+    if (one.failure && !screen.is_terminal)  // on which it stands already
       log.error(one.failure->what());
   }
   return code;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -14,12 +15,15 @@
 namespace rlock::cli {
 namespace {
 
-std::string whose_address(const Settings& settings) {
+/// Where the server was named that the failure is about.
+std::string whose_address(const Settings& settings, std::string_view failure) {
   if (settings.redis.empty()) {
     const char* why = std::getenv("RLOCK_REDIS") == nullptr ? "" : ", as RLOCK_REDIS is empty";
     return fmt::format(" (the default address{}; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)", why);
   }
-  return fmt::format(" (from {})", settings.redis_origin);
+  const auto is_named = [failure](const redis::Address& a) { return failure.find(a.url) != std::string_view::npos; };
+  const auto named = std::find_if(settings.redis.begin(), settings.redis.end(), is_named);
+  return fmt::format(" (from {})", (named == settings.redis.end() ? settings.redis.front() : *named).origin);
 }
 
 /// A hint for a command under `run`, which does not get every password that the run itself has.
@@ -62,7 +66,7 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
           fmt::format("{}{}{}{}{}",
                       named ? "" : about,
                       what,
-                      refused ? missing_password(settings) : whose_address(settings),
+                      refused ? missing_password(settings) : whose_address(settings, what),
                       undone.empty() ? "" : "; ",
                       undone)};
 }
@@ -73,8 +77,9 @@ bool may_be_mended(const Error& error) {
 
 std::string lock_words(const Settings& settings, std::string_view key) {
   std::string words = lock::key_word(key);
-  if (settings.redis_origin == "--redis") {
-    for (const redis::Address& address : settings.redis) words += " -r " + shell_word(address.bare_url);
+  for (const redis::Address& address : settings.redis) {
+    if (address.origin == "--redis")
+      words += " -r " + shell_word(address.bare_url);
   }
   if (settings.prefix_origin == "--prefix")
     words += " --prefix=" + visible_shell_word(settings.prefix);

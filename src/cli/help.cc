@@ -79,6 +79,15 @@ std::string describe(const Option& option, const SubcommandEntry& subcommand) {
   return out + wrap(meaning(option, &subcommand), explanation_column, explanation_column);
 }
 
+std::string statuses(const SubcommandEntry& subcommand) {
+  return "\nExit status:\n  " +
+         wrap(fmt::format("{}{}69: Redis could not be reached. 77: it refused us. rlock(1) lists all.",
+                          subcommand.statuses,
+                          subcommand.statuses.empty() ? "" : " "),
+              2,
+              2);
+}
+
 std::string variables(const SubcommandEntry& subcommand) {
   std::string list = "Each stands for the option of the same name:";
   for (const Option& option : all_options()) {
@@ -127,9 +136,10 @@ std::string help(const SubcommandEntry& subcommand) {
     if (!options.empty())
       text += fmt::format("\n{}:\n{}", heading, options);
   }
-  return fmt::format("{}\nExample:\n{}{}\n{}{}",
+  return fmt::format("{}\nExample:\n{}{}{}\n{}{}",
                      text,
                      subcommand.example,
+                     statuses(subcommand),
                      variables(subcommand),
                      subcommand.words.empty() ? "" : wrap(subcommand.words, 0, 0),
                      "D is a duration: 30 (seconds), 500ms, 5m, 1h30m. rlock(1) explains the rest.\n");

@@ -85,7 +85,7 @@ Json format_past(const observe::PastRun& run) {
   return add_owner(object, run.owner)
       .add("acquired_at", format_utc(run.acquired_at))
       .add("ended_at", format_utc(run.ended_at))
-      .add("held_ms", run.held.count())
+      .add("held_ms", run.held().count())
       .add("end", ending_name(run.ending.kind))
       .add("exit_status", run.ending.status())
       .json();

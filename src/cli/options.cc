@@ -79,7 +79,7 @@ void verbose(Settings& s, const Value& v) {
 void add_redis(Settings& s, const Value& v) {
   try {
     s.redis.push_back(redis::parse_address(v.text));
-    s.redis_origin = v.origin;
+    s.redis.back().origin = v.origin;
   } catch (const Error& error) {
     throw Error{v.fault, fmt::format("{}: {}", v.origin, error.what())};
   }
@@ -365,7 +365,7 @@ constexpr Option options[] = {
   {0,   "all",                 "",                 status,            Section::output, "",
    "List free locks too, and how their last run ended", flag<&S::all>},
   {'n', "lines",               "N",                history,           Section::output, "",
-   "Show the last N runs of each lock [20; all with --since]", number<0, 100'000, &S::lines>},
+   "Show the last N lines of each lock [20; all with --since]", number<0, 100'000, &S::lines>},
   {0,   "since",               "D|TIME",           history,           Section::output, "",
    "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
   {0,   "failed",              "",                 history,           Section::output, "",

@@ -33,7 +33,6 @@ using Since = std::variant<Milliseconds, WallTime>;
 /// itself, but not yet against the others.
 struct Settings {
   std::vector<redis::Address> redis;
-  std::string redis_origin;                      // of the last URL: "--redis", "RLOCK_REDIS"; empty for the default
   std::vector<std::string> files_with_password;  // configuration files
   std::string username;
   std::string password_file;

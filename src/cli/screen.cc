@@ -29,11 +29,12 @@ Screen Screen::now() {
     return {.utf8 = wants_utf8()};
   winsize size{};
   ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-  const bool dumb = from_environment("TERM").value_or("dumb") == "dumb";
+  const bool obeys = from_environment("TERM").value_or("dumb") != "dumb";
   return {.is_terminal = true,
           .columns = size.ws_col,
           .rows = size.ws_row,
-          .colour = !dumb && !from_environment("NO_COLOR"),
+          .obeys = obeys,
+          .colour = obeys && !from_environment("NO_COLOR"),
           .utf8 = wants_utf8()};
 }
 

@@ -12,6 +12,7 @@ struct Screen {
   bool is_terminal = false;
   std::size_t columns = 0;  // 0 means no limit
   std::size_t rows = 0;     // 0 means no limit
+  bool obeys = false;       // whether it obeys escape sequences
   bool colour = false;      // whether it has colours and NO_COLOR is not set
   bool utf8 = false;        // whether the locale says UTF-8
 

@@ -24,8 +24,8 @@ bool others_can_read(const std::string& file) {
 void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
   if (settings.verbosity == Verbosity::quiet && ::isatty(STDERR_FILENO) == 0)
     return;
-  const auto has_password = [](const redis::Address& address) { return address.url != address.bare_url; };
-  if (settings.redis_origin == "--redis" && std::any_of(settings.redis.begin(), settings.redis.end(), has_password))
+  const auto is_exposed = [](const redis::Address& a) { return a.origin == "--redis" && a.credentials.password; };
+  if (std::any_of(settings.redis.begin(), settings.redis.end(), is_exposed))
     log.error("warning: a password on the command line can be read by others; use --password-file or RLOCK_PASSWORD");
   const auto warn = [&log](std::string_view what, const std::string& file) {
     log.error(fmt::format("warning: {} {} can be read by others; chmod 600 it", what, file));
@@ -79,11 +79,11 @@ redis::Credentials choose_credentials(const Settings& settings) {
 
 /// Adds our credentials to an address, where a password in its URL takes precedence. With Sentinel, credentials in the
 /// URL are for the sentinels only if we have others for the master.
-void complete_credentials(redis::Address& address, const redis::Credentials& ours, const std::string& of_url) {
+void complete_credentials(redis::Address& address, const redis::Credentials& ours) {
   redis::Credentials& who = address.credentials;
-  who.origin = of_url;
+  who.origin = "the URL in " + address.origin;
   if (address.sentinel)
-    address.sentinel->origin = of_url;
+    address.sentinel->origin = who.origin;
   const bool for_sentinels_only =
       address.kind == redis::Address::Kind::sentinel && (!ours.password_file.empty() || ours.password);
   if (for_sentinels_only)
@@ -113,7 +113,7 @@ void check_members(const std::vector<redis::Address>& addresses) {
   for (auto one = addresses.begin(); one != addresses.end(); ++one) {
     const auto is_twin = [one](const redis::Address& other) { return other.endpoints[0] == one->endpoints[0]; };
     if (const auto twin = std::find_if(one + 1, addresses.end(), is_twin); twin != addresses.end())
-      throw lock::same_server(one->url, twin->url);
+      throw lock::same_server(one->url, twin->url).about(twin->origin);
   }
 }
 
@@ -131,7 +131,7 @@ std::vector<redis::Server> choose_servers(Loop& loop,
   check_tls_files(settings.tls);
   std::vector<redis::Server> servers;
   for (redis::Address& address : addresses) {
-    complete_credentials(address, ours, "the URL in " + settings.redis_origin);
+    complete_credentials(address, ours);
     if (address.tls)
       address.tls = settings.tls;
     log.step(fmt::format("using {}", address.bare_url));

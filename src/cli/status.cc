@@ -106,7 +106,7 @@ class Watch {
 
   ExitCode run(const Locks& first) {
     std::optional<FullScreen> full;
-    if (Screen::now().is_terminal && !settings_.json) {
+    if (Screen::now().obeys && !settings_.json) {
       full.emplace();
       has_keys_ = full->keys() >= 0;
       if (has_keys_)
@@ -145,7 +145,7 @@ class Watch {
     const Screen screen = Screen::now();
     if (!settings_.json)
       text.insert(0, watch_header(servers_, has_keys_));
-    cli::show(screen.is_terminal && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
+    cli::show(screen.obeys && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
   }
 
   void on_signal() {

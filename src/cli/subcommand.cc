@@ -20,6 +20,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock run backup --once-per day -w 12h -E 0 -q -- backup.sh --full\n"
      "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD.",
+     "That of the command, or 128 + n if signal n ended it. 75, or what -E says: somebody holds the lock, or the wait "
+     "ran out. 76: the lease was lost, or somebody evicted the run. 124: stopped by --max-runtime.",
      ""},
     {"acquire",
      Subcommand::acquire,
@@ -29,6 +31,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  eval \"$(rlock acquire migration --hold-pid $$ --output shell || echo exit $?)\"\n"
      "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
+     "75, or what -E says: somebody holds the lock, or the wait ran out.",
      "Without `|| echo exit $?` the script would go on without the lock if there is no rlock. Without `--output shell` "
      "it needs the token to release the lock, and an `rlock run` of the lock inside it waits."},
     {"renew",
@@ -38,6 +41,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Extend the lease of a lock that acquire or run took",
      "  rlock renew --ttl 10m || exit\n",
      "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token.",
+     "1: the lock is free, or somebody else has it.",
      ""},
     {"release",
      Subcommand::release,
@@ -47,6 +51,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  trap 'rlock release' EXIT\n"
      "  rlock release backup --force --hold 1h\n",
      "RLOCK_KEY and RLOCK_TOKEN are the defaults of KEY and --token.",
+     "1: the lock is free, or somebody else has it.",
      ""},
     {"hold",
      Subcommand::hold,
@@ -56,6 +61,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
      "",
+     "1: with --end, nothing was on hold.",
      "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (its midnight), '2026-11-25 08:00' or RFC "
      "3339."},
     {"status",
@@ -66,6 +72,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
      "NO_COLOR turns colours off.",
+     "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
      "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
      "is when the lock falls free without a renewal; until rlock has renewed it once, that is a few seconds. LAST is "
@@ -80,6 +87,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock log --failed --since 1d\n"
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off.",
+     "",
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
      "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
      "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until a "
@@ -91,6 +99,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Tell whether this Redis can be trusted with locks",
      "  rlock check --redis rediss://db1:6380\n",
      "NO_COLOR turns colours off.",
+     "1: a finding is FAIL.",
      ""},
 });
 

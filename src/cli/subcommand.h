@@ -41,6 +41,7 @@ struct SubcommandEntry {
   std::string_view purpose;
   std::string_view example;      // a few lines, indented
   std::string_view environment;  // a sentence about variables other than those of its options
+  std::string_view statuses;     // a sentence about its own exit statuses
   std::string_view words;        // a sentence about the words in what it prints or takes
 };
 

@@ -40,7 +40,8 @@ end
 local function take_away(token, r)
   if is_live(r) and not extra(r.tail, 'evict') then count('evicted') end
   if strike(token) then -- not for one that cools, whose end has been recorded
-    record_end(run_of(token, r, capacity), now, '-', 'evicted,' .. by)
+    local status, cause, excused = end_of_first(r)
+    record_end(run_of(token, r, capacity), now, status or '-', cause or 'evicted,' .. by, excused)
   end
   if is_live(r) then tell_levels(r.levels, 'evicted') end
   remove(token)

@@ -4,7 +4,7 @@
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:
 --       "capacity N"  "holder expires cools fence slot acquired levels(count) owner extras"
 --       "waiter capacity since_us owner extras" (in their order, the first 500)
---       "last acquired ended held_ms end owner" (end: as in log)
+--       "last fence acquired ended end owner" (end: as in log)
 --       "success granted ended owner id"
 --       "hold until begun owner" (nobody is granted the lock until then)
 --       "acquired N"  "waited N"  "evicted N"  "lost N"  "failed N"  "skipped WORDS" (see skip.lua)
@@ -48,10 +48,8 @@ end
 -- From the newest line of the history.
 local function add_last()
   local line = entries[#entries] or call('LRANGE', HISTORY, -1, -1)[1] or ''
-  local acquired, ended, how, owner = line:match('^%d+ (%d+) (%d+) %d+ %d+ (%S+) (.*)$')
-  if not acquired then return end
-  local held = math.max(0, ended - acquired)
-  add('last', acquired .. ' ' .. ended .. ' ' .. held .. ' ' .. how .. ' ' .. owner)
+  local times, how, owner = line:match('^(%d+ %d+ %d+) %d+ %d+ (%S+) (.*)$')
+  if times then add('last', times .. ' ' .. how .. ' ' .. owner) end
 end
 
 local ours = load_lock(true)

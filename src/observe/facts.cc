@@ -71,9 +71,9 @@ void read_waiter(lock::WordReader words, LockFacts& facts) {
 
 void read_last(lock::WordReader words, LockFacts& facts) {
   PastRun last;
+  last.fence = {words.number_or_zero()};
   last.acquired_at = words.time();
   last.ended_at = words.time();
-  last.held = words.duration();
   last.ending = Ending::read(words.word());
   last.owner = words.owner();
   facts.last = std::move(last);
@@ -83,7 +83,6 @@ void read_success(lock::WordReader words, LockFacts& facts) {
   PastRun success;
   success.acquired_at = words.time();
   success.ended_at = words.time();
-  success.held = std::max(Milliseconds{0}, success.ended_at - success.acquired_at);
   success.ending.kind = Ending::Kind::exited;
   success.owner = words.owner();
   facts.success = std::move(success);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "lock/name.h"
 #include "lock/owner.h"
 #include "lock/script_call.h"
+#include "lock/token.h"
 #include "observe/ending.h"
 #include "redis/server.h"
 
@@ -51,11 +53,14 @@ struct WaiterFacts {
 
 /// A run that has ended.
 struct PastRun {
+  lock::Fence fence;  // 0 where it is not known, as that of the last success
   lock::Owner owner;
   WallTime acquired_at;
   WallTime ended_at;
-  Milliseconds held;
   Ending ending;
+
+  /// The server's clock may have been set back meanwhile.
+  Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
 };
 
 /// A hold, and when it began.

@@ -35,13 +35,26 @@ State decide(const Views& views, std::size_t majority) {
   return state;
 }
 
-/// The most informative view: one with the decided state, the most holders and the latest run.
+/// The most informative view: one with the decided state and the most holders.
 const LockFacts& best_of(const Views& views, State state) {
   const auto rank = [state](const LockFacts* facts) {
-    const WallTime last = facts->last ? facts->last->acquired_at : WallTime{};
-    return std::tuple{facts->state == state, facts->holders.size(), last};
+    return std::tuple{facts->state == state, facts->holders.size()};
   };
   return **std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+}
+
+/// The newest run that any server knows. One that has not heard how it ended takes it for dead when its lease is over.
+std::optional<PastRun> last_of(const Views& views) {
+  const auto rank = [](const LockFacts* facts) {
+    const auto& last = facts->last;
+    return last ? std::tuple{last->fence.value, last->ending.kind != Ending::Kind::died} : std::tuple{-1LL, false};
+  };
+  return (*std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return rank(a) < rank(b); }))->last;
+}
+
+std::optional<PastRun> last_success_of(const Views& views) {
+  const auto when = [](const LockFacts* facts) { return facts->success ? facts->success->acquired_at : WallTime{}; };
+  return (*std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return when(a) < when(b); }))->success;
 }
 
 /// A server may have missed some of what it counts, and must not make a total fall.
@@ -89,6 +102,8 @@ LockFacts merge_one(const std::vector<ServerView>& servers, std::size_t index) {
   const State state = decide(views, majority);
   LockFacts merged = best_of(views, state);
   merged.state = state;
+  merged.last = last_of(views);
+  merged.success = last_success_of(views);
   merged.counters = most_counted(views);
   merged.hold = agreed_hold(views, silent, majority);
   merged.servers = std::move(states);

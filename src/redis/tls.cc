@@ -113,15 +113,19 @@ int note_request_for_certificate(SSL* session, X509** /*certificate*/, EVP_PKEY*
   return 0;
 }
 
-[[noreturn]] void refuse_file(std::string_view option, const std::string& file) {
+/// `needs_key`: the file should have held our private key.
+[[noreturn]] void refuse_file(std::string_view option, const std::string& file, bool needs_key = false) {
   const unsigned long error = ::ERR_peek_last_error();
   errno = 0;
-  std::ifstream text{file};  // OpenSSL's errors about a passphrase differ from version to version
+  std::ifstream text{file};  // OpenSSL's errors about a passphrase, or a key that is missing, differ between versions
   if (!text)
     throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, std::strerror(errno))};
-  const bool encrypted = std::string{std::istreambuf_iterator<char>{text}, {}}.find("ENCRYPTED") != std::string::npos;
-  const char* reason = encrypted ? "it is encrypted; `openssl pkey -in FILE -out PLAIN` makes a key that can be used"
-                                 : ::ERR_reason_error_string(error);
+  const std::string content{std::istreambuf_iterator<char>{text}, {}};
+  const auto has = [&content](std::string_view words) { return content.find(words) != std::string::npos; };
+  const char* reason = has("ENCRYPTED")
+                           ? "it is encrypted; `openssl pkey -in FILE -out PLAIN` makes a key that can be used"
+                       : needs_key && !has("PRIVATE KEY") ? "it holds no private key; name one with --tls-key"
+                                                          : ::ERR_reason_error_string(error);
   throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};
 }
 
@@ -166,7 +170,7 @@ void Tls::load_certificate(const TlsOptions& options) {
   ::SSL_CTX_set_default_passwd_cb(context_.get(), know_no_passphrase);
   if (::SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       ::SSL_CTX_check_private_key(context_.get()) != 1) {
-    refuse_file("--tls-key", key);
+    refuse_file(options.key.empty() ? "--cert" : "--tls-key", key, true);
   }
 }
 

@@ -419,6 +419,25 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
   diff "$T/program" "$T/readme"
 }
 
+@test "the help names the statuses of a subcommand in the manual's words" {
+  local subcommand words
+  section 'EXIT STATUS' | tr -s '\n' ' ' | sed -E 's/ ([:,;.])/\1/g' >"$T/manual"
+  while read -r subcommand words; do
+    grep -qF -- "$words" "$T/manual" || fail "the manual does not say: $words"
+    rlock "$subcommand" --help | sed -n '/^Exit status:/,/^$/p' | tr -s ' \n' ' ' | grep -qF -- "$words" ||
+      fail "the help of $subcommand does not say: $words"
+  done <<END
+run somebody holds the lock, or the wait ran out.
+run 128 + n if signal n ended it.
+acquire somebody holds the lock, or the wait ran out.
+renew the lock is free, or somebody else has it
+release the lock is free, or somebody else has it
+hold with --end, nothing was on hold.
+status with keys: some are free.
+check a finding is FAIL.
+END
+}
+
 @test "exit statuses are explained in the same words" {
   section 'EXIT STATUS' | sed -E 's/^\.It (.*)/\n| \1 |/; s/^\.(Cm|El|Bl|Pp).?//; s/^\.Fl /-/' | tr '\n' ' ' | tr -s ' ' |
     grep -oE '\| [0-9]+ \|[^|]*' | sed -E 's/ ([:,;.])/\1/g; s/ +$//; s/(command was not found\.).*/\1/' >"$T/manual"

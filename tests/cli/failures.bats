@@ -27,6 +27,16 @@ says() {
   [[ ! -e $T/ran ]]
 }
 
+@test "of several servers in a file, the message names the line of the one that failed" {
+  unset RLOCK_REDIS
+  printf '# three\nredis = %s\nredis = redis://127.0.0.1:2\nredis = redis://127.0.0.1:3\n' "$NOWHERE" >"$T/conf"
+  try run -k backup --config "$T/conf" -- touch "$T/ran"
+  exits 69
+  says 127.0.0.1:1 "(from $T/conf:2: redis)"
+  printf 'redis = %s\nredis = %s\n' "$NOWHERE" "$NOWHERE" >"$T/conf"
+  refuses 64 "$T/conf:2: redis: $NOWHERE and $NOWHERE are the same server" run -k backup --config "$T/conf" -- true
+}
+
 @test "where no address was given, the message names the default and how to set another" {
   unset RLOCK_REDIS
   # Another program may listen on that port: in a network namespace of its own nobody does.

@@ -214,6 +214,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'there is no --nb; did you mean --nonblock?' run --nb backup -- true
   refuses 64 'there is no --max-time; did you mean --max-runtime?' run backup --max-time 5 -- true
   refuses 64 'there is no -a, since ps would show the password; use --password-file' run backup -a secret -- true
+  refuses 64 'there is no -a; did you mean --all?' status -a
   refuses 64 "--once-per: 'daily' is no period; did you mean day?" run backup --once-per daily -- true
   refuses 64 "unknown option '-try'; see \`rlock run --help\`" run -try 3 backup -- true
   try -http-addr db1 run backup -- true

@@ -61,6 +61,12 @@ distrusts() {
   done
 }
 
+@test "a folder in place of a file is told as such, and nobody is asked to change who may write to it" {
+  chmod 1777 "$T/etc"
+  refuses 78 "--config $T/etc: Is a directory" status --config "$T/etc"
+  refuses 78 "password file $T/etc: Is a directory" status --password-file "$T/etc"
+}
+
 @test "a file in a folder where others could replace it is refused; a sticky folder is accepted" {
   chmod 777 "$T/etc"
   distrusts "its folder can be written by others; if it can be trusted: chmod go-w $T/etc" "$CONF" --config "$CONF"

@@ -151,6 +151,19 @@ setup() { start_scripts; }
   same "$(fact evicted)" 'evicted 3'
 }
 
+@test "force: a run that has ended well is not said to be evicted when the run inside it is" {
+  hold a kept=1 once=v1
+  LEVEL=level-left HOW=reenter acquire a
+  call release a level-a 0 ''
+  call force now me "$FENCE"
+  matches "${REPLY[1]}" "^$FENCE removed "
+  same "$(ends)" 0
+  call status
+  same "$(fact evicted) $(fact failed)" 'evicted 1 failed 0'
+  acquire b once=v1
+  outcome done
+}
+
 @test "force: another program's key is deleted only when it is named" {
   listen b
   cli SET "$LOCK" token

@@ -1,6 +1,7 @@
 # rlock check: whether this Redis can be trusted with locks, and the least rights that rlock needs there.
 
 load ../support/helpers
+load ../support/servers
 load ../support/supervision
 
 # says GRADE TOPIC [PART]: check printed such a line
@@ -188,6 +189,28 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   same "$(grep -c Connection "$T/out")" 1
   matches "$OUT" $'\n +what to do +check that the server runs .* or correct the address'
   matches "$ERR" "^rlock: redis://127.0.0.1:1: [^"$'\n'"]* [(]from $T/rlock.conf:1: redis[)]$"
+}
+
+@test "a server that answers is not said to be out of reach" {
+  cli CONFIG SET replica-serve-stale-data no
+  cli REPLICAOF 127.0.0.1 1
+  try check
+  exits 69
+  says FAIL reachable '.*MASTERDOWN'
+  [[ $OUT != *'check that the server runs'* ]] || fail "$OUT"
+  start_fake garbage
+  try check
+  exits 69
+  says FAIL reachable '.*not a Redis reply'
+  [[ $OUT != *'check that the server runs'* ]] || fail "$OUT"
+}
+
+@test "on a terminal, the text is folded within its column, and a failure is told once" {
+  OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c 'stty cols 60 rows 24; rlock check; rlock check -r redis://127.0.0.1:1; true')
+  [[ $OUT == *'what to do'* ]] || fail "$OUT"
+  same "$(tr -d '\r' <<<"$OUT" | grep -vE '^(CONFIG|ACL) ' | sed $'s/\e[^m]*m//g' | grep -E '.{61}')" ''
+  matches "$OUT" $'\n {19}[a-z]'
+  same "$(grep -c 'Connection refused' <<<"$OUT")" 1
 }
 
 @test "-q prints only what is not good, so that cron mails nothing else" {

@@ -220,8 +220,10 @@ on_terminal() {
   matches "$OUT" $'\e\\[32mx\e\\[0m'
   NO_COLOR=1 on_terminal 'rlock status'
   [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
-  on_terminal 'TERM=dumb rlock status'
-  [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
+  for words in '' --watch; do
+    on_terminal "TERM=dumb timeout 2 rlock status $words"
+    [[ $OUT == *MODE* && $OUT != *$'\e'* ]] || fail "${OUT@Q}"
+  done
 }
 
 @test "the block of one lock has the colours of the table" {

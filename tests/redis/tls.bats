@@ -50,6 +50,8 @@ refused() {
   contains "$ERR" '; name its CA with --cacert'
   try run --insecure --key job -- true
   exits 0
+  try check --insecure
+  matches "$OUT" $'\nwarn +tls +not verified .--insecure.: whoever is on the way can read and answer all'
   SSL_CERT_FILE=$T/ca.crt try run --key job -- true
   exits 0
 }
@@ -211,6 +213,9 @@ END
     done
     contains "$ERR" 'No such file or directory'
   done
+  chmod 600 "$T/client.crt"
+  refuses 78 "--cert $T/client.crt: it holds no private key; name one with --tls-key" \
+    run --key job --cert "$T/client.crt" -- true
 }
 
 @test "a held lock is renewed, waited for and released over TLS; reconnects are TLS too" {

@@ -84,7 +84,7 @@ void test_facts() {
               "holder 6000 0 8 2 1000 1 a@h h u 12 c n ttl=30000 born=700 kept=1 evict=forced,b%20pid%203",
               "acquired 3",
               "waited 2",
-              "last 300 900 600 died z@h h u 2 c n",
+              "last 7 300 900 died z@h h u 2 c n",
               "lost 4"}));
   expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "the extras of a record are read");
   expect_same(facts.holders[0].waited.count(), 300, "a holder waited from when it was born until it was granted");

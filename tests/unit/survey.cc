@@ -69,6 +69,33 @@ void test_counters() {
         merge(views).counters.last_skip->holder, "bob", "the last skip is that of the server that knows a later");
 }
 
+/// One server has the run with that fence, and takes the end for this.
+LockFacts ended(long long fence, observe::Ending::Kind end, WallTime success = {}) {
+  LockFacts facts = nobody;
+  facts.last = observe::PastRun{.fence = {fence}, .owner = {}, .acquired_at = {}, .ended_at = {}, .ending = {}};
+  facts.last->ending.kind = end;
+  facts.success = facts.last;
+  facts.success->acquired_at = success;
+  return facts;
+}
+
+void test_last() {
+  using Kind = observe::Ending::Kind;
+  const auto last = [](const LockFacts& one, const LockFacts& other) {
+    return *merge({view(one), view(other), silent}).last;
+  };
+  const LockFacts died = ended(7, Kind::died);
+  const LockFacts exited = ended(7, Kind::exited);
+  expect(last(died, exited).ending.kind == Kind::exited && last(exited, died).ending.kind == Kind::exited,
+         "a run has not died if one server knows how it ended");
+  expect(last(exited, ended(8, Kind::died)).ending.kind == Kind::died, "a newer run is the last, though it died");
+  const WallTime early{Milliseconds{1000}};
+  const WallTime late{Milliseconds{2000}};
+  const LockFacts facts = merge({view(ended(9, Kind::died, early)), view(ended(8, Kind::exited, late))});
+  expect(facts.last->fence.value == 9 && facts.success->acquired_at == late,
+         "the last success is that of the server that knows a later");
+}
+
 void test_servers() {
   const LockFacts facts = merge({view(nobody), silent, view(held_by(7))});
   expect_same(facts.servers.size(), 3U, "every server is listed");
@@ -98,6 +125,7 @@ void test_merges() {
   test_free();
   test_held();
   test_counters();
+  test_last();
   test_servers();
   test_hold();
   test_foreign();
