@@ -507,7 +507,7 @@ void take_positional_keys(const Words& words, Settings& settings) {
     refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
   const bool several = id == Subcommand::hold || id == Subcommand::status || id == Subcommand::log;
   if (words.plain.size() > 1 && !several && lock::Token::parse(words.plain[1]))
-    refuse("a token is given by --token");  // and not shown
+    refuse("a token is given by --token, or by --token - on standard input");  // and not shown
   if (const Option* ttl = find_option("ttl"); words.plain.size() > 1 && ttl->belongs_to(id)) {
     const std::string meant = meant_duration(words.plain[1]);
     if (!meant.empty())

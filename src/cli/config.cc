@@ -61,13 +61,18 @@ bool is_overridden(const Given& given, std::span<const Layer> stronger) {
   });
 }
 
-/// Refuses a comment behind a value, which neither crontabs nor we understand: it would be a part of the value. Only in
-/// a remark for people may it be meant.
-void refuse_comment(const Option& option, const Value& value) {
+/// Refuses a comment behind a value, and quotes around it, which neither crontabs nor we understand: they would be a
+/// part of the value. Only in a remark for people may that be meant.
+void refuse_habits(const Option& option, const Value& value) {
   const auto has = [&value](std::string_view sign) { return value.text.find(sign) != std::string::npos; };
-  const bool is_remark = option.name == "note" || option.name == "holder";
-  if (!is_remark && (has(" #") || has("\t#") || has("# ")))
+  if (option.name == "note" || option.name == "holder")
+    return;
+  if (has(" #") || has("\t#") || has("# "))
     value.refuse("a comment needs a line of its own");
+  const bool is_quoted = value.text.size() > 1 && value.text.front() == value.text.back() &&
+                         (value.text.front() == '"' || value.text.front() == '\'');
+  if (is_quoted)
+    value.refuse("write the value without quotes");
 }
 
 std::vector<Value> split_urls(std::string_view text) {
@@ -82,7 +87,7 @@ std::vector<Value> split_urls(std::string_view text) {
 
 std::vector<Value> redis_from_environment(const Option& option) {
   if (const auto urls = from_environment(redis_variable)) {
-    refuse_comment(option, {.text = *urls, .origin = redis_variable});
+    refuse_habits(option, {.text = *urls, .origin = redis_variable});
     return split_urls(*urls);
   }
   if (const auto url = from_environment("REDIS_URL"))
@@ -96,7 +101,7 @@ std::vector<Value> variable_of(const Option& option) {
   if (value == nullptr || (*value == '\0' && variable != prefix_variable))  // a prefix may be empty
     return {};
   const Value given{.text = value, .origin = variable};
-  refuse_comment(option, given);
+  refuse_habits(option, given);
   return {given};
 }
 
@@ -220,7 +225,7 @@ class Parser {
   }
 
   void take_value(const Option& option, Value value) {
-    refuse_comment(option, value);
+    refuse_habits(option, value);
     Settings scratch;
     option.set(scratch, option.resolve(value));
     check_repetition(option);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/columns.h"
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/loop.h"
@@ -66,11 +67,15 @@ std::string format(const Locks& locks, const Settings& settings, const Screen& s
   return wants_block(locks, settings, screen) ? format_block(locks[0], settings, screen) : format_table(locks, screen);
 }
 
-/// The servers and the time.
-std::string watch_header(const std::vector<redis::Server>& servers, bool has_keys) {
+/// The servers, of which the rest of a row must be enough, and the time.
+std::string watch_header(const std::vector<redis::Server>& servers, bool has_keys, const Screen& screen) {
   std::string urls;
   for (const redis::Server& server : servers) urls += server.address().url + " ";
-  return fmt::format("{} {}{}\n", printable(urls), format_local(wall_now()), has_keys ? "  (q quits)" : "");
+  urls = printable(urls);
+  const std::string rest = fmt::format(" {}{}\n", format_local(wall_now()), has_keys ? "  (q quits)" : "");
+  if (screen.columns > rest.size())
+    urls = cut_to_columns(urls, screen.columns - rest.size(), screen.utf8);
+  return urls + rest;
 }
 
 /// Cuts the text to the lines that there is room for; the last one says how many are missing.
@@ -144,7 +149,7 @@ class Watch {
   void show(std::string text) const {
     const Screen screen = Screen::now();
     if (!settings_.json)
-      text.insert(0, watch_header(servers_, has_keys_));
+      text.insert(0, watch_header(servers_, has_keys_, screen));
     cli::show(screen.obeys && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
   }
 

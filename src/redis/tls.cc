@@ -249,11 +249,14 @@ bool Tls::must_wait(int result) {
 void Tls::fail(const std::string& what) const {
   const long verified = verifies_ && session_ ? ::SSL_get_verify_result(session_.get()) : X509_V_OK;
   if (verified != X509_V_OK) {
+    const bool is_other = verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH;
     throw Error{ExitCode::unavailable,
                 fmt::format("TLS: the certificate of {} is refused: {}{}",
                             name_,
                             ::X509_verify_cert_error_string(verified),
-                            is_unknown_ca(verified) ? "; name its CA with --cacert" : ""),
+                            is_unknown_ca(verified) ? "; name its CA with --cacert"
+                            : is_other              ? "; name whom it is for with --tls-server-name"
+                                                    : ""),
                 true};
   }
   // A reset connection may lose the server's alert: then OpenSSL reports nothing, or a failed system call.

@@ -107,6 +107,7 @@ END
   local value
   wrong ":2: unknown option 'colour'" $'# fine\ncolour = red\n'
   wrong ":1: unknown option 'config'" 'config = other.conf'
+  wrong ":1: prefix: write the value without quotes" 'prefix = "x:"'
   wrong ":1: unknown option '--ttl'" '--ttl = 3'
   wrong ":1: unknown option 'timeout'; write \`wait = D\` (for the lock) or \`redis-timeout = D\`" 'timeout = 5'
   wrong ":1: unknown option 'password'; write \`password-file = FILE\`, or put it into the URL of" 'password = x'

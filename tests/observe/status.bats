@@ -626,9 +626,9 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   try status job --json
   query '.[0] | .last == null and .success == null and (.counters | has("evicted") and (has("forced") | not))'
   cli FLUSHALL
-  try run job -- true
+  try run job -- sleep 0.1
   try status job --json
-  query '.[0] | .last.exit_status == 0 and .success == .last'
+  query '.[0] | .last.exit_status == 0 and .last.held_ms >= 100 and .success == .last'
 }
 
 @test "a replica is looked at with a warning" {
@@ -698,6 +698,9 @@ key C"
   exits 130
   matches "$OUT" "$RLOCK_REDIS  [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}"
   contains "$OUT" '... and 2 rows that do not fit'
+  on_terminal 'stty cols 45; LC_ALL=C rlock status --watch' "expect do not fit
+key C"
+  matches "$OUT" "redis://127\.0~ [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}  .q quits."
 }
 
 @test "--watch without Redis from the start: 69" {

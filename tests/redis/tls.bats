@@ -34,7 +34,7 @@ refused() {
   try run --key job --tls-server-name elsewhere.example -- true
   exits 0
   RLOCK_REDIS=rediss://127.0.0.1:$TLS_PORT
-  refused "the certificate of 127.0.0.1 is refused: IP address mismatch"
+  refused "the certificate of 127.0.0.1 is refused: IP address mismatch; name whom it is for with --tls-server-name"
 }
 
 @test "an expired certificate is refused" {
@@ -60,6 +60,7 @@ refused() {
   mkdir "$T/ca"
   cp "$T/ca.crt" "$T/ca/"
   openssl rehash "$T/ca"
+  mkdir -m 777 "$T/ca/other" # in a folder nothing is looked for
   try run --cacert "$T/ca" --key job -- true
   exits 0
 }
