@@ -700,7 +700,7 @@ key C"
   contains "$OUT" '... and 2 rows that do not fit'
   on_terminal 'stty cols 45; LC_ALL=C rlock status --watch' "expect do not fit
 key C"
-  matches "$OUT" "redis://127\.0~ [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}  .q quits."
+  matches "$OUT" "redis://127\.~ [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}  .q quits."
 }
 
 @test "--watch without Redis from the start: 69" {
