@@ -21,7 +21,9 @@ std::string whose_address(const Settings& settings, std::string_view failure) {
     const char* why = std::getenv("RLOCK_REDIS") == nullptr ? "" : ", as RLOCK_REDIS is empty";
     return fmt::format(" (the default address{}; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)", why);
   }
-  const auto is_named = [failure](const redis::Address& a) { return failure.find(a.url) != std::string_view::npos; };
+  const auto is_named = [failure](const redis::Address& address) {
+    return failure.find(address.url + ": ") != std::string_view::npos;
+  };
   const auto named = std::find_if(settings.redis.begin(), settings.redis.end(), is_named);
   return fmt::format(" (from {})", (named == settings.redis.end() ? settings.redis.front() : *named).origin);
 }

@@ -51,9 +51,10 @@ void check_tls_files(const redis::TlsOptions& tls) {
   must_be_ours("--cacert", tls.ca);
   if (!tls.ca.empty()) {
     std::error_code error;  // if it is no directory
-    for (std::filesystem::directory_iterator entry{tls.ca, error}, end; !error && entry != end; entry.increment(error)) {
-      if (!entry->is_directory())
-        must_be_ours("--cacert", entry->path());
+    for (std::filesystem::directory_iterator at{tls.ca, error}, end; !error && at != end; at.increment(error)) {
+      std::error_code unreadable;
+      if (!at->is_directory(unreadable))
+        must_be_ours("--cacert", at->path());
     }
   }
   must_be_ours("--cert", tls.certificate);

@@ -56,7 +56,7 @@ struct Address {
 
   std::string url;       // as given, its password masked: for messages
   std::string bare_url;  // as given, without its password: for the environment of a command
-  std::string origin{};  // where it was given: "--redis", "/etc/rlock.conf:1: redis"; empty for the default; for messages
+  std::string origin{};  // where it was given, for messages: "--redis", "/etc/rlock.conf:1: redis"
   Kind kind = Kind::node;
   std::vector<Endpoint> endpoints;      // at least one
   std::string master_name;              // of a sentinel URL
