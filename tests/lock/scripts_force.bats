@@ -161,7 +161,7 @@ setup() { start_scripts; }
   call status
   same "$(fact evicted) $(fact failed)" 'evicted 1 failed 0'
   acquire b once=v1
-  outcome done
+  outcome 'done'
 }
 
 @test "force: another program's key is deleted only when it is named" {
