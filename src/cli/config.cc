@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -353,6 +354,28 @@ FileLayers read_files(const std::optional<Value>& chosen, Subcommand subcommand)
   return files;
 }
 
+/// A warning of a variable such as RLOCK_TTL, which is named like an option but is not read; empty where there is none.
+/// RLOCK_KEY and the like are what `rlock run` gives its command.
+std::string doubt_variables() {
+  constexpr std::string_view prefix = "RLOCK_";
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text{*variable};
+    if (!text.starts_with(prefix))
+      continue;
+    const std::string name{text.substr(0, text.find('='))};
+    std::string word = name.substr(prefix.size());
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
+      return c == '_' ? '-' : static_cast<char>(std::tolower(c));
+    });
+    const Option* option = find_option(word);
+    if (option == nullptr || option->set == nullptr || !option->environment.empty())
+      continue;
+    if (word != "key" && word != "token" && word != "fence")
+      return fmt::format("{} is not read; write --{}, or a line in a configuration file", name, word);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<std::string> from_environment(const char* variable) {
@@ -425,6 +448,7 @@ Settings read_settings(Subcommand subcommand, const Layer& line) {
   files.layers.push_back(line);
   Settings settings = merge(files.layers);
   settings.files_with_password = std::move(files.with_password);
+  settings.variable_doubt = doubt_variables();
   return settings;
 }
 

@@ -54,6 +54,7 @@ struct Settings {
   bool ignores_sigchld = false;  // rlock was started with SIGCHLD ignored, and its command must be too
   std::string lease_place;       // FILE:LINE, if a configuration file alone says --ttl, --renew-every and --kill-after
   std::string ttl_doubt;         // a warning, if the lease was probably meant to be shorter
+  std::string variable_doubt;    // a warning, if a variable was probably meant to count
   bool nonblock = false;
   std::optional<Milliseconds> wait;
   ExitCode conflict = ExitCode::conflict;

@@ -141,8 +141,10 @@ std::vector<redis::Server> choose_servers(Loop& loop,
     servers.emplace_back(loop, address, limits, log);
   }
   warn_of_exposed_secrets(settings, log);
-  if (!settings.ttl_doubt.empty())
-    log.error("warning: " + settings.ttl_doubt);
+  for (const std::string& words : {settings.ttl_doubt, settings.variable_doubt}) {
+    if (!words.empty())
+      log.error("warning: " + words);
+  }
   return servers;
 }
 

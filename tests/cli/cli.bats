@@ -154,6 +154,15 @@ END
   exits 0
 }
 
+@test "a variable that is named like an option but is not read is told" {
+  RLOCK_TTL=5s RLOCK_KEY=a RLOCK_TOKEN=b RLOCK_FENCE=3 RLOCK_OTHER=x try run job -- true
+  exits 0
+  same "$ERR" 'rlock: warning: RLOCK_TTL is not read; write --ttl, or a line in a configuration file'
+  RLOCK_REDIS_TIMEOUT=5s try run job -- rlock renew
+  exits 0
+  same "$ERR" ''
+}
+
 @test "a bare number of an hour or more is a lease that was perhaps meant in milliseconds: a warning says so" {
   try acquire a --ttl 30000
   exits 0
