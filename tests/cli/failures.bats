@@ -28,11 +28,12 @@ says() {
 }
 
 @test "of several servers in a file, the message names the line of the one that failed" {
+  printf 'redis = %s\n' "$RLOCK_REDIS" "$NOWHERE" redis://127.0.0.1:2 >"$T/conf"
   unset RLOCK_REDIS
-  printf '# three\nredis = %s\nredis = redis://127.0.0.1:2\nredis = redis://127.0.0.1:3\n' "$NOWHERE" >"$T/conf"
-  try run -k backup --config "$T/conf" -- touch "$T/ran"
+  try check --config "$T/conf"
   exits 69
-  says 127.0.0.1:1 "(from $T/conf:2: redis)"
+  matches "$ERR" "redis://127.0.0.1:1: [^"$'\n'"]* [(]from $T/conf:2: redis[)]"
+  matches "$ERR" "redis://127.0.0.1:2: [^"$'\n'"]* [(]from $T/conf:3: redis[)]"
   printf 'redis = %s\nredis = %s\n' "$NOWHERE" "$NOWHERE" >"$T/conf"
   refuses 64 "$T/conf:2: redis: $NOWHERE and $NOWHERE are the same server" run -k backup --config "$T/conf" -- true
 }
