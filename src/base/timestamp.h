@@ -37,7 +37,7 @@ std::string format_utc(WallTime time);
 std::string format_local(WallTime time);
 /// A time to come, which has seconds only if they are not 0: "2026-11-25 08:00".
 std::string format_to_come(WallTime time);
-/// The same, or "Mon 08:00" if that is less than six days away.
+/// The same, or "Mon 08:00" if that is less than six days after now.
 std::string format_soon(WallTime time, WallTime now);
 
 }  // namespace rlock

@@ -281,7 +281,7 @@ Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
           {format_duration(std::max(Milliseconds{0}, hold.until - lock.now))},
           waiting_of(lock),
           last_of(lock),
-          {fmt::format("until {}{}", format_to_come(hold.until), note)},
+          {fmt::format("until {}{}", format_soon(hold.until, lock.now), note)},
           {}};
 }
 
@@ -305,7 +305,7 @@ Cell end_of(const observe::Run& run) {
   if (run.ending.is_of_run())
     return {run.ending.describe(), run.ending.is_failure() ? colour::red : colour::none};
   return {run.hold_until && run.ending.kind == observe::Ending::Kind::hold
-              ? "on hold until " + format_to_come(*run.hold_until)
+              ? "on hold until " + format_soon(*run.hold_until, run.acquired_at)
               : run.ending.describe(),
           colour::yellow};
 }

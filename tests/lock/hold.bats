@@ -279,7 +279,7 @@ ends_at() {
   try status
   exits 0
   matches "$OUT" "
-backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(disk swap\) +-$"
+backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %a) \(disk swap\) +-$"
   try status backup
   exits 1
   try status backup --json
@@ -313,7 +313,7 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %F) \(
   rlock hold job --end --holder bob@ops2
   try log job
   exits 0
-  matches "$(sed -n 2p "$T/out")" '^job +[0-9-]+ [0-9:]+ +- +- +on hold until [0-9-]+ [0-9:]+ +ann@ops1 +- +first$'
+  matches "$(sed -n 2p "$T/out")" '^job +[0-9-]+ [0-9:]+ +- +- +on hold until [A-Z][a-z]{2} [0-9:]+ +ann@ops1 +- +first$'
   matches "$(sed -n 3p "$T/out")" '^job +[0-9-]+ [0-9:]+ +- +- +hold over +ann@ops1 +- +first$'
   matches "$(sed -n 4p "$T/out")" '^job .* 0 '
   matches "$(sed -n 5p "$T/out")" ' on hold until .* ann@ops1 +- +disk swap$'

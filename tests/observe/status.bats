@@ -598,17 +598,17 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   done
   contains "$OUT" "on hold until $(date -d "$until" '+%F %T') by"
   try status job
-  contains "$OUT" " until $(date -d "$until" '+%F %T') "
+  contains "$OUT" " until $(date -d "$until" '+%a %T') "
   try run job -n -- true
   contains "$ERR" "on hold until $(date -d "$until" '+%a %T') by"
   try log job
-  contains "$OUT" "on hold until $(date -d "$until" '+%F %T') "
+  contains "$OUT" "on hold until $(date -d "$until" '+%a %T') "
   until=${OUT%%HOLDER*} # its row is not shifted
   [[ $(sed -n 2p "$T/out" | cut -c $((${#until} + 1))-) == "$(id -un)@"* ]] || fail "$OUT"
   try hold job --until 'tomorrow 08:00'
   contains "$OUT" "on hold until $(date -d tomorrow +%F) 08:00 by"
   try status job
-  contains "$OUT" " until $(date -d tomorrow +%F) 08:00 "
+  contains "$OUT" " until $(date -d tomorrow +%a) 08:00 "
 }
 
 @test "--all and patterns list free locks too, with their last end" {
