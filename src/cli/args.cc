@@ -168,6 +168,13 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"no-wait", "nonblock"},
     {"nb", "nonblock"},
     {"max-time", "max-runtime"},
+    {"runtime", "max-runtime"},
+    {"run-timeout", "max-runtime"},
+    {"kill-timeout", "kill-after"},
+    {"max-wait", "wait"},
+    {"wait-time", "wait"},
+    {"wait-timeout", "wait"},
+    {"lock-timeout", "wait"},
     {"try", "wait"},  // consul's
     {"retry", "attempts"},
     {"retries", "attempts"},
@@ -175,6 +182,12 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"hourly", "once-per hour"},
     {"weekly", "once-per week"},
     {"per", "once-per"},
+    {"every", "once-per"},
+    {"pid", "hold-pid"},
+    {"format", "json"},
+    {"format", "output"},  // of acquire
+    {"silent", "quiet"},
+    {"debug", "verbose"},
     {"message", "note"},
     {"reason", "note"},
     {"host", "redis"},
@@ -193,6 +206,8 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"tls-cacert", "cacert"},
     {"tls-ca-cert", "cacert"},
     {"ca", "cacert"},
+    {"key-file", "tls-key"},
+    {"pass-file", "password-file"},
 });
 
 /// Any option may be meant where there is no subcommand.
@@ -250,9 +265,9 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return remedy_for_letter(word, subcommand);
   const std::string name = name_of(word);
   const std::string_view of_run = is_for(subcommand, Subcommand::run) ? ", or --max-runtime D (for the command)" : "";
-  if (name == "timeout")
-    return fmt::format("there is no --timeout; {}{}", instead_of_timeout, of_run);
-  if (name == "password" || name == "pass")
+  if (name == "timeout" || name == "time-out")
+    return fmt::format("there is no --{}; {}{}", name, instead_of_timeout, of_run);
+  if (name == "password" || name == "pass" || name == "auth")
     return fmt::format("there is no --{}, since ps would show it; use --password-file or RLOCK_PASSWORD", name);
   if (name == "tls" || name == "ssl")  // redis-cli's
     return fmt::format("there is no --{}; write --redis rediss://HOST:PORT", name);
@@ -464,9 +479,13 @@ void check_words_of_run(const Words& words) {
   if (words.has_dashes)
     refuse(fmt::format(
         "unexpected '{}': only the key and options may stand between run and `--`{}", word, describe_wrong_key(words)));
-  refuse(fmt::format("unexpected '{}': write `--` before the command{}",
-                     word,
-                     has_key || words.plain.size() > 1 ? "" : ", and the key before it"));
+  const std::string_view and_key = has_key || words.plain.size() > 1 ? "" : ", and the key before it";
+  if (!words.unknown.empty() && is_long(words.unknown.front()))
+    refuse(fmt::format("unknown option '--{}'; if it is for '{}', write `--` before the command{}",
+                       redis::mask_password(name_of(words.unknown.front())),
+                       word,
+                       and_key));
+  refuse(fmt::format("unexpected '{}': write `--` before the command{}", word, and_key));
 }
 
 /// Whether the mistake is an unknown option of `run`, as in `run backup -c 'tar ...'`, and not a missing `--` before a
@@ -513,6 +532,8 @@ void take_positional_keys(const Words& words, Settings& settings) {
     if (!meant.empty())
       refuse_key(words.plain[1], fmt::format("did you mean --ttl {}?", meant));
   }
+  if (words.plain.size() > 1 && id == Subcommand::release && is_number(words.plain[1]))
+    refuse_key(words.plain[1], fmt::format("did you mean --fence {}?", words.plain[1]));
   if (words.plain.size() > 1 && !several)
     refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
   for (const std::string& word : words.plain) {  // a server's URL as the name of a lock would show its password to all
@@ -549,6 +570,13 @@ std::string describe_fault(const Words& words) {
     // Perhaps it is `KEY COMMAND`, as flock has it, or `VERB KEY -- COMMAND`, as others do. The command is not shown,
     // since it may hold a secret.
     const std::string word = redis::mask_password(*plain);
+    const bool is_turned = words.plain.end() - plain > 1 && find_subcommand(plain[1]) != nullptr;
+    if (is_turned)  // `KEY status`
+      return fmt::format("unknown subcommand '{}'; write `rlock {} {}{}`",
+                         word,
+                         plain[1],
+                         visible_shell_word(word),
+                         plain[1] == "run" ? " -- COMMAND" : "");
     const bool is_verb = words.plain.end() - plain > 1 && (!words.command.empty() || is_subcommand_elsewhere(*plain));
     const std::string key = is_verb ? redis::mask_password(plain[1]) : word;
     const std::size_t enough = suggestion.empty() ? 1 : 2;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/columns.h"
@@ -18,21 +19,33 @@ using observe::HolderFacts;
 using observe::LockFacts;
 using observe::State;
 
-/// "15 left without it (held 3, done 12); the last: root@db1 3h ago (done)"; empty where there was none.
+std::string_view describe_skip(std::string_view reason) {
+  constexpr std::array<std::string_view, observe::skip_reasons.size()> words{
+      "held", "wait over", "already done", "superseded", "too many waiting", "attempts used up"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (observe::skip_reasons.at(i) == reason)
+      return words.at(i);
+  }
+  return reason;
+}
+
+/// "15 left without it (3 held, 12 already done); the last: root@db1 3h ago (already done)"; empty where there was
+/// none.
 std::string describe_skips(const observe::Counters& counters, WallTime now) {
   std::string reasons;
   long long all = 0;
   for (std::size_t i = 0; i < counters.skipped.size(); ++i) {
-    all += counters.skipped.at(i);
-    if (counters.skipped.at(i) > 0)
-      reasons +=
-          fmt::format("{}{} {}", reasons.empty() ? "" : ", ", observe::skip_reasons.at(i), counters.skipped.at(i));
+    const long long count = counters.skipped.at(i);
+    all += count;
+    if (count > 0)
+      reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, describe_skip(observe::skip_reasons.at(i)));
   }
   if (all == 0)
     return "";
   std::string text = fmt::format("{} left without it ({})", all, reasons);
   if (const auto& last = counters.last_skip)
-    text += fmt::format("; the last: {} {} ({})", last->holder, observe::format_ago(last->at, now), last->reason);
+    text += fmt::format(
+        "; the last: {} {} ({})", last->holder, observe::format_ago(last->at, now), describe_skip(last->reason));
   return text;
 }
 
@@ -164,7 +177,7 @@ class Block {
     if (h.cools())
       return fmt::format("none any more: it ran {}, and has ended", where);
     if (h.dead)
-      return fmt::format("none {}, dead: its lease runs out", where);
+      return fmt::format("none any more: it ran {}, and has died; the lease runs out", where);
     return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
                                      : fmt::format("none: nobody renews it; taken {}", where);
   }

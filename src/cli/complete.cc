@@ -125,7 +125,8 @@ std::string candidates(const Words& before, std::string_view current) {
   const bool asks_for_help = before.subcommand == nullptr && !before.plain.empty() && before.plain.front() == "help";
   if (before.subcommand == nullptr)
     return before.plain.empty() || asks_for_help ? subcommand_names() : "";
-  if (before.subcommand->id == Subcommand::run)
+  const bool has_key = !before.plain.empty() || before.find("key") != nullptr;
+  if (before.subcommand->id == Subcommand::run && has_key)
     return line_of("--", "The command follows");
   return before.subcommand->id == Subcommand::check ? "" : lock_names(before);
 }

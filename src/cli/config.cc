@@ -168,7 +168,9 @@ class Parser {
   Parser(const std::string& file, Subcommand reader) : file_(file), reader_(reader) {}
 
   void line(std::string_view text) {
-    ++number_;
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // some editors write it
+    if (++number_ == 1 && text.starts_with(byte_order_mark))
+      text.remove_prefix(byte_order_mark.size());
     text = trim(text);
     if (text.empty() || text.starts_with('#'))
       return;
@@ -187,6 +189,8 @@ class Parser {
   void begin_section(std::string_view text) {
     const std::string_view name = text.ends_with(']') ? trim(text.substr(1, text.size() - 2)) : "";
     section_ = find_subcommand(name);
+    if (section_ == nullptr && find_option(name) != nullptr)
+      refuse(place(), fmt::format("unknown section '{0}'; write the option without brackets: `{1} = ...`", text, name));
     if (section_ == nullptr)
       refuse(place(),
              fmt::format("unknown section '{}'; write [run], or another subcommand{}{}",
@@ -213,15 +217,19 @@ class Parser {
   }
 
   static std::string describe_bare(std::string_view text) {
-    const Option* option = find_option(text);
-    if (option != nullptr && option->is_flag())
-      return fmt::format("; write `{} = yes`", text);
+    std::string_view name = text.substr(0, text.find(' '));
+    name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+    const Option* option = find_option(name);
+    if (option != nullptr && option->set != nullptr)
+      return fmt::format("; write `{} = {}`", name, option->is_flag() ? "yes" : option->value);
     return text.starts_with(';') ? "; a comment begins with #" : "";
   }
 
   /// A file that is named without its folder lies beside ours, wherever rlock is started.
   std::string locate(const Option& option, std::string_view value) const {
     const bool is_file = option.value == "FILE" && !value.empty() && value != "-";
+    if (is_file && value.starts_with("~"))
+      refuse(place(), fmt::format("{}: only a shell knows what ~ means; write the whole path", option.name));
     return is_file ? (std::filesystem::path{file_}.parent_path() / value).string() : std::string{value};
   }
 
@@ -354,24 +362,40 @@ FileLayers read_files(const std::optional<Value>& chosen, Subcommand subcommand)
   return files;
 }
 
-/// A warning of a variable such as RLOCK_TTL, which is named like an option but is not read; empty where there is none.
-/// RLOCK_KEY and the like are what `rlock run` gives its command.
+constexpr std::string_view variable_prefix = "RLOCK_";
+
+/// What is wrong with RLOCK_... if it counts for nothing; empty where it may be meant for somebody else.
+std::string doubt_variable(std::string_view name) {
+  std::vector<std::string_view> known{"PASSWORD", "KEY", "TOKEN", "FENCE", "TTL_MS", "SLOT", "HELD"};
+  for (const Option& option : all_options()) {
+    if (!option.environment.empty())
+      known.push_back(option.environment.substr(variable_prefix.size()));
+  }
+  if (std::find(known.begin(), known.end(), name) != known.end())
+    return {};
+  if (name == "TIMEOUT")
+    return "; write RLOCK_REDIS_TIMEOUT (for an answer of Redis)";
+  if (name == "URL" || name == "HOST" || name == "REDIS_URL")
+    return "; write RLOCK_REDIS";
+  std::string word{name};
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
+    return c == '_' ? '-' : static_cast<char>(std::tolower(c));
+  });
+  const Option* option = find_option(word);
+  return option != nullptr && option->set != nullptr
+             ? fmt::format("; write --{}, or a line in a configuration file", word)
+             : did_you_mean(name, known, variable_prefix);
+}
+
+/// A warning of the first variable such as RLOCK_TTL or RLOCK_REDS; empty where there is none.
 std::string doubt_variables() {
-  constexpr std::string_view prefix = "RLOCK_";
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text{*variable};
-    if (!text.starts_with(prefix))
-      continue;
-    const std::string name{text.substr(0, text.find('='))};
-    std::string word = name.substr(prefix.size());
-    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
-      return c == '_' ? '-' : static_cast<char>(std::tolower(c));
-    });
-    const Option* option = find_option(word);
-    if (option == nullptr || option->set == nullptr || !option->environment.empty())
-      continue;
-    if (word != "key" && word != "token" && word != "fence")
-      return fmt::format("{} is not read; write --{}, or a line in a configuration file", name, word);
+    const std::string_view name = text.substr(0, text.find('='));
+    const std::string doubt =
+        name.starts_with(variable_prefix) ? doubt_variable(name.substr(variable_prefix.size())) : "";
+    if (!doubt.empty())
+      return fmt::format("{} is not read{}", name, doubt);
   }
   return {};
 }

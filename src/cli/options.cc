@@ -297,7 +297,8 @@ constexpr Option options[] = {
   {0,   "first",               "",                 takers,            Section::lock, "",
    "Wait at the head of the queue, behind others with --first", flag<&S::first>},
   {0,   "min-hold",            "D",                takers,            Section::lock, "",
-   "Keep the lock taken for at least D, less than the time between starts, after it was acquired [0]", duration<0, longest_ttl, &S::min_hold>},
+   "Keep the lock taken until D after it was acquired; D is shorter than the time between starts [0]",
+   duration<0, longest_ttl, &S::min_hold>},
   {0,   "backoff",             "D[..MAX]",         takers,            Section::lock, "",
    "After a failed run, grant the lock to nobody for D; twice as long after each further failure, at most MAX [1d]; D..D is always D",
    set_backoff},
@@ -326,11 +327,11 @@ constexpr Option options[] = {
   {0,   "once",                "ID",               run,               Section::lock, "",
    "Do nothing and exit with 0 if the last run that ended with 0 had this ID", set_once},
   {0,   "once-per",            "PERIOD",           run,               Section::lock, "",
-   "Run once per minute, hour, day, week or month of the local calendar; or for D: do nothing if a run that got the "
-   "lock less than D ago ended with 0", set_once_per},
+   "Run once per minute, hour, day, week (from Monday) or month of the local calendar; or for D: do nothing if a run "
+   "that got the lock less than D ago ended with 0", set_once_per},
   {0,   "attempts",            "N",                run,               Section::lock, "",
    "With --once or --once-per: give up, as if the lock were held, when N runs in a row have failed; one that was told "
-   "to stop is not counted, and may be repeated [no limit]",
+   "to stop is not counted [no limit]",
    number<1, 50, &S::attempts>},
   {0,   "report",              "FILE",             run,               Section::output, "",
    "Write how the run ended to FILE, as a JSON object", text<&S::report>},
@@ -399,7 +400,7 @@ constexpr Option options[] = {
    "With several servers: the longest lease that anybody uses [60s]",
    duration<shortest_ttl, longest_ttl, &S::max_lease>},
   {0,   "config",              "FILE",             every,             Section::redis, "RLOCK_CONFIG",
-   "Configuration file [/etc/rlock.conf, ~/.config/rlock.conf]", nullptr},
+   "Configuration file, with lines such as `redis = URL` [/etc/rlock.conf, ~/.config/rlock.conf]", nullptr},
   {'q', "quiet",               "",                 every,             Section::output, "",
    "Print errors only", verbose<Verbosity::quiet>},
   {'v', "verbose",             "",                 every,             Section::output, "",

@@ -167,7 +167,7 @@ class ForcedRelease {
   }
 
   std::string describe_dead(const Target& target) const {
-    return fmt::format("{}: {} is dead; the lock is free when its lease ends, in {}",
+    return fmt::format("{}: {} has died; the lock is free when its lease ends, in {}",
                        lock_.name().text(),
                        lock::describe(target.owner),
                        format_duration(target.lease));
@@ -222,8 +222,8 @@ class ForcedRelease {
           "{}: evicted {}; it did not answer, and its lease ended after {:.1f}s\n", name(), owner, took.count()));
       return;
     }
-    const auto how = target.dead ? fmt::format("{} was dead, and its lease has ended", owner) : "evicted " + owner;
-    print(fmt::format("{}: {}, gone after {:.1f}s\n", name(), how, took.count()));
+    print(target.dead ? fmt::format("{}: {} had died, and its lease ended after {:.1f}s\n", name(), owner, took.count())
+                      : fmt::format("{}: evicted {}, gone after {:.1f}s\n", name(), owner, took.count()));
   }
 
   /// A command whose lock was taken away is stopped when its keeper notices, and at the latest when its lease ends.

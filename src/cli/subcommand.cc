@@ -17,7 +17,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      run,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run backup --once-per day -w 12h -E 0 -q -- backup.sh --full\n"
+     "  rlock run backup --once-per day --attempts 3 -w 12h -E 0 -q -- backup.sh\n"
      "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD.",
      "That of the command, or 128 + n if signal n ended it. 75, or what -E says: somebody holds the lock, or the wait "
@@ -33,7 +33,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "",
      "75, or what -E says: somebody holds the lock, or the wait ran out.",
      "Without `|| echo exit $?` the script would go on without the lock if there is no rlock. Without `--output shell` "
-     "it needs the token to release the lock, and an `rlock run` of the lock inside it waits."},
+     "the script must hand the token to `rlock release`, and an `rlock run` of the same lock in it would wait."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -70,7 +70,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
      "Show who holds which lock, and who is waiting",
      "  rlock status 'deploy-*'\n"
-     "  rlock status --json | jq -r '.[] | select(.state == \"held\").key'\n",
+     "  rlock status --json | jq '.[] | select(.state == \"held\").holders[].pid'\n",
      "NO_COLOR turns colours off.",
      "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "

@@ -57,12 +57,13 @@ std::string describe(const Busy& busy, Capacity wanted) {
   const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
   const bool is_dead = busy.holder.stays && is_gone(busy.holder);
   const std::string left = format_duration(busy.lease);
-  return fmt::format("held {}by {}{} for {}, {}",
-                     differs ? describe(busy.in_force) + " " : "",
-                     describe(busy.holder),
-                     busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
-                     format_duration(busy.held),
-                     is_dead ? fmt::format("which is dead; free in {}", left) : fmt::format("lease {} left", left));
+  return fmt::format(
+      "held {}by {}{} for {}{}",
+      differs ? describe(busy.in_force) + " " : "",
+      describe(busy.holder),
+      busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
+      format_duration(busy.held),
+      is_dead ? fmt::format(", but it has died; free in {}", left) : fmt::format(", lease {} left", left));
 }
 
 std::string describe(const Foreign& foreign) {

@@ -154,6 +154,10 @@ const Scheme* find_scheme(std::string_view name) {
 std::string guess_url(std::string_view text) {
   if (text.starts_with('/'))
     return fmt::format("unix://{}", text);
+  if (std::string_view path = text; path.starts_with("unix:")) {
+    path.remove_prefix(std::min(path.find_first_not_of('/', 5), path.size()));
+    return fmt::format("unix:///{}", path);
+  }
   std::string_view host = text, scheme = text.substr(0, text.find(':'));
   if (parse_endpoint(text, redis_port) || find_scheme(scheme) == nullptr) {
     scheme = "redis";
@@ -164,6 +168,28 @@ std::string guess_url(std::string_view text) {
     return "redis://HOST[:PORT][/DB]";
   const bool is_port = host.find_first_not_of("0123456789") == std::string_view::npos;
   return fmt::format("{}://{}{}", scheme, is_port ? "127.0.0.1:" : "", host);
+}
+
+/// What is wrong with a scheme that is none of ours; other clients have others for the same.
+std::string advise_scheme(std::string_view name) {
+  constexpr auto others = std::to_array<std::pair<std::string_view, std::string_view>>({
+      {"valkey", "redis"},
+      {"valkeys", "rediss"},
+      {"tcp", "redis"},
+      {"http", "redis"},
+      {"https", "rediss"},
+      {"tls", "rediss"},
+      {"sentinel", "redis-sentinel"},
+      {"redis+sentinel", "redis-sentinel"},
+      {"cluster", "redis-cluster"},
+  });
+  if (quoted(name))
+    return "write the URL without quotes";
+  for (const auto& [other, ours] : others) {
+    if (other == name)
+      return fmt::format("write {}://", ours);
+  }
+  return known_schemes();
 }
 
 constexpr std::string_view how_to_name_several =
@@ -196,8 +222,7 @@ class Parser {
     }
     const Scheme* scheme = find_scheme(name);
     if (scheme == nullptr)
-      fail(fmt::format(
-          "unknown scheme '{}'; {}", name, quoted(name) ? "write the URL without quotes" : known_schemes()));
+      fail(fmt::format("unknown scheme '{}'; {}", name, advise_scheme(name)));
     address_.kind = scheme->kind;
     if (scheme->tls)
       address_.tls.emplace();
@@ -232,8 +257,10 @@ class Parser {
     std::string_view authority = rest_.substr(0, slash);
     std::string_view path = slash == std::string_view::npos ? "" : rest_.substr(slash + 1);
     const auto query = rest_.find_first_of("?#", at == std::string_view::npos ? 0 : at);
-    if (query != std::string_view::npos)
-      fail(fmt::format("unknown query parameter '{}'", name_of_parameter(rest_.substr(query + 1))));
+    if (query != std::string_view::npos) {
+      const std::string_view name = name_of_parameter(rest_.substr(query + 1));
+      fail(fmt::format("unknown query parameter '{}'{}", name, name == "db" ? "; write /DB behind the host" : ""));
+    }
     parse_user(authority);
     parse_hosts(authority);
     if (address_.kind == Address::Kind::sentinel)

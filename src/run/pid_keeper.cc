@@ -162,8 +162,9 @@ void PidKeeper::keep(const lock::Granted& grant) {
   if (is_told)
     stop(renewer);
   const bool is_evicted = renewer.state() == Renewer::State::evicted;  // Redis knows by whom
-  if (process_has_ended_ && renewer.state() != Renewer::State::lost)
-    release(renewer.lease(), is_evicted ? "" : is_told ? "lost" : "ended");
+  const bool is_lost = renewer.state() == Renewer::State::lost;        // then only the history wants to know
+  if (process_has_ended_ || is_lost)
+    release(is_lost ? Deadline::min() : renewer.lease().end(), is_evicted ? "" : is_told || is_lost ? "lost" : "ended");
 }
 
 /// Returns when the process has ended, the lock is no longer held, or so little of the lease is left that the process
@@ -202,11 +203,11 @@ void PidKeeper::wait_until(Deadline deadline) {
 }
 
 /// `how`: the word of the history for the end. The process's status is not ours to know.
-void PidKeeper::release(const lock::Lease& lease, std::string_view how) {
+void PidKeeper::release(Deadline lease_end, std::string_view how) {
   const lock::End end{.word = std::string{how}};
   try {
     const auto attempt = [&](Deadline deadline) { return lock_.release(plan_.claim, end, deadline); };
-    (void)lock::release_in_time(lock_, plan_.timeout, lease.end(), attempt, [](const Error&, Deadline) {});
+    (void)lock::release_in_time(lock_, plan_.timeout, lease_end, attempt, [](const Error&, Deadline) {});
   } catch (const Error&) {
     // The lease runs out by itself.
   }

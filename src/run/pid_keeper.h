@@ -66,7 +66,7 @@ class PidKeeper {
   void hold(Renewer& renewer);
   void renew(Renewer& renewer);
   void stop(const Renewer& renewer);
-  void release(const lock::Lease& lease, std::string_view how);
+  void release(Deadline lease_end, std::string_view how);
 
   HoldPlan plan_;
   const Process* process_;

@@ -158,6 +158,14 @@ END
   RLOCK_TTL=5s RLOCK_KEY=a RLOCK_TOKEN=b RLOCK_FENCE=3 RLOCK_OTHER=x try run job -- true
   exits 0
   same "$ERR" 'rlock: warning: RLOCK_TTL is not read; write --ttl, or a line in a configuration file'
+  RLOCK_TIMEOUT=5s try run job -- true
+  exits 0
+  same "$ERR" 'rlock: warning: RLOCK_TIMEOUT is not read; write RLOCK_REDIS_TIMEOUT (for an answer of Redis)'
+  RLOCK_REDS=redis://db1 try run job -- true
+  exits 0
+  same "$ERR" 'rlock: warning: RLOCK_REDS is not read; did you mean RLOCK_REDIS?'
+  RLOCK_URL=redis://db1 try run job -- true
+  same "$ERR" 'rlock: warning: RLOCK_URL is not read; write RLOCK_REDIS'
   RLOCK_REDIS_TIMEOUT=5s try run job -- rlock renew
   exits 0
   same "$ERR" ''

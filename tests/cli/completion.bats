@@ -232,6 +232,10 @@ knows_locks() {
   same "$OFFERED" deploy-web
   offers_some "$1" 'rlock run -nk deploy-'
   same "$OFFERED" deploy-web
+  offers_some "$1" 'rlock run -n deploy-'
+  same "$OFFERED" deploy-web
+  offers "$1" 'rlock run deploy-web '
+  same "$OFFERED" --
   offers_some "$1" 'rlock release --force two'
   matches "$OFFERED" '^two.* words$'
   offers_some "$1" 'rlock release --prefix other: '

@@ -314,4 +314,17 @@ END
   refuses 78 "'quiet' is neither \`option = value\` nor \`[subcommand]\`; write \`quiet = yes\`" status --config "$T/conf"
   echo '; red' >"$T/conf"
   refuses 78 'a comment begins with #' status --config "$T/conf"
+  echo '--redis redis://db1' >"$T/conf"
+  refuses 78 "'--redis ...' is neither \`option = value\` nor \`[subcommand]\`; write \`redis = URL\`" status --config "$T/conf"
+  echo '[redis]' >"$T/conf"
+  refuses 78 "unknown section '[redis]'; write the option without brackets: \`redis = ...\`" status --config "$T/conf"
+  echo 'password-file = ~/secret' >"$T/conf"
+  refuses 78 'password-file: only a shell knows what ~ means; write the whole path' status --config "$T/conf"
+}
+
+@test "a byte order mark, which some editors write, is not taken for an option's name" {
+  printf '\xEF\xBB\xBFredis = %s\n' "$HERE" >"$T/conf"
+  try status --config "$T/conf"
+  exits 0
+  same "$ERR" ''
 }

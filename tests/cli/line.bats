@@ -204,6 +204,10 @@ refuses_too() { # as `refuses`, whatever is on Redis
     "rlock: unknown subcommand 'lock'; to run a command write \`rlock run a -- COMMAND\`; did you mean run?"
   try force job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'force'; did you mean release --force?"
+  try backup run -- true
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'backup'; write \`rlock run backup -- COMMAND\`"
+  try backup status
+  same "$(head -1 "$T/err")" "rlock: unknown subcommand 'backup'; write \`rlock status backup\`"
   refuses 64 'there is no --try; did you mean --wait?' run job --try 5s -- true
   refuses 64 'for N holders at a time write --slots N' run job -n=2 -- true
   refuses 64 'not one of minute, hour, day, week, month, or a duration such as 20h' run job --once-per year -- true
@@ -356,6 +360,12 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'there is no --exit-code; did you mean --conflict-exit-code?' run a --exit-code 0 -- true
   refuses 64 'there is no --daily; did you mean --once-per day?' run a --daily -- true
   refuses 64 'there is no --reason; did you mean --note?' hold a --for 1h --reason x
+  refuses 64 'there is no --max-wait; did you mean --wait?' run a --max-wait 5 -- true
+  refuses 64 'there is no --format; did you mean --json?' status --format json
+  refuses 64 'there is no --format; did you mean --output?' acquire a --format json
+  refuses 64 'there is no --auth, since ps would show it' status --auth s3cret
+  refuses 64 "unexpected '1795215005718450': did you mean --fence 1795215005718450?" release a 1795215005718450 --force
+  refuses 64 "unknown option '--foo'; if it is for 'a', write \`--\` before the command, and the key before it" run a --foo
   refuses 64 'there is no --host; did you mean --redis?' status --host=db1
   refuses 64 'there is no --tail; did you mean --lines?' log --tail 5
   refuses 64 "unknown option '-20'; write -n 20" log -20
@@ -368,6 +378,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'no scheme; write redis://redis:6380' status -r redis:6380
   refuses 64 'no scheme; write rediss://db1:6380' status -r rediss:/db1:6380
   refuses 64 'no scheme; write unix:///run/redis.sock' status -r /run/redis.sock
+  refuses 64 'no scheme; write unix:///run/redis.sock' status -r unix:/run/redis.sock
+  refuses 64 "unknown scheme 'valkey'; write redis://" status -r valkey://db1
+  refuses 64 "unknown query parameter 'db'; write /DB behind the host" status -r 'redis://db1?db=1'
   refuses 64 'no host; write unix:///PATH for a socket' status -r redis:///run/redis.sock
   refuses 64 "bad host or port '::1:7701'; write HOST[:PORT], with an IPv6 address in brackets" status -r redis://::1:7701
   refuses 64 'one host only; each independent server has a URL of its own: repeat --redis' status -r redis://a,redis://b

@@ -164,11 +164,11 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   wait_until "$PATIENCE" gone "$HOLDER"
   try release --force busy -w 10ms
   exits 75
-  matches "$ERR" "^rlock: busy: deploy@web3 $end is dead; the lock is free when its lease ends, in [0-9.ms]+
-rlock: busy: deploy@web3 $end is dead; the lock is free when its lease ends, in [0-9.ms]+; --now breaks it at once\$"
+  matches "$ERR" "^rlock: busy: deploy@web3 $end has died; the lock is free when its lease ends, in [0-9.ms]+
+rlock: busy: deploy@web3 $end has died; the lock is free when its lease ends, in [0-9.ms]+; --now breaks it at once\$"
   try release --force busy
   exits 0
-  matches "$OUT" "^busy: deploy@web3 $end was dead, and its lease has ended, gone after [0-9.]+s\$"
+  matches "$OUT" "^busy: deploy@web3 $end had died, and its lease ended after [0-9.]+s\$"
   try log busy --json
   query '.[0].end == "died"'
   try status busy --json

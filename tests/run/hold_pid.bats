@@ -196,7 +196,10 @@ caught TERM\$"
   finish "$PID"
   exits 143
   same "$(<"$T/script.err")" 'rlock: job: lost: it was released by force, deleted or taken over, or Redis has lost its data; the script gets SIGTERM'
+  wait_until "$PATIENCE" is_said_to_be_lost
 }
+
+is_said_to_be_lost() { [[ $(rlock log job --json | jq -r '.[-1].end') == lost ]]; }
 
 @test "a lease that is lost: the process gets TERM" {
   beside job --ttl 1

@@ -151,11 +151,11 @@ script() {
   wait_until "$PATIENCE" gone "$HOLDER"
   try run job -n -- true
   exits 75
-  matches "$ERR" "^rlock: job not acquired: held by [^ ]+ pid $HOLDER \"sleep 600\" for [0-9ms.]+, which is dead; free in [0-9.ms]+\$"
+  matches "$ERR" "^rlock: job not acquired: held by [^ ]+ pid $HOLDER \"sleep 600\" for [0-9ms.]+, but it has died; free in [0-9.ms]+\$"
   try run job -w 600ms -- true
   exits 75
-  contains "${ERR%%$'\n'*}" ', which is dead; free in '
-  contains "${ERR##*$'\n'}" ', which is dead; free in '
+  contains "${ERR%%$'\n'*}" ', but it has died; free in '
+  contains "${ERR##*$'\n'}" ', but it has died; free in '
 }
 
 @test "a waiter says once that it waits, names the holder, and gets the lock when the holder ends" {
