@@ -14,6 +14,11 @@ namespace rlock {
 /// Whether this process ignores the signal, which it may have inherited.
 bool is_ignored(int number);
 
+/// Whether it is one of those by which people, terminals and service managers tell a program to stop.
+constexpr bool tells_to_stop(int number) {
+  return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
+
 struct Signal {
   int number;
   bool typed;  // sent by the terminal, to our whole process group

@@ -40,8 +40,6 @@ constexpr Milliseconds longest_rehearsal{100};
 /// them, since each must run once more to stop.
 constexpr int looks_per_kill = 4;
 
-bool stops(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT; }
-
 class Guard {
  public:
   /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
@@ -82,6 +80,7 @@ class Guard {
   void tell_of_keeper();
   void finish(const News& last_word);
   void finish(const Survivors& survivors = {});
+  News end_of_command(News::Kind kind, const Survivors& survivors) const;
 
   bool has_command() const { return state_ == State::running || state_ == State::lingering; }
   void set_timer();
@@ -97,7 +96,7 @@ class Guard {
   CommandGroup group_{tree_};
   Sweep sweep_{tree_};
   State state_ = State::waiting;
-  std::optional<BootClock::time_point> told_to_stop_at_;  // we passed on a signal that ends a program by default
+  std::optional<BootClock::time_point> told_to_stop_at_;  // when we passed on such a signal
   Cause cause_ = Cause::none;
   Timetable timetable_;
 };
@@ -255,7 +254,7 @@ void Guard::prepare() {
 
 void Guard::pass_on(int number) {
   group_.signal(number);
-  if (!stops(number))
+  if (!tells_to_stop(number))
     return;
   told_to_stop_at_ = BootClock::now();
   if (state_ == State::lingering)
@@ -373,8 +372,7 @@ void Guard::kill_round() {
     return;
   }
   if (const auto survivors = sweep_.report())
-    keeper_->send(
-        News{.kind = News::Kind::surviving, .value = group_.status(), .cause = cause_, .survivors = *survivors});
+    keeper_->send(end_of_command(News::Kind::surviving, *survivors));
   set_timer();
 }
 
@@ -393,8 +391,14 @@ void Guard::finish(const News& last_word) {
   keeper_->send_last(last_word);
 }
 
-void Guard::finish(const Survivors& survivors) {
-  finish(News{.kind = News::Kind::ended, .value = group_.status(), .cause = cause_, .survivors = survivors});
+void Guard::finish(const Survivors& survivors) { finish(end_of_command(News::Kind::ended, survivors)); }
+
+News Guard::end_of_command(News::Kind kind, const Survivors& survivors) const {
+  return {.kind = kind,
+          .value = group_.status(),
+          .cause = cause_,
+          .survivors = survivors,
+          .told_by_terminal = group_.was_told_by_terminal()};
 }
 
 void block_all_signals() {

@@ -328,7 +328,6 @@ void Keeper::look_at_hang_up() {
 void Keeper::conclude() {
   Evidence evidence = command_.evidence();
   evidence.stop_when_lost = stops_when_lost();
-  evidence.had_terminal = command_.jobs().has_lent_terminal();
   if (loss_)
     evidence.loss = loss_;
   result_.verdict = judge(evidence);

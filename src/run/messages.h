@@ -50,14 +50,15 @@ struct News {
     lingering,    // the command has exited, and what it left is waited for
     stopping,     // cause: the first signal has been sent
     killing,      // cause: KILL is sent, again and again until no process is left
-    surviving,    // survivors: the processes that are still there after Sweep::usual
+    surviving,    // the same; survivors: the processes that are still there after Sweep::usual
     stopped,      // value: the signal that stopped the command (job control)
-    ended,        // value: the wait status, cause, survivors; the guard is gone
+    ended,        // value: the wait status, cause, survivors, told_by_terminal; the guard is gone
   };
   Kind kind = Kind::ended;
   int value = 0;
   Cause cause = Cause::none;
   Survivors survivors{};
+  bool told_by_terminal = false;   // to stop: Ctrl-C, Ctrl-\ or a hang-up reached the whole group
   Deadline at = BootClock::now();  // a keeper that is stopped reads it later
 };
 

@@ -82,7 +82,7 @@ void Supervision::pass_on(Signal signal) {
     note_stop_signal(signal, now);
   if (number == SIGTSTP && is_lingering())
     jobs_.command_stopped(number);  // the guard reports that only of the command's first process
-  evidence_.interrupted = first_stop_signal_.has_value();
+  evidence_.interrupted = evidence_.interrupted || tells_to_stop(number);
   evidence_.passed_on = number;
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
   evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));

@@ -17,11 +17,9 @@ ExitCode exit_code_of_exec(int error_number) {
   return error_number == EAGAIN || error_number == ENOMEM ? ExitCode::os : ExitCode::not_executable;
 }
 
-bool from_terminal(const Evidence& evidence, int signal) {
-  if (signal != SIGINT && signal != SIGQUIT)
-    return false;
-  // A signal that we did not pass on reached the command from the terminal directly.
-  return evidence.typed || (evidence.had_terminal && !evidence.interrupted);
+/// Whether the signal that ended the command was typed, and reached it directly or through us.
+bool was_typed(const Evidence& evidence, int signal) {
+  return (signal == SIGINT || signal == SIGQUIT) && (evidence.typed || evidence.news->told_by_terminal);
 }
 
 Verdict judge_ended(const Evidence& evidence, int wait_status) {
@@ -39,9 +37,9 @@ Verdict judge_ended(const Evidence& evidence, int wait_status) {
     verdict.outcome = Outcome::timeout;
     verdict.exit_status = static_cast<int>(ExitCode::timeout);
   } else {
-    if (evidence.interrupted)
+    if (evidence.interrupted || evidence.news->told_by_terminal)
       verdict.outcome = Outcome::interrupted;
-    if (verdict.command_signal && from_terminal(evidence, *verdict.command_signal))
+    if (verdict.command_signal && was_typed(evidence, *verdict.command_signal))
       verdict.die_of = *verdict.command_signal;
   }
   return verdict;
@@ -89,8 +87,7 @@ Verdict judge(const lock::Conflict& conflict, ExitCode when_held) {
 }
 
 lock::End end_for_history(const Verdict& verdict, std::string_view by) {
-  lock::End end{.status = verdict.command_status,
-                .is_excused = verdict.outcome == Outcome::interrupted || verdict.die_of != 0};
+  lock::End end{.status = verdict.command_status, .is_excused = verdict.outcome == Outcome::interrupted};
   if (verdict.outcome == Outcome::forced)
     return {.word = "evicted," + percent_encode(by)};
   if (verdict.outcome == Outcome::replaced)

@@ -53,8 +53,10 @@ std::string describe_stop(Cause cause, const Plan& plan) {
 
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan) {
   const auto signal = verdict.command_signal;
-  const bool is_told = verdict.outcome != Outcome::completed || verdict.die_of != 0;
-  if (!signal || is_told || *signal == SIGINT || *signal == SIGPIPE)
+  const bool ends_quietly = signal == SIGINT || signal == SIGPIPE || verdict.die_of != 0;
+  const bool is_told = verdict.outcome == Outcome::interrupted ? signal == SIGTERM || signal == SIGKILL
+                                                               : verdict.outcome != Outcome::completed;
+  if (!signal || ends_quietly || is_told)
     return std::nullopt;
   return fmt::format("{}: the command was killed by {}", plan.name.text(), signal_name(*signal));
 }

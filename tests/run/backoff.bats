@@ -158,16 +158,19 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
 }
 
 @test "a run that was told to stop is no attempt, and is made again" {
-  hold job --once v1 --attempts 1
-  kill -TERM "$HOLDER"
-  finish "$HOLDER"
+  local signal
+  for signal in TERM HUP QUIT; do
+    hold job --once v1 --attempts 1
+    kill "-$signal" "$HOLDER"
+    finish "$HOLDER"
+  done
   hold job --once v1 --attempts 1
   try release job --force
   finish "$HOLDER"
   try run job --once v1 --attempts 1 -- echo again
   same "$OUT" again
   try run --help
-  contains "$(tr -s ' \n' ' ' <<<"$OUT")" 'one that was told to stop is not counted, and may be repeated'
+  contains "$(tr -s ' \n' ' ' <<<"$OUT")" 'one that was told to stop is not counted'
 }
 
 @test "those that wait for the same work leave when the last attempt has failed" {

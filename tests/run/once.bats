@@ -50,9 +50,9 @@ E2
 
 @test "work that was told to stop does not count as done, though it exits with 0" {
   local signal
-  for signal in TERM INT; do
+  for signal in TERM INT HUP QUIT; do
     start job rlock run schema --once v42 --report "$T/report.json" -- \
-      sh -c 'trap "kill $!; exit 0" TERM INT; sleep 600 & echo ready; wait'
+      sh -c 'trap "kill $!; exit 0" TERM INT HUP QUIT; sleep 600 & echo ready; wait'
     wait_for_text ready "$T/job.out"
     kill "-$signal" "$PID"
     finish "$PID"

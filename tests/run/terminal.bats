@@ -96,6 +96,31 @@ END_OF_SCRIPT
   gone "$(<"$T/worker")" || fail "the worker is alive"
 }
 
+@test "what Ctrl-C or a closed terminal has ended is neither done nor a failure, whatever the command makes of it" {
+  local status
+  for status in 0 130; do
+    user rlock run --key job --once v1 --attempts 1 -- \
+      sh -c "trap 'exit $status' INT; echo ready; while :; do sleep .1; done" @ 'expect ready' 'key C'
+    exits "$status"
+    with_worker "trap 'exit $status' HUP"
+    user "${SHELL_THERE[@]}" @ 'expect prompt>' \
+      "type rlock run job --once v1 --attempts 1 --kill-after 300ms -- bash $T/script" 'expect ready' 'hang-up'
+    wait_until "$PATIENCE" absent rlock:job
+    rm "$T/worker"
+  done
+  try run job --once v1 --attempts 1 -- echo ran
+  same "$OUT" ran
+}
+
+@test "a command that sends itself INT on a terminal has failed, and the calling script goes on" {
+  echo 'rlock run --key job --once v1 --attempts 1 -- sh -c "kill -INT \$\$"
+    echo the script goes on' >"$T/script"
+  user bash "$T/script" @ 'expect goes on'
+  try run job --once v1 --attempts 1 -- true
+  exits 75
+  contains "$ERR" 'last SIGINT'
+}
+
 @test "without a Ctrl-C a script on a terminal leaves running what it likes" {
   with_worker 'trap "" TERM'
   sed -i 's/^wait$/exit 0/' "$T/script"
