@@ -165,7 +165,7 @@ local function supersede()
   note('newest', claim.born .. ' ' .. level .. ' ' .. me .. ' ' .. owner)
 end
 
--- Makes holders give up the lock if they have --replace and were born before us: of the holders of slots one, which was
+-- Makes holders give up the lock if they have --replace and were not born after us: of the holders of slots one, which was
 -- granted its slot first, and no second one while that has not ended.
 local function replace_holders()
   local holder, pid, command = owner:match('^(%S*) %S* %S* (%d*)[-+]? (%S*)')
@@ -175,7 +175,7 @@ local function replace_holders()
   for its_token, r in pairs(holders) do
     local goes = is_live(r) and extra(r.tail, 'evict')
     if goes and cap == capacity then return end
-    if is_live(r) and not goes and extra(r.tail, 'replace') and born(r) < claim.born then
+    if is_live(r) and not goes and extra(r.tail, 'replace') and born(r) <= claim.born then
       chosen[#chosen + 1] = {token = its_token, record = r}
     end
   end

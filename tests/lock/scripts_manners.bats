@@ -101,6 +101,14 @@ setup() { start_scripts; }
   outcome extended
 }
 
+@test "replace: a holder that began in the same millisecond is evicted, since it came first" {
+  STOPPED=$(date +%s)
+  listen a b
+  hold a replace=1 kept=1
+  enqueue b replace=1
+  hears a evicted
+}
+
 @test "replace: of slots one holder is evicted, the first that has --replace, and no other while that one is ending" {
   export CAPACITY=3
   WAITED=9000 acquire a kept=1

@@ -1,18 +1,18 @@
 # For tests of the Lua scripts alone: they are called by redis-cli --eval, as the contract in their first lines says.
 
-SHIFT= # seconds, see `source_of`
+SHIFT= STOPPED= # seconds, see `source_of`
 SOURCE=$BATS_TEST_DIRNAME/../../src/lock
 LOCK=rlock:job QUEUE='{rlock:job}:queue' WAITERS='{rlock:job}:waiters' META='{rlock:job}:meta'
 HISTORY='{rlock:job}:history' SEATS='{rlock:job}:seats' MARK='{rlock:job}:hold'
 
-# source_of VERB: what rlock sends for it; SHIFT sets its clock forward, in seconds
+# source_of VERB: what rlock sends for it; SHIFT sets its clock forward, in seconds; STOPPED is a time at which it stands
 source_of() {
-  if [[ -n $SHIFT ]]; then
+  if [[ -n $SHIFT$STOPPED ]]; then
     cat <<END
 local real = redis
 local redis = setmetatable({call = function(name, ...)
   local reply = real.call(name, ...)
-  return name == 'TIME' and {reply[1] + $SHIFT, reply[2]} or reply
+  return name == 'TIME' and {${STOPPED:-reply[1] + $SHIFT}, reply[2] ${STOPPED:+* 0}} or reply
 end}, {__index = real})
 END
   fi
@@ -22,7 +22,7 @@ END
 # prepare VERB: sets SCRIPT to its file, made once for all tests, and OUTCOMES to the outcomes in its contract
 prepare() {
   local made
-  SCRIPT=$BATS_RUN_TMPDIR/$1$SHIFT.lua
+  SCRIPT=$BATS_RUN_TMPDIR/$1$SHIFT-$STOPPED.lua
   if [[ ! -e $SCRIPT ]]; then
     made=$(mktemp "$BATS_RUN_TMPDIR/XXXXXX")
     sed -n '/^-- ->/,/^[^-]/p' "$SOURCE/$1.lua" | grep -ow '[a-z]*' >"$made"
