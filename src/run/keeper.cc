@@ -235,9 +235,10 @@ void Keeper::lose(Outcome how, std::string_view why) {
 void Keeper::suspend() {
   if (BootClock::now() < renew_until())
     renew();  // the user then has a whole lease in which to continue the job
-  log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
-                           plan_.name.text(),
-                           format_duration(time_until(renewer_->lease().term_at()))));
+  if (renewer_->state() == Renewer::State::held && !loss_)
+    log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
+                             plan_.name.text(),
+                             format_duration(time_until(renewer_->lease().term_at()))));
   command_.jobs().suspend();
   if (BootClock::now() < renew_until())
     renew();  // the lease must be good before the command continues

@@ -25,8 +25,12 @@ constexpr std::chrono::seconds usual_answer{1};
 /// How long it may take to start the command on a machine that hardly gets on.
 constexpr std::chrono::seconds longest_start{10};
 
-/// How often to check whether the guard has overlooked the command's end.
+/// How often to check whether the guard has overlooked the command's end, and whether it still kills.
 constexpr std::chrono::seconds check_interval{3};
+constexpr Milliseconds kill_check_interval{20};
+
+/// Who looks so much later than at the time that was due was stopped, or suspended with the machine.
+constexpr Milliseconds worst_delay{500};
 
 }  // namespace
 
@@ -108,7 +112,7 @@ void Supervision::note_stop_signal(Signal signal, Deadline now) {
 }
 
 /// A guard whose survivors do not die is not late, since nothing more can be done about them. Nor is one late for the
-/// lease that has begun to kill: in a large tree, to begin anew would only take longer.
+/// lease that has begun to kill and goes on: in a large tree, to begin anew would only take longer.
 Deadline Supervision::due(Deadline overdue) const {
   if (survivors_)
     return never;
@@ -126,12 +130,43 @@ void Supervision::look(Deadline overdue) {
   if (state_ == State::killing && now >= take_over_.next()) {
     kill_round();
   } else if (state_ == State::guarded && now >= due(overdue)) {
+    const bool overslept = now < overdue && now >= due(overdue) + worst_delay;
     on_news();  // perhaps the guard reported in time and we were the ones who were late
-    if (state_ == State::guarded && now >= due(overdue))
+    if (state_ != State::guarded || now < due(overdue))
+      return;
+    if (overslept)
+      give_guard_time();
+    else
       take_over(now >= overdue ? Failing::lease : leader_ == 0 ? Failing::start : Failing::order);
   } else if (state_ == State::guarded && now >= next_check_) {
+    check_guard(now >= overdue);
+  }
+}
+
+/// What has stopped us for a while may have stopped the guard too, which must not cost the command its first signal.
+void Supervision::give_guard_time() {
+  expect_within(usual_answer);
+  if (start_due_ != never)
+    start_due_ = answer_due_;
+}
+
+/// A guard that is stopped while the lease ends kills nobody, whatever it has begun, and sees no end of survivors.
+void Supervision::check_guard(bool is_lease_over) {
+  const bool is_needed = survivors_ || (is_killing_ && is_lease_over);
+  if (is_needed && is_guard_stopped()) {
+    on_news();
+    if (state_ == State::guarded)
+      take_over(survivors_ ? Failing::end : Failing::lease);
+  } else if (is_killing_ && !survivors_) {
+    next_check_ = BootClock::now() + kill_check_interval;
+  } else {
     look_for_overlooked_end();
   }
+}
+
+bool Supervision::is_guard_stopped() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(guard_.pid), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 /// The guard reaps at once what has ended. One that is stopped does not, and the lock would be renewed for ever. So a
@@ -240,6 +275,7 @@ void Supervision::on_stopping(Cause cause) {
 void Supervision::on_killing(Cause cause) {
   is_killing_ = has_rest_ = true;
   expect_within(Sweep::usual + usual_answer);
+  next_check_ = BootClock::now() + kill_check_interval;
   if (cause == Cause::signalled || cause == Cause::at_end)
     complaints_->add(fmt::format("{}: what the command left running did not end within {}; killing it",
                                  plan_->name.text(),

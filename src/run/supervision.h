@@ -92,6 +92,9 @@ class Supervision {
   void on_guard_gone();
   enum class Failing { none, life, lease, start, order, end };  // what the guard has failed to see to
   void take_over(Failing failing);
+  void give_guard_time();
+  void check_guard(bool is_lease_over);
+  bool is_guard_stopped() const;
   void look_for_overlooked_end();
   /// Whether the command has ended, and what it left is waited for, not stopped.
   bool is_lingering() const { return has_rest_ && !told_why_ && !is_killing_; }
@@ -115,7 +118,7 @@ class Supervision {
   Evidence evidence_;
   Deadline answer_due_ = never;  // when the guard must have reported
   Deadline start_due_ = never;   // when it must have started the command
-  Deadline next_check_ = never;  // of whether it has overlooked the command's end
+  Deadline next_check_ = never;  // of whether it still does its work
   pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
   bool has_rest_ = false;        // the guard has seen the command's end, or stops it
   bool told_why_ = false;        // the user knows why the command is stopped

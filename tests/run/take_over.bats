@@ -69,6 +69,54 @@ does_not_wait_after() { # SIGNAL
   does_not_wait_after INT
 }
 
+@test "a guard that is stopped while it waits for a process that cannot be killed: the keeper sees the end" {
+  run_with_a_root_descendant
+  freeze "$(guard_of "$PID")"
+  kill -KILL "$ROOT_PID"
+  finish "$PID"
+  exits 124
+  absent rlock:job
+}
+
+@test "a guard that is stopped while it kills is not waited for beyond the lease" {
+  ((EUID == 0)) || skip "only root can make what an ordinary user cannot kill"
+  ordinary_user
+  install -m 4755 "$(command -v setpriv)" "$T/become"
+  start job "${AS_USER[@]}" rlock run -v --key job --ttl 2 -- \
+    sh -c '"$0" --reuid 0 --regid 0 --clear-groups sh -c "echo \$\$; exec sleep 600"' "$T/become"
+  wait_until "$PATIENCE" test -s "$T/job.out"
+  local guard began
+  guard=$(guard_of "$PID")
+  freeze "$REDIS_PID"
+  wait_for_text 'killing what is left' "$T/job.err"
+  began=$(now_ms)
+  freeze "$guard"
+  kill -KILL "$(<"$T/job.out")"
+  wait_for_text 'the guard process did not stop the command, so it was killed' "$T/job.err"
+  ((began = $(now_ms) - began)) # without the check it is 3 s
+  ((began < 2000)) || fail "it took $began ms"
+  kill -CONT "$REDIS_PID"
+  finish "$PID"
+  exits 76
+}
+
+@test "keeper and guard are stopped beyond --max-runtime: the command gets its first signal all the same" {
+  local guard
+  start job rlock run job --max-runtime 1s --kill-after 5s -- \
+    sh -c 'trap "echo told; exit 0" TERM; echo ready; while :; do sleep .1; done'
+  wait_for_text ready "$T/job.out"
+  guard=$(guard_of "$PID")
+  freeze "$PID"
+  freeze "$guard"
+  sleep 3 # longer than the time and the answer
+  kill -CONT "$PID"
+  sleep 0.1
+  kill -CONT "$guard"
+  finish "$PID"
+  exits 124
+  same "$(tail -n 1 "$T/job.out")" told
+}
+
 @test "a zombie that a debugger holds counts as dead: the lock is released" {
   start job rlock run --key job --max-runtime 500ms --kill-after 100ms -- sh -c 'trap "" TERM; sleep 600 & wait'
   wait_held job
