@@ -49,12 +49,15 @@ build() {
   [[ ! -e /usr/include/lua5.1/lua.h ]] || cmake --build "$build" --parallel "$(nproc)" --target rlock-sim
 }
 
-# touched: prints the names of what has been changed since main, committed or not
+# touched: prints the names of what has been changed since main, or on main in the last commit, committed or not
 touched() {
   local base
   base=$(git -C "$root" merge-base main HEAD)
+  [[ $base != $(git -C "$root" rev-parse HEAD) ]] || base=$(git -C "$root" rev-parse -q --verify HEAD~ || echo "$base")
   { git -C "$root" diff --name-only "$base" && git -C "$root" ls-files --others --exclude-standard; } |
-    sed -nE 's,^src/base/.*,unit,p; s,^src/([a-z]+)/.*,\1,p; s,^tests/([a-z]+/[a-z_]+)\.bats$,\1,p' | sort -u
+    sed -nE 's,^(src/base|tests/unit)/.*,unit,p; s,^src/(cli|lock|observe|redis|run)/.*,\1,p
+      s,^tests/([a-z]+/[a-z_]+)\.bats$,\1,p; s,^(man|completions)/.*|^README\.md|^src/main\.cc,cli,p
+      s,^(tests/support/.*|CMakeLists\.txt)$,cli\nlock\nobserve\nredis\nrun\nunit,p' | sort -u
 }
 
 select_files() { # NAME...: sets files
@@ -67,6 +70,7 @@ select_files() { # NAME...: sets files
     ((${#found[@]})) || { echo "run.sh: there are no tests of that name: $name" >&2; exit 64; }
     files+=("${found[@]}")
   done
+  mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
 }
 
 run() { # FILE...: repeats the failures at the end, since they have long scrolled away by then

@@ -41,9 +41,12 @@ Fd reopen_stderr() {
 }
 
 /// A reader that has stopped reading (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
+/// One that was waited for in vain is waited for again only once it has read on.
 void write_to_stderr(std::string_view text) {
+  static bool reads = true;
   pollfd out{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&out, 1, patience_ms) == 0)
+  reads = ::poll(&out, 1, reads ? patience_ms : 0) != 0;
+  if (!reads)
     return;
   const Fd reopened = reopen_stderr();
   const int fd = reopened ? reopened.get() : STDERR_FILENO;

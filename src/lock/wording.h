@@ -9,8 +9,8 @@ namespace rlock::lock {
 
 /// Who stands in the way, as the part of a message after the lock's name:
 /// `held by deploy@web3 pid 812 "backup.sh --full" for 4m12s, lease 22s left`, or at its end `but it has died; free
-/// in 22s`, `cooling for 12s after deploy@web3`, `held by another program (string of 36 bytes), never expires`. The mode
-/// is named if it differs from the wanted one and either of them has slots.
+/// in 22s`, `cooling for 12s after deploy@web3`, `held by another program (string of 36 bytes), never expires`. The
+/// mode is named if it differs from the wanted one and either of them has slots.
 std::string describe(const Busy& busy, Capacity wanted);
 std::string describe(const Foreign& foreign);
 /// `string of 36 bytes`, or another type alone: what a foreign key holds is often somebody's token, and is not shown.

@@ -24,6 +24,17 @@ load ../support/helpers
   in_it add -A
   in_it commit -q -m before
   same "$(bash "$repository/tests/run.sh" --quick)" 'run.sh: no room has been touched since main'
+  mkdir -p "$repository"/{man,tests/cli}
+  echo '@test "cli/docs" { :; }' >"$repository/tests/cli/docs.bats"
+  in_it add -A
+  in_it commit -q -m docs
+  echo >"$repository/man/rlock.1"
+  bash "$repository/tests/run.sh" --quick >"$T/out" || fail "$(<"$T/out")"
+  same "$(sed -nE 's/^ok [0-9]+ (.*) in .*/\1/p' "$T/out")" cli/docs
+  in_it add -A
+  in_it commit -q -m manual
+  bash "$repository/tests/run.sh" --quick >"$T/out" || fail "$(<"$T/out")"
+  same "$(sed -nE 's/^ok [0-9]+ (.*) in .*/\1/p' "$T/out")" cli/docs
   in_it checkout -q -b work
   echo >"$repository/src/observe/x.cc"
   in_it add -A

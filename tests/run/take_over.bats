@@ -514,6 +514,15 @@ left_of_chain() { pgrep -fc "chain.py $NAP"; }
   exits 76
 }
 
+@test "nobody reads standard error and -v has much to say: the lease is kept all the same" {
+  mkfifo "$T/pipe"
+  exec 8<>"$T/pipe"
+  dd if=/dev/zero of="$T/pipe" oflag=nonblock bs=4096 status=none 2>/dev/null || true # until it is full
+  start job sh -c 'exec rlock run -v --key job --ttl 1s -- sleep 3 2>"$0"' "$T/pipe"
+  finish "$PID"
+  exits 0
+}
+
 # ---- a hostile environment
 
 @test "a stack of 80 KB is enough" {

@@ -1,6 +1,6 @@
 # For tests of the Lua scripts alone: they are called by redis-cli --eval, as the contract in their first lines says.
 
-SHIFT= STOPPED= # seconds, see `source_of`
+SHIFT='' STOPPED='' # seconds, see `source_of`
 SOURCE=$BATS_TEST_DIRNAME/../../src/lock
 LOCK=rlock:job QUEUE='{rlock:job}:queue' WAITERS='{rlock:job}:waiters' META='{rlock:job}:meta'
 HISTORY='{rlock:job}:history' SEATS='{rlock:job}:seats' MARK='{rlock:job}:hold'
