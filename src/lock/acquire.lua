@@ -165,8 +165,8 @@ local function supersede()
   note('newest', claim.born .. ' ' .. level .. ' ' .. me .. ' ' .. owner)
 end
 
--- Makes holders give up the lock if they have --replace and were not born after us: of the holders of slots one, which was
--- granted its slot first, and no second one while that has not ended.
+-- Makes holders give up the lock if they have --replace and were not born after us: of the holders of slots one, which
+-- was granted its slot first, and no second one while that has not ended.
 local function replace_holders()
   local holder, pid, command = owner:match('^(%S*) %S* %S* (%d*)[-+]? (%S*)')
   local by = (holder or owner) .. '%20pid%20' .. (pid or '')
