@@ -513,10 +513,13 @@ bool Clerk::is_exhausted(const std::string& extras) const {
   const std::string most = extra(extras, "attempts"), id = extra(extras, "once"), per = extra(extras, "per");
   const auto failures = books_.failures();
   const auto successes = books_.successes();
+  // If the clock was set back since the last success, the fences tell what came later.
+  const auto is_later = [&](const Books::Failure& f) {
+    return successes.empty() || f.ended > successes[0].ended ||
+           (successes[0].ended > now_ && f.fence >= successes[0].granted * 1000);
+  };
   const auto count = std::count_if(failures.begin(), failures.end(), [&](const Books::Failure& f) {
-    return id.empty() ? std::abs(now_ - f.acquired) < std::atoll(per.c_str()) &&
-                            (successes.empty() || f.ended > successes[0].ended)
-                      : f.id == id;
+    return id.empty() ? std::abs(now_ - f.acquired) < std::atoll(per.c_str()) && is_later(f) : f.id == id;
   });
   return !most.empty() && count >= std::atoll(most.c_str());
 }

@@ -393,9 +393,13 @@ void Judge::check_backoff(const Acquisition& granted) {
   }
 }
 
+/// At least, where the row is certain: exclusive runs end in the order of their grants. At most, all others may have
+/// failed, even a reader that began later but ended earlier.
 Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
   Nanos time = failed.client.backoff;
-  for (const Acquisition* a : granted_before(failed.fence)) {
+  for (const Acquisition* a : granted_before(at_most ? forever : failed.fence)) {
+    if (a->fence >= failed.fence && (a == &failed || a->stopped == 0 || a->stopped > failed.stopped))
+      continue;
     // One that ended within the millisecond in which a success did may have ended before that.
     const bool counts = has_failed(*a) && a->client.capacity == 1 && a->client.work > 2 * milli &&
                         (a->client.backoff > 0 || a->client.skips());
