@@ -226,21 +226,8 @@ class Acquirer {
       if (hold_pid_)
         hold_pid_->background.entrust(claim_, grant);
     } catch (...) {
-      give_back();
+      lock::give_back(lock_, claim_, settings_.timeout, log_);
       throw;
-    }
-  }
-
-  /// A failure is only reported, so that it does not hide why we give the lock back.
-  void give_back() {
-    const Loop::Mute quiet{loop_};  // a signal must not interrupt this
-    try {
-      lock_.cancel(claim_, BootClock::now() + settings_.timeout);
-    } catch (const Error& error) {
-      log_.notice(
-          fmt::format("could not release {} ({}); its lease will run out by itself", name_.text(), error.what()));
-    } catch (const std::bad_alloc&) {
-      log_.notice("out of memory; the lease will run out by itself");
     }
   }
 

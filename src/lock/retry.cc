@@ -1,8 +1,10 @@
 #include "lock/retry.h"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <cstdint>
+#include <exception>
 
 namespace rlock::lock {
 namespace {
@@ -54,6 +56,16 @@ Release release_in_time(const Lock& lock,
     on_wait(error, until);
   }
   return persist(server, timeout, until, attempt);
+}
+
+void give_back(Lock& lock, const Claim& claim, Milliseconds timeout, const Log& log) noexcept {
+  try {
+    const Loop::Mute quiet{lock.loop()};
+    persist(lock, timeout, [&](Deadline deadline) { lock.cancel(claim, deadline); });
+  } catch (const std::exception& error) {
+    log.notice(fmt::format(
+        "could not release {} ({}); its lease will run out by itself", lock.name().text(), error.what()));
+  }
 }
 
 }  // namespace rlock::lock

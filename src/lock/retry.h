@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "lock/lock.h"
 
 namespace rlock::lock {
@@ -84,5 +85,9 @@ Release release_in_time(const Lock& lock,
                         Deadline lease_end,
                         const std::function<Release(Deadline)>& attempt,
                         const std::function<void(const Error& why, Deadline until)>& on_wait);
+
+/// Gives back what was granted to a claim and nobody has used. No signal interrupts that, and a failure is only told: it
+/// must not hide what has made us give the lock back.
+void give_back(Lock& lock, const Claim& claim, Milliseconds timeout, const Log& log) noexcept;
 
 }  // namespace rlock::lock

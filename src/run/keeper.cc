@@ -107,19 +107,8 @@ void Keeper::start_command() {
   try {
     command_.start(deadlines(), lock_variables(plan_, *result_.grant));
   } catch (const Error&) {
-    give_back();
+    lock::give_back(lock_, plan_.claim, plan_.patience.timeout, *log_);
     throw;
-  }
-}
-
-/// Releases a lock that nobody has used.
-void Keeper::give_back() noexcept {
-  try {
-    const Loop::Mute quiet{loop_};  // a signal must not interrupt this
-    lock::persist(lock_, plan_.patience.timeout, [&](Deadline deadline) { lock_.cancel(plan_.claim, deadline); });
-  } catch (const std::exception& error) {
-    log_->notice(
-        fmt::format("could not release {} ({}); its lease will run out by itself", plan_.name.text(), error.what()));
   }
 }
 

@@ -53,7 +53,6 @@ class Keeper {
   bool take_lock();
   void note_conflict(const lock::Conflict& conflict);
   void start_command();
-  void give_back() noexcept;
 
   void supervise();
   void do_what_is_due();

@@ -290,7 +290,7 @@ remembered() { # LOCK END...
   matches "$row" '^nightly 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm pid 19523 deploy@web3$'
   rlock hold nightly --until 'tomorrow 08:00' --holder operations@web3
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold until [A-Z][a-z]{2} 08:00 operations@web3 -$'
+  matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold until [A-Z][a-z]{2} 08:00 +operations@web3$'
 }
 
 @test "-f shows each run as it ends, under one heading" {
