@@ -63,8 +63,8 @@ void give_back(Lock& lock, const Claim& claim, Milliseconds timeout, const Log& 
     const Loop::Mute quiet{lock.loop()};
     persist(lock, timeout, [&](Deadline deadline) { lock.cancel(claim, deadline); });
   } catch (const std::exception& error) {
-    log.notice(fmt::format(
-        "could not release {} ({}); its lease will run out by itself", lock.name().text(), error.what()));
+    log.notice(
+        fmt::format("could not release {} ({}); its lease will run out by itself", lock.name().text(), error.what()));
   }
 }
 

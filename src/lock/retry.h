@@ -86,8 +86,8 @@ Release release_in_time(const Lock& lock,
                         const std::function<Release(Deadline)>& attempt,
                         const std::function<void(const Error& why, Deadline until)>& on_wait);
 
-/// Gives back what was granted to a claim and nobody has used. No signal interrupts that, and a failure is only told: it
-/// must not hide what has made us give the lock back.
+/// Gives back what was granted to a claim and nobody has used. No signal interrupts that, and a failure is only told:
+/// it must not hide what has made us give the lock back.
 void give_back(Lock& lock, const Claim& claim, Milliseconds timeout, const Log& log) noexcept;
 
 }  // namespace rlock::lock

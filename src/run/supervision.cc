@@ -86,7 +86,9 @@ void Supervision::pass_on(Signal signal) {
     note_stop_signal(signal, now);
   if (number == SIGTSTP && is_lingering())
     jobs_.command_stopped(number);  // the guard reports that only of the command's first process
-  evidence_.interrupted = evidence_.interrupted || tells_to_stop(number);
+  if (tells_to_stop(number))
+    told_to_stop_at_ = now;
+  evidence_.interrupted = first_stop_signal_.has_value();
   evidence_.passed_on = number;
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
   evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
@@ -288,11 +290,17 @@ void Supervision::on_end(const News& news) {
   if (!told_why_)  // the command was killed without a first signal, so nothing has been printed yet
     on_stopping(news.cause);
   evidence_.news = news;
+  evidence_.interrupted = evidence_.interrupted || was_just_told(news.at);
   survivors_.reset();
   if (news.survivors.count > 0)
     survivors_ = news.survivors;
   state_ = State::over;
   loop_->unwatch(guard_.line.fd());
+}
+
+/// A HUP that the command has outlived, and then all that it left, made it read its configuration again.
+bool Supervision::was_just_told(Deadline ended_at) const {
+  return told_to_stop_at_ && ended_at < *told_to_stop_at_ + 2 * plan_->lease.kill_after + usual_answer;
 }
 
 /// The kernel has sent KILL to the command, its parent being dead. What the command had started is now below us.

@@ -98,6 +98,7 @@ class Supervision {
   void look_for_overlooked_end();
   /// Whether the command has ended, and what it left is waited for, not stopped.
   bool is_lingering() const { return has_rest_ && !told_why_ && !is_killing_; }
+  bool was_just_told(Deadline ended_at) const;
   bool has_reaped_guard() const;
   void kill_round();
   void explain_take_over();
@@ -124,7 +125,8 @@ class Supervision {
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so
   std::optional<Survivors> survivors_;
-  std::optional<BootClock::time_point> first_stop_signal_;
+  std::optional<BootClock::time_point> first_stop_signal_;  // TERM or INT
+  std::optional<BootClock::time_point> told_to_stop_at_;    // or HUP or QUIT, the last one
 };
 
 }  // namespace rlock::run

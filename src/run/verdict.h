@@ -28,7 +28,7 @@ struct Evidence {
   std::optional<News> news;     // the guard's last, or ours for a guard that is silent; none if it was killed
   std::optional<Outcome> loss;  // how the lock was lost while the command ran, if it was
   bool stop_when_lost = true;
-  bool interrupted = false;  // rlock passed on a signal that tells_to_stop()
+  bool interrupted = false;  // rlock passed on TERM or INT, or just before the end another that tells_to_stop()
   int passed_on = 0;         // the last signal of any kind that it passed on
   bool typed = false;        // rlock passed on a Ctrl-C or Ctrl-\ of the terminal
 };

@@ -173,6 +173,18 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   contains "$(tr -s ' \n' ' ' <<<"$OUT")" 'one that was told to stop is not counted'
 }
 
+@test "a run that outlives a HUP, read its configuration again, and fails later, has failed" {
+  start holder rlock run job --once v1 --attempts 1 --kill-after 100ms -- \
+    sh -c 'trap "echo again; sleep 2; exit 3" HUP; echo ready; while :; do sleep .1; done'
+  wait_for_text ready "$T/holder.out"
+  kill -HUP "$PID"
+  finish "$PID"
+  exits 3
+  try run job --once v1 --attempts 1 -- echo again
+  exits 75
+  contains "$ERR" 'last exit 3'
+}
+
 @test "those that wait for the same work leave when the last attempt has failed" {
   start holder rlock run job --once v1 --attempts 1 -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 3' "$T/go"
   wait_held job
