@@ -244,6 +244,8 @@ std::string remedy_for_letter(const std::string& word, const SubcommandEntry* su
     return fmt::format("unknown option '{0}'; write -n {1}", word, word.substr(1));
   if (name == "=")  // of consul's -n=2, which was taken apart
     return "a flag such as -n or -q takes no value; for N holders at a time write --slots N";
+  if (name == "e")  // flock's
+    return "there is no -e; did you mean -x?";
   if (name == "c" && is_for(subcommand, Subcommand::run))
     return "run has no -c; write `-- sh -c '...'` after the options";
   return {};
@@ -323,6 +325,10 @@ void refuse_single_dash(std::string_view word) {
     refuse(why);
   if (find_option(name) != nullptr)
     refuse(fmt::format("unknown option '-{0}'; did you mean --{0}?", name));
+  const auto alias =
+      std::find_if(option_aliases.begin(), option_aliases.end(), [&](const auto& a) { return a.first == name; });
+  if (alias != option_aliases.end())
+    refuse(fmt::format("there is no -{}; did you mean --{}?", name, alias->second));
 }
 
 /// Refuses `--once -n`: it lacks its value, or the value is meant to begin with a dash.
@@ -511,34 +517,38 @@ void check_words(const Words& words) {
     refuse("--note is the reason for a hold; it needs --hold");
 }
 
+[[noreturn]] void refuse_plain(const std::string& word, std::string_view why) {
+  refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
+}
+
+/// Refuses the word behind the key of a subcommand that takes one key.
+[[noreturn]] void refuse_second_key(const std::string& word, Subcommand id, std::string_view why) {
+  if (lock::Token::parse(word))
+    refuse("a token is given by --token, or by --token - on standard input");  // and not shown
+  const std::string ttl = find_option("ttl")->belongs_to(id) ? meant_duration(word) : "";
+  if (!ttl.empty())
+    refuse_plain(word, fmt::format("did you mean --ttl {}?", ttl));
+  if (id == Subcommand::release && is_number(word))
+    refuse_plain(word, fmt::format("did you mean --fence {}?", word));
+  refuse_plain(word, why);
+}
+
 void take_positional_keys(const Words& words, Settings& settings) {
   if (words.plain.empty())
     return;
-  const auto refuse_key = [&](const std::string& word, std::string_view why) {
-    refuse(fmt::format("unexpected '{}': {}", redis::mask_password(word), why));
-  };
   const Subcommand id = words.subcommand->id;
   if (id == Subcommand::check)
-    refuse_key(words.plain[0], "check looks at servers, not at locks; to name one write --redis redis://HOST:PORT");
+    refuse_plain(words.plain[0], "check looks at servers, not at locks; to name one write --redis redis://HOST:PORT");
   const bool acquires = id == Subcommand::acquire;
   const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
-    refuse_key(words.plain[0], acquires ? no_command : "the key is given by --key already");
+    refuse_plain(words.plain[0], acquires ? no_command : "the key is given by --key already");
   const bool several = id == Subcommand::hold || id == Subcommand::status || id == Subcommand::log;
-  if (words.plain.size() > 1 && !several && lock::Token::parse(words.plain[1]))
-    refuse("a token is given by --token, or by --token - on standard input");  // and not shown
-  if (const Option* ttl = find_option("ttl"); words.plain.size() > 1 && ttl->belongs_to(id)) {
-    const std::string meant = meant_duration(words.plain[1]);
-    if (!meant.empty())
-      refuse_key(words.plain[1], fmt::format("did you mean --ttl {}?", meant));
-  }
-  if (words.plain.size() > 1 && id == Subcommand::release && is_number(words.plain[1]))
-    refuse_key(words.plain[1], fmt::format("did you mean --fence {}?", words.plain[1]));
   if (words.plain.size() > 1 && !several)
-    refuse_key(words.plain[1], acquires ? no_command : "one key is enough");
+    refuse_second_key(words.plain[1], id, acquires ? no_command : "one key is enough");
   for (const std::string& word : words.plain) {  // a server's URL as the name of a lock would show its password to all
     if (word.find("://") != std::string::npos && word.find('@') != std::string::npos)
-      refuse_key(word, "to name a server write --redis URL; for a lock that is called so write --key");
+      refuse_plain(word, "to name a server write --redis URL; for a lock that is called so write --key");
   }
   settings.keys = words.plain;
   settings.key_origin = Settings{}.key_origin;
@@ -557,33 +567,35 @@ std::optional<std::string> find_help(const Words& words) {
   return std::nullopt;
 }
 
+/// What to write instead of the first of these words, which is no subcommand. Perhaps they are `KEY SUBCOMMAND`, `KEY
+/// COMMAND`, as flock has it, or `VERB KEY -- COMMAND`, as others do. The command is not shown, since it may hold a
+/// secret.
+std::string remedy_for_subcommand(const Line& plain, const Words& words, const std::string& suggestion) {
+  const bool has_command = !words.command.empty();
+  if (plain.size() > 1 && find_subcommand(plain[1]) != nullptr)
+    return fmt::format("; write `rlock {} {}{}`",
+                       plain[1],
+                       visible_shell_word(redis::mask_password(plain[0])),
+                       plain[1] == "run" ? " -- COMMAND" : "");
+  const bool is_verb = plain.size() > 1 && (has_command || is_subcommand_elsewhere(plain[0]));
+  const std::size_t enough = suggestion.empty() ? 1 : 2;
+  if (plain.size() < words.plain.size() || (words.plain.size() <= enough && !has_command))
+    return suggestion;
+  const std::string key = visible_shell_word(redis::mask_password(plain[is_verb ? 1 : 0]));
+  return fmt::format("; to run a command write `rlock run {} -- COMMAND`{}", key, suggestion);
+}
+
 /// Why a line that has no valid subcommand and asks for no help is wrong.
 std::string describe_fault(const Words& words) {
-  auto plain = words.plain.begin();
-  if (plain != words.plain.end() && *plain == "help")
-    ++plain;
-  const std::string suggestion = plain == words.plain.end() ? "" : suggest_subcommand(*plain);
+  const bool asks_for_help = !words.plain.empty() && words.plain[0] == "help";
+  const Line plain{words.plain.begin() + (asks_for_help ? 1 : 0), words.plain.end()};
+  const std::string suggestion = plain.empty() ? "" : suggest_subcommand(plain[0]);
   const bool may_be_value = words.before_unknown == 0 && suggestion.empty();
-  if (!words.unknown.empty() && (plain == words.plain.end() || may_be_value))
+  if (!words.unknown.empty() && (plain.empty() || may_be_value))
     return describe_unknown(words.unknown.front(), nullptr);
-  if (plain != words.plain.end()) {
-    // Perhaps it is `KEY COMMAND`, as flock has it, or `VERB KEY -- COMMAND`, as others do. The command is not shown,
-    // since it may hold a secret.
-    const std::string word = redis::mask_password(*plain);
-    const bool is_turned = words.plain.end() - plain > 1 && find_subcommand(plain[1]) != nullptr;
-    if (is_turned)  // `KEY status`
-      return fmt::format("unknown subcommand '{}'; write `rlock {} {}{}`",
-                         word,
-                         plain[1],
-                         visible_shell_word(word),
-                         plain[1] == "run" ? " -- COMMAND" : "");
-    const bool is_verb = words.plain.end() - plain > 1 && (!words.command.empty() || is_subcommand_elsewhere(*plain));
-    const std::string key = is_verb ? redis::mask_password(plain[1]) : word;
-    const std::size_t enough = suggestion.empty() ? 1 : 2;
-    const bool is_key = plain == words.plain.begin() && (words.plain.size() > enough || !words.command.empty());
-    const std::string run = fmt::format("; to run a command write `rlock run {} -- COMMAND`", visible_shell_word(key));
-    return fmt::format("unknown subcommand '{}'{}{}", word, is_key ? run : "", suggestion);
-  }
+  if (!plain.empty())
+    return fmt::format(
+        "unknown subcommand '{}'{}", redis::mask_password(plain[0]), remedy_for_subcommand(plain, words, suggestion));
   if (!words.command.empty())
     return "no subcommand before `--`";
   return words.options.empty() ? "no subcommand" : "no subcommand, only options";

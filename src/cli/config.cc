@@ -217,7 +217,7 @@ class Parser {
   }
 
   static std::string describe_bare(std::string_view text) {
-    std::string_view name = text.substr(0, text.find(' '));
+    std::string_view name = text.substr(0, text.find_first_of(": "));
     name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
     const Option* option = find_option(name);
     if (option != nullptr && option->set != nullptr)

@@ -17,7 +17,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      run,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run backup --once-per day --attempts 3 -w 12h -E 0 -q -- backup.sh\n"
+     "  rlock run backup --once-per day --attempts 3 --backoff 10m -w 12h -E 0 -q \\\n"
+     "    -- backup.sh --full\n"
      "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD.",
      "That of the command, or 128 + n if signal n ended it. 75, or what -E says: somebody holds the lock, or the wait "

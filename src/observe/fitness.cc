@@ -393,7 +393,7 @@ class Examiner {
     const auto size = duration_cast<Milliseconds>(std::chrono::abs(*skew_));
     const std::string text =
         size.count() == 0
-            ? "as this machine's"
+            ? "the same as this machine's"
             : fmt::format("{} {} this machine's", format_duration(size), skew_->count() < 0 ? "behind" : "ahead of");
     if (const auto step = find_clock_step(server_, how_.prefix, how_.timeout))
       return {Grade::warn,

@@ -79,7 +79,7 @@ void Supervision::pass_on(Signal signal) {
   if (stop && first_stop_signal_ && now >= *first_stop_signal_ + plan_->lease.kill_after) {
     guard_.line.send({.kind = Order::Kind::kill});
     expect_within(usual_answer);
-    complaints_->add(fmt::format("{} again: killing the command", signal_name(number)));
+    complaints_->add(fmt::format("{}: {} again: killing the command", plan_->name.text(), signal_name(number)));
     return;
   }
   if (stop)

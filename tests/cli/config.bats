@@ -316,6 +316,8 @@ END
   refuses 78 'a comment begins with #' status --config "$T/conf"
   echo '--redis redis://db1' >"$T/conf"
   refuses 78 "'--redis ...' is neither \`option = value\` nor \`[subcommand]\`; write \`redis = URL\`" status --config "$T/conf"
+  echo 'redis: redis://db1' >"$T/conf"
+  refuses 78 "write \`redis = URL\`" status --config "$T/conf"
   echo '[redis]' >"$T/conf"
   refuses 78 "unknown section '[redis]'; write the option without brackets: \`redis = ...\`" status --config "$T/conf"
   echo 'password-file = ~/secret' >"$T/conf"

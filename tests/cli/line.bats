@@ -220,7 +220,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'there is no -a, since ps would show the password; use --password-file' run backup -a secret -- true
   refuses 64 'there is no -a; did you mean --all?' status -a
   refuses 64 "--once-per: 'daily' is no period; did you mean day?" run backup --once-per daily -- true
-  refuses 64 "unknown option '-try'; see \`rlock run --help\`" run -try 3 backup -- true
+  refuses 64 'there is no -try; did you mean --wait?' run -try 3 backup -- true
+  refuses 64 'there is no -name; did you mean --key?' run -name backup -- true
+  refuses 64 'there is no -e; did you mean -x?' run -e backup -- true
   try -http-addr db1 run backup -- true
   exits 64
   same "$(head -1 "$T/err")" "rlock: unknown option '-http-addr'; see \`rlock --help\`"

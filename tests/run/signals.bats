@@ -146,7 +146,7 @@ time.sleep(600)'
   exits 137
   same "$(noted)" 'TERM INT'
   same "$(grep -v 'too early' "$T/job.err")" 'rlock: job: SIGTERM is passed on to the command; another one after 300ms kills it
-rlock: SIGINT again: killing the command'
+rlock: job: SIGINT again: killing the command'
   absent rlock:job
 }
 
