@@ -122,6 +122,8 @@ class Block {
       text += ", never expires";
     if (lock_.hold)
       text += ", on hold";
+    if (has_dead_holder())
+      text += lock_.holders.size() == 1 ? ", but the holder has died" : ", but not all holders live";
     if (observe::is_unheard_of(lock_))
       text += fmt::format("; {}", doubt);
     const std::string line = fmt::format("{}  {}", printable(lock_.name), text);
@@ -133,10 +135,14 @@ class Block {
     }
   }
 
+  bool has_dead_holder() const {
+    const auto is_dead = [](const HolderFacts& h) { return h.dead && !h.cools(); };
+    return std::any_of(lock_.holders.begin(), lock_.holders.end(), is_dead);
+  }
+
   /// As in the table of all locks.
   std::string_view colour_of_state() const {
-    const auto is_dead = [](const HolderFacts& h) { return h.dead; };
-    if (std::any_of(lock_.holders.begin(), lock_.holders.end(), is_dead))
+    if (has_dead_holder())
       return colour::red;
     if (lock_.state == State::held)
       return colour::green;

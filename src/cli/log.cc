@@ -21,6 +21,7 @@
 #include "cli/subcommand.h"
 #include "cli/table.h"
 #include "cli/timeline.h"
+#include "lock/owner.h"
 #include "observe/survey.h"
 
 namespace rlock::cli {
@@ -230,11 +231,15 @@ bool are_empty(const std::vector<History>& histories) {
 /// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
 std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
-    if (!lock.holders.empty() && !lock.holders.front().cools())
-      return fmt::format("no run of {} has ended yet; {} has held it since {}",
-                         lock.name,
-                         lock.holders.front().owner.holder,
-                         format_local(lock.holders.front().acquired_at));
+    if (lock.holders.empty() || lock.holders.front().cools())
+      continue;
+    const observe::HolderFacts& holder = lock.holders.front();
+    const bool has_died = holder.kept && lock::is_gone(holder.owner);
+    return fmt::format("no run of {} has ended yet; {} has held it since {}{}",
+                       lock.name,
+                       holder.owner.holder,
+                       format_local(holder.acquired_at),
+                       has_died ? ", but has died" : "");
   }
   if (settings.keys.empty())
     return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);

@@ -76,7 +76,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
      "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
-     "is when the lock falls free without a renewal; until rlock has renewed it once, that is a few seconds. LAST is "
+     "is when the lock falls free without a renewal, or the hold ends; until rlock has renewed it once, that is a few "
+     "seconds. LAST is "
      "how and when the previous "
      "run ended. Each pid is that of rlock, not of the command."},
     {"log",

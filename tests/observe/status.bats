@@ -328,6 +328,9 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   [[ -e /proc/$keeper ]]
   try status job
   matches "$OUT" $'\njob +dead +[^ ]+ +- '
+  NO_COLOR=1 on_terminal 'rlock status job'
+  contains "$OUT" 'job  held, but the holder has died'
+  matches "$(rlock log job 2>&1)" 'has held it since .*, but has died$'
   try acquire taken
   NO_COLOR=1 on_terminal 'rlock status taken'
   contains "$OUT" 'process  none: nobody renews it; taken as '
@@ -341,6 +344,11 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   wait_until "$PATIENCE" gone "$PID"
   try status job
   matches "$OUT" $'\njob +x +[^ ]+@elsewhere +'"$PID "
+}
+
+@test "a lock that cools after a run that has ended well is yellow, as in the table" {
+  rlock run job --min-hold 1m -- true
+  contains "$(TERM=xterm script -qec 'rlock status job' /dev/null)" $'\E[33mjob  cooling\E[0m'
 }
 
 @test "while a lock cools no process is shown, not even of a run on another machine" {
