@@ -145,10 +145,10 @@ local function remember_superseded(its_level)
 end
 
 -- Whether a taker that was born after us has asked already. A birth in the future is a relic of a wrong clock, and does
--- not count.
+-- not count; nor does an earlier claim of our own, whose question was on its way for longer and so seems younger.
 local function is_outdated()
-  local its_token, _, since = newest()
-  return its_token and its_token ~= me and claim.born < since and since <= now
+  local its_token, _, since, its_owner = newest()
+  return its_token and its_token ~= me and its_owner ~= owner and claim.born < since and since <= now
 end
 
 -- Takes the place of the waiter with --latest or --replace; there is at most one.

@@ -241,8 +241,8 @@ END
 }
 
 @test "an unknown scheme of a URL is answered with those that rlock knows" {
-  refuses 64 "unknown scheme 'tls'; it must be unix, redis, rediss, redis-sentinel, rediss-sentinel, redis-cluster or rediss-cluster" \
-    --redis tls://127.0.0.1 acquire job
+  refuses 64 "unknown scheme 'ftp'; it must be unix, redis, rediss, redis-sentinel, rediss-sentinel, redis-cluster or rediss-cluster" \
+    --redis ftp://127.0.0.1 acquire job
 }
 
 @test "a comment behind a value in the environment is refused, since it would be a part of the value" {

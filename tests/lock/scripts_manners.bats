@@ -50,6 +50,13 @@ setup() { start_scripts; }
   outcome granted
 }
 
+@test "latest: nor by an earlier claim of its own that it could not give back, and whose question took longer" {
+  hold a
+  enqueue b latest=1
+  call acquire c level-c 1 30000 queue '' 9000 "$(owner b)" 0 latest=1
+  outcome busy
+}
+
 @test "latest: one that is superseded is told by whom, even if that one has left again" {
   hold a
   WAITED=900 enqueue b latest=1
