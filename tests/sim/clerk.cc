@@ -702,7 +702,8 @@ void Clerk::check_newest() {
   const Books::Waiter* old = before_.waiter(newest.token);
   if (!is_newest() || newest.token == me() || newest.token.empty())
     return;
-  const bool competes = word(4) == "queue" || word(4) == "once";
+  const bool is_ours = before_.recall("newest").ends_with(' ' + word(7));  // an earlier claim that was not given back
+  const bool competes = (word(4) == "queue" || word(4) == "once") && !is_ours;
   const bool gets_on = was_told("granted") || was_told("busy");
   insist(
       !competes || !gets_on || before_.holder(word(0), now_) != nullptr || newest.born <= born() || newest.born > now_,
