@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>

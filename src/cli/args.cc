@@ -216,11 +216,11 @@ bool may_have(const SubcommandEntry* subcommand, const Option& option) {
 }
 
 /// "there is no --retry; did you mean --attempts?", if the subcommand has that; else an empty string.
-std::string translate(std::string_view name, const SubcommandEntry* subcommand) {
+std::string translate(std::string_view name, std::string_view dashes, const SubcommandEntry* subcommand) {
   for (const auto& [alias, meant] : option_aliases) {
     const Option* option = alias == name ? find_option(meant.substr(0, meant.find(' '))) : nullptr;
     if (option != nullptr && may_have(subcommand, *option))
-      return fmt::format("there is no --{}; did you mean --{}?", name, meant);
+      return fmt::format("there is no {}{}; did you mean --{}?", dashes, name, meant);
   }
   return {};
 }
@@ -275,7 +275,7 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}; write --redis rediss://HOST:PORT", name);
   if (name == "port" || name == "db" || name == "database")  // others name a server in pieces
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
-  if (std::string other = translate(name, subcommand); !other.empty())
+  if (std::string other = translate(name, "--", subcommand); !other.empty())
     return other;
   if (std::string why = reason_to_miss(name, "--"); !why.empty())
     return why;
@@ -315,7 +315,7 @@ void refuse_slips(const Words& words) {
 }
 
 /// Refuses `-ttl 5`, which reads as `-t` with a value, and other long names behind a single dash.
-void refuse_single_dash(std::string_view word) {
+void refuse_single_dash(std::string_view word, const SubcommandEntry* subcommand) {
   if (!is_option(word) || is_long(word))
     return;
   const std::string name{word.substr(1, word.find('=') - 1)};
@@ -325,10 +325,8 @@ void refuse_single_dash(std::string_view word) {
     refuse(why);
   if (find_option(name) != nullptr)
     refuse(fmt::format("unknown option '-{0}'; did you mean --{0}?", name));
-  const auto alias =
-      std::find_if(option_aliases.begin(), option_aliases.end(), [&](const auto& a) { return a.first == name; });
-  if (alias != option_aliases.end())
-    refuse(fmt::format("there is no -{}; did you mean --{}?", name, alias->second));
+  if (const std::string other = translate(name, "-", subcommand); !other.empty())
+    refuse(other);
 }
 
 /// Refuses `--once -n`: it lacks its value, or the value is meant to begin with a dash.
@@ -390,7 +388,7 @@ void refuse_misplaced(const Words& words) {
       continue;
     }
     refuse_typographic_dash(word);
-    refuse_single_dash(word);
+    refuse_single_dash(word, words.subcommand);
     awaiting = option_that_awaits_value(word, words.subcommand);
     if (const auto equals = word.find('='); is_long(word) && equals != std::string::npos && find_long(word) != nullptr)
       refuse_split_value(*find_long(word), word.substr(equals + 1), next, has_key);

@@ -50,7 +50,7 @@ struct News {
     lingering,    // the command has exited, and what it left is waited for
     stopping,     // cause: the first signal has been sent
     killing,      // cause: KILL is sent, again and again until no process is left
-    surviving,    // the same; survivors: the processes that are still there after Sweep::usual
+    surviving,    // as `ended`, while the guard goes on: survivors are still there after Sweep::usual
     stopped,      // value: the signal that stopped the command (job control)
     ended,        // value: the wait status, cause, survivors, told_by_terminal; the guard is gone
   };
