@@ -206,11 +206,28 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   return rights;
 }
 
+/// Of the rights that a user lacks only the first few are named, since one line gives them all.
+std::vector<Finding> cut_rights(const std::vector<Finding>& findings) {
+  constexpr int most_named = 3;
+  std::vector<Finding> named;
+  int lacking = 0;
+  for (const Finding& f : findings) {
+    const bool lacks = f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
+    if (!lacks || ++lacking <= most_named)
+      named.push_back(f);
+  }
+  if (lacking > most_named)
+    named.push_back({Finding::Grade::fail,
+                     observe::topic_of_rights,
+                     fmt::format("{} more were refused; --json names them all", lacking - most_named)});
+  return named;
+}
+
 /// All that is printed, in its order.
 std::vector<Finding> collect(const Checkup& all) {
   std::vector<Finding> findings{sum_up(all)};
   for (const Examined& one : all.servers) {
-    for (Finding f : one.fitness.findings) {
+    for (Finding f : cut_rights(one.fitness.findings)) {
       if (all.servers.size() > 1 && f.topic != "reachable")
         f.text = fmt::format("{}: {}", one.url, f.text);
       findings.push_back(std::move(f));

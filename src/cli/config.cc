@@ -208,12 +208,23 @@ class Parser {
     const Option* option = find_option(name);
     if (option == nullptr || option->set == nullptr)
       refuse(place(), fmt::format("unknown option '{}'{}", name, advise_instead_of(name)));
+    if (is_deed(*option))
+      refuse(place(),
+             fmt::format("{0} has no place in a file, which would break locks or hold them unasked; write --{0} on the "
+                         "command line",
+                         name));
     if (section_ != nullptr && !option->belongs_to(section_->id))
       refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,
                {.text = locate(*option, trim(text.substr(equals + 1))),
                 .origin = fmt::format("{}: {}", place(), name),
                 .fault = ExitCode::config});
+  }
+
+  /// Whether it breaks a lock, or puts one on hold or ends that.
+  static bool is_deed(const Option& option) {
+    constexpr auto deeds = std::to_array<std::string_view>({"force", "now", "fence", "hold", "for", "until", "end"});
+    return std::find(deeds.begin(), deeds.end(), option.name) != deeds.end();
   }
 
   static std::string describe_bare(std::string_view text) {

@@ -228,18 +228,23 @@ bool are_empty(const std::vector<History>& histories) {
   return std::all_of(histories.begin(), histories.end(), [](const History& history) { return history.runs.empty(); });
 }
 
+/// "root@db1 has held it since 2026-11-25 03:17:00", where a lock is held.
+std::optional<std::string> describe_holder(const LockFacts& lock) {
+  if (lock.holders.empty() || lock.holders.front().cools())
+    return std::nullopt;
+  const observe::HolderFacts& holder = lock.holders.front();
+  const bool has_died = holder.kept && lock::is_gone(holder.owner);
+  return fmt::format("{} has held it since {}{}",
+                     holder.owner.holder,
+                     format_local(holder.acquired_at),
+                     has_died ? ", but has died" : "");
+}
+
 /// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
 std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
-    if (lock.holders.empty() || lock.holders.front().cools())
-      continue;
-    const observe::HolderFacts& holder = lock.holders.front();
-    const bool has_died = holder.kept && lock::is_gone(holder.owner);
-    return fmt::format("no run of {} has ended yet; {} has held it since {}{}",
-                       lock.name,
-                       holder.owner.holder,
-                       format_local(holder.acquired_at),
-                       has_died ? ", but has died" : "");
+    if (const auto holder = describe_holder(lock))
+      return fmt::format("no run of {} has ended yet; {}", lock.name, *holder);
   }
   if (settings.keys.empty())
     return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);
@@ -248,6 +253,17 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
   return fmt::format("no run of {} is known to have ended; is that its name?{}",
                      fmt::join(settings.keys, ", "),
                      is_number ? fmt::format(" For the last {0} runs write -n {0}", first) : "");
+}
+
+/// Whoever asks for the runs of one lock wants to know of the one that goes on too.
+std::string describe_current(std::vector<redis::Server>& servers,
+                             const observe::Scope& scope,
+                             const Settings& settings) {
+  if (settings.keys.size() != 1 || observe::is_pattern(settings.keys.front()))
+    return "";
+  const auto locks = observe::survey(servers, scope, settings.timeout);
+  const auto holder = locks.empty() ? std::nullopt : describe_holder(locks.front());
+  return holder ? fmt::format("{}: {}", locks.front().name, *holder) : "";
 }
 
 /// Why runs that are known are not shown; empty where there is nothing to say.
@@ -280,12 +296,15 @@ ExitCode read_and_print(const Settings& settings) {
     follower.emplace(servers, scope, settings, log, histories);
   auto runs = merge_by_time(std::move(histories), settings);
   const bool tells_why = runs.empty() && settings.lines != 0 && (!settings.json || settings.follow);
-  const std::string why = !tells_why ? ""
-                          : is_known ? explain_choice(settings)
-                                     : explain_unknown(observe::survey(servers, scope, settings.timeout), settings);
+  std::string why = !tells_why ? ""
+                    : is_known ? explain_choice(settings)
+                               : explain_unknown(observe::survey(servers, scope, settings.timeout), settings);
   if (follower)
     follower->follow(runs, why);
-  show(settings.json ? format_json(runs) : format_table(runs, Screen::now()));
+  const Screen screen = Screen::now();
+  show(settings.json ? format_json(runs) : format_table(runs, screen));
+  if (!runs.empty() && screen.is_terminal && !settings.json)
+    why = describe_current(servers, scope, settings);
   if (!why.empty())
     log.notice(why);
   return ExitCode::ok;

@@ -195,7 +195,7 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 40},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
 
-constexpr std::array log_columns{Column{"KEY", Cut::late},
+constexpr std::array log_columns{Column{"KEY", Cut::late, 40},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
                                  Column{"HELD", Cut::never, 0, 4},

@@ -158,8 +158,9 @@ std::string guess_url(std::string_view text) {
     path.remove_prefix(std::min(path.find_first_not_of('/', 5), path.size()));
     return fmt::format("unix:///{}", path);
   }
-  std::string_view host = text, scheme = text.substr(0, text.find(':'));
-  if (parse_endpoint(text, redis_port) || find_scheme(scheme) == nullptr) {
+  std::string_view host = text, scheme = text.substr(0, text.find_first_of(":/"));
+  const bool is_endpoint = parse_endpoint(text, redis_port) && text.find("//") == std::string_view::npos;
+  if (is_endpoint || find_scheme(scheme) == nullptr) {
     scheme = "redis";
   } else {
     host.remove_prefix(std::min(text.find_first_not_of('/', scheme.size() + 1), text.size()));

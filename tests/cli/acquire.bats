@@ -96,6 +96,24 @@ lease() { cli PTTL "rlock:$1"; }
   )
 }
 
+@test "a script that has taken two locks releases and renews each by its name" {
+  (
+    eval "$(rlock acquire job --output shell)"
+    eval "$(rlock acquire other --output shell)"
+    rlock renew job --ttl 10m
+    (($(cli PTTL rlock:job) > 500000)) || fail "it was not renewed"
+    try release unknown
+    exits 1
+    rlock release job
+    absent rlock:job
+    exists rlock:other
+    RLOCK_TOKEN=${RLOCK_HELD##*=} try release other # a token that is not RLOCK_KEY's counts as it is
+    exits 1
+    rlock release
+    absent rlock:other
+  )
+}
+
 @test "after a run inside it a lock that a script has taken lasts as long as the run's last renewal made it" {
   (
     eval "$(rlock acquire job --ttl 2s --output shell)"

@@ -120,6 +120,8 @@ END
   wrong ":1: unknown section '[run'" '[run'
   wrong ":1: unknown section '[run backup]'; write [run], or another subcommand; a single lock has none" '[run backup]'
   wrong ":2: slots is not an option of release" $'[release]\nslots = 3'
+  wrong ":2: force has no place in a file, which would break locks or hold them unasked" $'[release]\nforce = yes'
+  wrong ":1: until has no place in a file, which would break locks or hold them unasked" 'until = 08:00'
   wrong ":2: ttl is given twice" $'ttl = 3\nttl = 4'
   for value in 'ttl = soon' 'ttl =' 'nonblock = true' 'nonblock =' 'slots = 0' 'redis = http://x' 'signal = NONE' \
     'redis-timeout = 61' 'on-lost = cry'; do

@@ -470,11 +470,15 @@ refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
 @test "whoever has hardly any rights gets the line of rights all the same, and each refusal once" {
   paste "$(acl_line)"
-  cli ACL SETUSER rlock reset on ">$(<"$T/password")" '~rlock:*' +get +eval +evalsha
+  cli ACL SETUSER rlock reset on ">$(<"$T/password")" '~rlock:*' +ping
   as_user rlock
   try check
   exits 1
   same "$ERR" ''
+  same "$(grep -c '^FAIL  *permissions' "$T/out")" 4
+  says FAIL permissions '[1-9][0-9]* more were refused; --json names them all'
+  same "$(rlock check --json | jq '[.servers[0].findings[] | select(.topic == "permissions")] | length')" \
+    $((3 + $(sed -nE 's/^FAIL  *permissions  ([0-9]+) more .*/\1/p' "$T/out")))
   says ok reachable
   says warn clock 'TIME is refused'
   contains "$OUT" $'\nACL SETUSER rlock ~rlock:'

@@ -293,6 +293,16 @@ remembered() { # LOCK END...
   matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold until [A-Z][a-z]{2} 08:00 +operations@web3$'
 }
 
+@test "on a terminal the log of one lock ends with who holds it now, and names that differ at their ends stay apart" {
+  local key
+  for key in production-database-migration-europe-we{st,ak}; do try run "$key" -- true; done
+  hold "$key"
+  OUT=$(TERM=xterm NO_COLOR=1 script -qec "stty cols 80; rlock log $key; rlock log 'prod*'" /dev/null | tr -d '\r')
+  same "$(grep -c "^rlock: $key: [^ ]* has held it since [0-9-]* [0-9:]*$" <<<"$OUT")" 1
+  same "$(tail -n 2 <<<"$OUT" | cut -d' ' -f1 | xargs)" "${key%ak}st $key"
+  same "$(rlock log "$key" 2>&1 | wc -l)" 2
+}
+
 @test "-f shows each run as it ends, under one heading" {
   try run --key job --note before -- true
   start follower rlock log -f
