@@ -329,7 +329,7 @@ ExitCode give_up_or_force(const Settings& settings) {
         "{} is not released yet: {}; trying for {}", name.text(), why.what(), format_duration(time_until(until))));
   };
   const auto outcome = lock::release_in_time(lock, settings.timeout, never, attempt, on_wait);
-  if (outcome != lock::Release::lost)
+  if (outcome.kind != lock::Release::Kind::lost)
     return ExitCode::ok;
   return say_not_held(lock, token, settings, give_up, log);
 }

@@ -205,6 +205,19 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) 
   fields.unexpected();
 }
 
+Release read_release(Fields fields) {
+  if (fields.outcome() == "kept")
+    return {.kind = Release::Kind::kept};
+  if (fields.outcome() == "lost")
+    return {.kind = Release::Kind::lost};
+  Release release;
+  if (fields.outcome() == "cooling")
+    release = {.kind = Release::Kind::cooling, .cooling = Milliseconds{read_ms(fields)}};
+  if (!fields.at_end())
+    release.failed_attempts = fields.number();
+  return release;
+}
+
 Hold read_hold(Fields& fields) { return {.until = WallTime{read_ms(fields)}, .by = Owner::decode(fields.text())}; }
 
 NewHold read_new_hold(Fields fields, const Owner& by) {

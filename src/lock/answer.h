@@ -191,6 +191,19 @@ using Answer = std::variant<Granted,
 struct Extended {};
 using Renewal = std::variant<Extended, Evicted, Lost>;
 
+/// The answer to a release.
+struct Release {
+  enum class Kind {
+    released,
+    cooling,  // released, but nobody is granted the lock for a while
+    kept,     // other levels of the token still hold it
+    lost,
+  };
+  Kind kind = Kind::released;
+  Milliseconds cooling{0};
+  long long failed_attempts = 0;  // of those that --attempts counts, if the run that has ended was one of them
+};
+
 /// One acquisition that a forced release found.
 struct Target {
   enum class State { held, cooling, marked, removed };
@@ -215,6 +228,9 @@ Eviction read_eviction(Fields& fields);
 /// Reads the answer of acquire.lua to a request for a lease of `ttl` that was sent at `sent`. Throws Error{unavailable}
 /// for anything else.
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
+
+/// Reads an answer of release.lua.
+Release read_release(Fields fields);
 
 /// Reads "until_ms owner", as hold.lua and acquire.lua name a hold.
 Hold read_hold(Fields& fields);

@@ -19,7 +19,7 @@ local format_entry
 do
   local ENTRY_SIZE = 180         -- bytes at most
 
-  -- Shortens the owner's words. The command gets whatever room the others leave.
+  -- Shortens the owner's words. The note says more than the command, which gets whatever room the others leave.
   local function cut_owner(owner, size)
     local holder, host, user, pid, command, text = owner:match('^(%S*) (%S*) (%S*) (%S*) (%S*) (%S*)')
     if not holder then return cut(owner:gsub(' ', '%%20'), size) end
@@ -27,7 +27,7 @@ do
     local room = size - 5 - #pid
     holder, host, user = cut(holder, room / 3), cut(host, room / 4), cut(user, room / 8)
     room = room - #holder - #host - #user
-    text = cut(text, room / 3)
+    text = cut(text, room * 2 / 3)
     return table.concat({holder, host, user, pid, cut(command, room - #text), text}, ' ')
   end
 

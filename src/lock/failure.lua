@@ -3,7 +3,7 @@
 --   failures  in META, newest first, a line "fence acquired ended end id host" for each run with --backoff, --once or
 --             --once-per that failed; the id is = if it has none. A success ends the row, and takes away the lines of
 --             its own ID.
-local cool_down, note_failure, forget_failure, forget_id, exhausted
+local cool_down, note_failure, forget_failure, forget_id, failed_attempts, exhausted
 
 do
   local MOST = 50                -- lines of one ID that are kept, and attempts that may be asked for
@@ -85,11 +85,10 @@ do
     keep(function(failure) return failure.id ~= id end)
   end
 
-  -- How many attempts have failed, and the last of them, if --attempts allows no more. With a spacing instead of an ID,
-  -- those count that were made within that time.
-  function exhausted(tail)
-    local most = tonumber(extra(tail, 'attempts'))
-    if not most then return nil end
+  -- With --attempts: how many have failed, and the last of them. With a spacing instead of an ID, those count that were
+  -- made within that time.
+  function failed_attempts(tail)
+    if not extra(tail, 'attempts') then return 0 end
     local id, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
     local count, last = 0, nil
     for _, failure in ipairs(in_a_row(id)) do
@@ -97,6 +96,12 @@ do
         count, last = count + 1, last or failure
       end
     end
-    if count >= most then return count, last end
+    return count, last
+  end
+
+  -- The same, if --attempts allows no more.
+  function exhausted(tail)
+    local count, last = failed_attempts(tail)
+    if last and count >= tonumber(extra(tail, 'attempts')) then return count, last end
   end
 end

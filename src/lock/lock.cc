@@ -340,15 +340,19 @@ Release Lock::release(const Token& token, const std::string& level, const End& e
     return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
   };
   if (!decide(ask(release_request(name_, token, level, end), deadline, gave_up)))
-    return Release::lost;
+    return {.kind = Release::Kind::lost};
+  Release release;
   for (const CallResult& answer : answers_) {
-    const Fields* fields = vote_of(answer);
-    if (fields != nullptr && fields->outcome() == "cooling")
-      return Release::cooling;
-    if (fields != nullptr && fields->outcome() == "kept")
-      return Release::kept;
+    const Fields* vote = vote_of(answer);
+    if (vote == nullptr || !gave_up(*vote))
+      continue;
+    const Release here = read_release(*vote);
+    if (release.kind == Release::Kind::released)
+      release.kind = here.kind;
+    release.cooling = std::max(release.cooling, here.cooling);
+    release.failed_attempts = std::max(release.failed_attempts, here.failed_attempts);
   }
-  return Release::released;
+  return release;
 }
 
 Release Lock::release(const Claim& claim, const End& end, Deadline deadline) {

@@ -23,9 +23,6 @@ namespace rlock::lock {
 struct GivenBack {};
 using Fate = std::variant<GivenBack, Evicted, Lost>;
 
-/// `cooling`: released, but taken until the minimum hold is over. `kept`: other levels of the token still hold it.
-enum class Release { released, cooling, kept, lost };
-
 /// How to force: `evict` marks holders that have a keeper, which then gives up the lock, and removes the others; `now`
 /// removes all.
 enum class Force { evict, now };

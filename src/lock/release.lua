@@ -4,7 +4,8 @@
 --       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted, ended or
 --       released)
 --       excused(1: told to stop, or not started, so that this is no failure; else none)
--- ->    released | cooling ms | kept levels | lost
+-- ->    released [attempts] | cooling ms [attempts] | kept levels | lost
+--       (attempts: how many have failed of those that --attempts counts, if this was one of them)
 
 -- NEEDS clock record memory entry
 
@@ -51,8 +52,10 @@ local all = level:sub(1, 1) == '*'
 local request = all and level:sub(2) or level -- what it is remembered by
 
 local function ended(r)
-  if r and r.cools > now then return {'cooling', num(r.cools - now)} end
-  return {'released'}
+  local reply = r and r.cools > now and {'cooling', num(r.cools - now)} or {'released'}
+  local attempts, last = failed_attempts(r and r.tail or '')
+  if last and last.fence == num(r.fence) then reply[#reply + 1] = num(attempts) end
+  return reply
 end
 
 local function is_repeated()

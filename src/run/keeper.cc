@@ -360,22 +360,36 @@ void Keeper::release() {
   always(command_.is_over(), "a lock is released after its command's last process has ended");
   const std::string& name = plan_.name.text();
   try {
-    switch (release_in_time()) {
-      case lock::Release::released:
-      case lock::Release::cooling:
+    const lock::Release release = release_in_time();
+    switch (release.kind) {
+      case lock::Release::Kind::released:
+      case lock::Release::Kind::cooling:
         log_->step("released " + name);
+        report_attempt(release);
         break;
-      case lock::Release::kept:
+      case lock::Release::Kind::kept:
         if (plan_.inherited != plan_.claim.token)
           log_->notice(name + ": a run inside this one still holds it, until that run ends or its lease runs out");
         break;
-      case lock::Release::lost:
+      case lock::Release::Kind::lost:
         note_late_loss();
         break;
     }
   } catch (const Error& error) {
     if (renewer_->state() != Renewer::State::lost)  // else only the history lacks a line
       complaints_.add(describe_failed_release(plan_, renewer_->lease(), result_.verdict, error));
+  }
+}
+
+/// The last attempt is worth a line even with --quiet, since the others leave without a word then.
+void Keeper::report_attempt(const lock::Release& release) {
+  const auto most = plan_.claim.attempts;
+  if (!most || release.failed_attempts == 0)
+    return;
+  if (release.failed_attempts >= *most) {
+    complaints_.add(describe_attempt(plan_, release));
+  } else {
+    log_->notice(describe_attempt(plan_, release));
   }
 }
 

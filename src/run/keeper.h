@@ -80,6 +80,7 @@ class Keeper {
   void part_from_terminal(bool typed);
   void part_from_guard();
   void release();
+  void report_attempt(const lock::Release& release);
   lock::Release release_in_time();
   void end_release(int number);
   void note_late_loss();

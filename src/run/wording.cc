@@ -61,6 +61,26 @@ std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& p
   return fmt::format("{}: the command was killed by {}", plan.name.text(), signal_name(*signal));
 }
 
+std::string describe_attempt(const Plan& plan, const lock::Release& release) {
+  const lock::Claim& claim = plan.claim;
+  const std::string id = claim.slot ? claim.slot->name : claim.once.value_or("");
+  const std::string work = id.empty() ? "" : " for " + id;
+  const int most = claim.attempts.value_or(0);
+  if (release.failed_attempts >= most)
+    return fmt::format("{}: {} attempt{}{} failed, and no more are made",
+                       plan.name.text(),
+                       release.failed_attempts,
+                       release.failed_attempts == 1 ? "" : "s",
+                       work);
+  return fmt::format(
+      "{}: attempt {} of {}{} failed; the next may begin {}",
+      plan.name.text(),
+      release.failed_attempts,
+      most,
+      work,
+      release.cooling.count() == 0 ? "at once" : fmt::format("in {}", format_duration(release.cooling)));
+}
+
 std::string describe_failure(const News& news, const Plan& plan) {
   const char* reason = ::strerror(news.value);
   if (news.kind == News::Kind::blind)

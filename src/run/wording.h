@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "lock/answer.h"
 #include "lock/lease.h"
 #include "run/messages.h"
 #include "run/plan.h"
@@ -24,6 +25,9 @@ std::string describe_stop(Cause cause, const Plan& plan);
 
 /// Which signal ended the command, where nothing else says so. Like a shell, it is silent about INT and PIPE.
 std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& plan);
+
+/// That an attempt of several has failed, with --attempts, and when the next may begin; or that no more are made.
+std::string describe_attempt(const Plan& plan, const lock::Release& release);
 
 /// The message for a guard's news that the command did not start.
 std::string describe_failure(const News& news, const Plan& plan);

@@ -207,6 +207,13 @@ setup() { start_scripts; }
   nearly 2592000000 "$(cli PTTL "$HISTORY")"
 }
 
+@test "history: of a long line the note is cut last" {
+  local note=release%20v4.2.0-137-gdeadbeef
+  call acquire a level-a 1 30000 once '' 0 "deploy@build-agent-17.example host root 17 $(printf 'word%.0s' {1..40}) $note" 0 kept=1
+  call release a level-a 0 ''
+  matches "$(history)" "word\\.\\.\\. $note$"
+}
+
 @test "history: it lives for thirty days after its last line, whatever the lock's other keys do" {
   hold a
   call release a level-a 0 ''

@@ -157,12 +157,32 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   same "$OUT" ran
 }
 
+@test "a failed attempt says which it was and when the next may begin, and the last that no more are made, also with -q" {
+  local day
+  day=$(date +%F)
+  try run job --once-per day --attempts 3 -- sh -c 'exit 3'
+  exits 3
+  same "$ERR" "rlock: job: attempt 1 of 3 for $day failed; the next may begin at once"
+  try run job --once-per day --attempts 3 --backoff 1h -q -- sh -c 'exit 3'
+  same "$ERR" ''
+  pass
+  try run job --once-per day --attempts 4 --backoff 1h --report "$T/report" -- sh -c 'exit 3'
+  same "$ERR" "rlock: job: attempt 3 of 4 for $day failed; the next may begin in 4h00m"
+  same "$(jq .message "$T/report")" null
+  start_quorum 3
+  try run job --ttl 1s --once v1 --attempts 1 --backoff 1h -q --report "$T/report" -- sh -c 'exit 3'
+  exits 3
+  same "$ERR" 'rlock: job: 1 attempt for v1 failed, and no more are made'
+  same "$(jq -r .message "$T/report")" 'job: 1 attempt for v1 failed, and no more are made'
+}
+
 @test "a run that was told to stop is no attempt, and is made again" {
   local signal
   for signal in TERM HUP QUIT; do
     hold job --once v1 --attempts 1
     kill "-$signal" "$HOLDER"
     finish "$HOLDER"
+    same "$(grep attempt "$T/holder.err")" ''
   done
   hold job --once v1 --attempts 1
   try release job --force
