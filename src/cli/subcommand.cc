@@ -17,9 +17,9 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      run,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run backup --once-per day --attempts 3 --backoff 10m -w 12h -E 0 -q \\\n"
-     "    -- backup.sh --full\n"
-     "  rlock run deploy -w 10m --note \"release 42\" -- deploy.sh web\n",
+     "  rlock run backup --once-per day --attempts 3 --backoff 10m -w 12h \\\n"
+     "    --max-runtime 6h -E 0 -q -- backup.sh --full\n"
+     "  rlock run deploy -w 10m --max-runtime 30m --note \"release 42\" -- deploy.sh\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD.",
      "That of the command, or 128 + n if signal n ended it. 75, or what -E says: somebody holds the lock, or the wait "
      "ran out. 76: the lease was lost, or somebody evicted the run. 124: stopped by --max-runtime.",
@@ -34,7 +34,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "",
      "75, or what -E says: somebody holds the lock, or the wait ran out.",
      "Without `|| echo exit $?` the script would go on without the lock if there is no rlock. Without `--output shell` "
-     "the script must hand the token to `rlock release`, and an `rlock run` of the same lock in it would wait."},
+     "the script must hand the token to `rlock release`, and an `rlock run` of the same lock in it would wait. No trap "
+     "is needed with --hold-pid. Whether the script failed is not known, so --backoff is for a lease that was lost."},
     {"renew",
      Subcommand::renew,
      renew,

@@ -58,9 +58,10 @@ std::string describe(const Busy& busy, Capacity wanted) {
   const bool is_dead = busy.holder.stays && is_gone(busy.holder);
   const std::string left = format_duration(busy.lease);
   return fmt::format(
-      "held {}by {}{} for {}{}",
+      "held {}by {}{}{} for {}{}",
       differs ? describe(busy.in_force) + " " : "",
       describe(busy.holder),
+      busy.in_force.value > 1 ? fmt::format(" (one of {})", busy.in_force.value) : "",
       busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
       format_duration(busy.held),
       is_dead ? fmt::format(", but it has died; free in {}", left) : fmt::format(", lease {} left", left));

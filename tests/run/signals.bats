@@ -139,7 +139,7 @@ time.sleep(600)'
   wait_for_text TERM "$T/job.out"
   kill -INT "$PID"
   wait_for_text INT "$T/job.out"
-  matches "$(tail -n 1 "$T/job.err")" '^rlock: job: SIGINT again, too early to kill the command: [0-9]+ms to go$'
+  matches "$(tail -n 1 "$T/job.err")" '^rlock: job: SIGINT again, too early to kill the command: send it once more in [0-9]+ms$'
   sleep 0.3
   kill -INT "$PID"
   finish "$PID"
