@@ -88,12 +88,17 @@ class Lanes {
     end_ = std::max(end_, history.now);
     Lane& lane = lanes_[history.lock];
     std::size_t runs = 0;
+    WallTime oldest{};
     for (const Run& run : history.runs) {
-      if (!run.ending.is_of_run())
+      if (!run.ending.is_of_run()) {
+        add_hold(run, history.now, lane.blocks);
         continue;
+      }
       lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()});
+      if (runs == 0)
+        oldest = run.acquired_at;
       if (++runs == asked)
-        lane.known_since = lane.blocks.front().begin;
+        lane.known_since = oldest;
     }
   }
 
@@ -122,6 +127,17 @@ class Lanes {
   WallTime end() const { return end_ == WallTime{} ? wall_now() : end_; }
 
  private:
+  /// A hold's beginning makes a block, which is cut off where it has ended sooner.
+  static void add_hold(const Run& moment, WallTime now, std::vector<Block>& blocks) {
+    if (moment.hold_until && moment.ending.kind == observe::Ending::Kind::hold) {
+      blocks.push_back({.begin = moment.acquired_at, .end = std::min(*moment.hold_until, now), .on_hold = true});
+      return;
+    }
+    const auto open = std::find_if(blocks.rbegin(), blocks.rend(), [](const Block& block) { return block.on_hold; });
+    if (open != blocks.rend())
+      open->end = std::min(open->end, moment.acquired_at);
+  }
+
   Since since_;
   WallTime end_{};
   std::map<std::string, Lane> lanes_;

@@ -19,11 +19,11 @@ constexpr std::size_t narrowest_lane = 20;
 /// The characters that lanes are drawn with.
 struct Marks {
   std::vector<std::string_view> levels;  // from held for a moment to held all of the column's time
-  std::string_view failed, unknown;
+  std::string_view failed, on_hold, unknown;
 };
 
-const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "✗", "·"};
-const Marks ascii{{".", "-", "=", "#"}, "X", "~"};
+const Marks unicode{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "✗", "╌", "·"};
+const Marks ascii{{".", "-", "=", "#"}, "X", "o", "~"};
 
 /// What happened during the time of one column.
 struct Slice {
@@ -31,6 +31,7 @@ struct Slice {
   bool touched = false;         // whether it was held at all
   bool failed = false;          // a run that failed ended here
   bool part_of_failed = false;  // a run was under way that failed later
+  bool on_hold = false;         // the lock was on hold, at least for a part of that time
 };
 
 /// The time that is shown, divided into columns.
@@ -63,6 +64,9 @@ void draw_block(const Block& block, const Window& window, std::vector<Slice>& la
   const auto last = std::max(first, static_cast<std::size_t>(std::ceil(end)) - (end > 0 ? 1 : 0));
   for (std::size_t i = first; i <= last; ++i) {
     const auto left = static_cast<double>(i);
+    lane[i].on_hold = lane[i].on_hold || block.on_hold;
+    if (block.on_hold)
+      continue;
     lane[i].touched = true;
     lane[i].held += std::min(end, left + 1) - std::max(begin, left);
     lane[i].part_of_failed = lane[i].part_of_failed || block.failed;
@@ -75,7 +79,7 @@ std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
   if (column.failed)
     return marks.failed;
   if (!column.touched)
-    return known ? " " : marks.unknown;
+    return column.on_hold ? marks.on_hold : known ? " " : marks.unknown;
   const auto count = static_cast<double>(marks.levels.size());
   const auto level = static_cast<std::size_t>(std::clamp(std::floor(column.held * count), 0.0, count - 1));
   return marks.levels[level];
@@ -84,7 +88,9 @@ std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
 std::string_view colour_of(const Slice& column) {
   if (column.part_of_failed)
     return colour::red;
-  return column.touched ? colour::bright_green : colour::dim;
+  if (column.touched)
+    return colour::bright_green;
+  return column.on_hold ? colour::yellow : colour::dim;
 }
 
 std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
@@ -103,12 +109,13 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
   return coloured ? out + std::string{colour::plain} : out;
 }
 
-std::string draw_legend(const Window& window, const Marks& marks, std::size_t columns) {
-  const std::string text = fmt::format("one column is {}: {} to {} held partly or wholly, {} ended badly, {} unknown",
+std::string draw_legend(const Window& window, const Marks& marks, bool with_holds, std::size_t columns) {
+  const std::string text = fmt::format("one column is {}: {} to {} held partly or wholly, {} ended badly, {}{} unknown",
                                        format_duration(window.column_length()),
                                        marks.levels.front(),
                                        marks.levels.back(),
                                        marks.failed,
+                                       with_holds ? fmt::format("{} on hold, ", marks.on_hold) : "",
                                        marks.unknown);
   std::string out;
   for (std::string_view rest{text}; !rest.empty();) out += fmt::format("{}\n", take_row(rest, columns));
@@ -192,7 +199,12 @@ Axis draw_axis(WallTime begin, WallTime end, std::size_t columns, bool utf8) {
 
 std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const Screen& screen) {
   std::size_t names = 1;
-  for (const Lane& lane : lanes) names = std::max(names, count_columns(printable(lane.name)));
+  bool with_holds = false;
+  for (const Lane& lane : lanes) {
+    names = std::max(names, count_columns(printable(lane.name)));
+    with_holds =
+        with_holds || std::any_of(lane.blocks.begin(), lane.blocks.end(), [](const Block& b) { return b.on_hold; });
+  }
   names = std::min(names, std::max<std::size_t>(8, screen.columns * 2 / 5));
   const std::size_t wanted = screen.columns > names + 1 ? screen.columns - names - 1 : 0;
   const Window window{begin, end, std::max(narrowest_lane, wanted)};
@@ -203,7 +215,8 @@ std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTi
         "{} {}\n", pad(printable(lane.name), names, screen.utf8), draw_lane(lane, window, marks, screen.colour));
   const std::string margin(names + 1, ' ');
   const Axis axis = draw_axis(begin, end, window.columns(), screen.utf8);
-  return out + margin + axis.line + "\n" + margin + axis.labels + "\n" + draw_legend(window, marks, screen.columns);
+  return out + margin + axis.line + "\n" + margin + axis.labels + "\n" +
+         draw_legend(window, marks, with_holds, screen.columns);
 }
 
 }  // namespace rlock::cli

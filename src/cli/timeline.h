@@ -8,10 +8,11 @@
 
 namespace rlock::cli {
 
-/// One period during which a lock was held.
+/// One period during which a lock was held, or on hold.
 struct Block {
   WallTime begin, end;
-  bool failed = false;  // drawn as a mark where it ended
+  bool failed = false;   // drawn as a mark where it ended
+  bool on_hold = false;  // drawn where the lock was not held
 };
 
 /// One lock in a timeline.
@@ -21,7 +22,7 @@ struct Lane {
   WallTime known_since{};  // what happened earlier is not known
 };
 
-/// Draws a lane for each lock from `begin` to `end`, an axis with local times below, and a legend. Every hold is
+/// Draws a lane for each lock from `begin` to `end`, an axis with local times below, and a legend. Every run is
 /// visible, however short; the higher a block, the more of the column's time the lock was held.
 std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const Screen& screen);
 

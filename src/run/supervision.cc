@@ -103,8 +103,8 @@ void Supervision::note_stop_signal(Signal signal, Deadline now) {
   const Milliseconds wait = plan_->lease.kill_after;
   if (first_stop_signal_) {
     const auto left = std::chrono::ceil<Milliseconds>(*first_stop_signal_ + wait - now);
-    log_->notice(
-        fmt::format("{}: {} again, too early to kill the command: send it once more in {}", lock, name, format_duration(left)));
+    log_->notice(fmt::format(
+        "{}: {} again, too early to kill the command: send it once more in {}", lock, name, format_duration(left)));
     return;
   }
   first_stop_signal_ = now;

@@ -72,13 +72,12 @@ std::string describe_attempt(const Plan& plan, const lock::Release& release) {
                        release.failed_attempts,
                        release.failed_attempts == 1 ? "" : "s",
                        work);
-  return fmt::format(
-      "{}: attempt {} of {}{} failed; the next may begin {}",
-      plan.name.text(),
-      release.failed_attempts,
-      most,
-      work,
-      release.cooling.count() == 0 ? "at once" : fmt::format("in {}", format_duration(release.cooling)));
+  return fmt::format("{}: attempt {} of {}{} failed; the next may begin {}",
+                     plan.name.text(),
+                     release.failed_attempts,
+                     most,
+                     work,
+                     release.cooling.count() == 0 ? "at once" : fmt::format("in {}", format_duration(release.cooling)));
 }
 
 std::string describe_failure(const News& news, const Plan& plan) {

@@ -514,6 +514,24 @@ a_day() {
   matches "$OUT" $'^job +[.=#-]+\n'
 }
 
+@test "the timeline shows until when a lock was on hold, and explains the mark where there is one" {
+  try run other -- true
+  try log --timeline
+  same "$(grep 'on hold' "$T/out")" ''
+  rlock hold job --for 10m
+  try log --timeline --since 10s
+  exits 0
+  same "$ERR" ''
+  matches "$OUT" $'job +o+\n'
+  contains "$OUT" 'X ended badly, o on hold, ~ unknown'
+  rlock hold job --end
+  try run job -- sleep 2
+  try log --timeline --since 10s
+  matches "$OUT" $'job +o+ *[.=#-]+ *\n'
+  LC_ALL=C.UTF-8 try log --timeline --since 10s
+  contains "$OUT" '╌ on hold'
+}
+
 @test "the timeline shows a lock that cools as held until its run ended" {
   try run job --min-hold 12h -- true
   cli EVAL "
