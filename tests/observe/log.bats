@@ -519,16 +519,17 @@ a_day() {
   try log --timeline
   same "$(grep 'on hold' "$T/out")" ''
   rlock hold job --for 10m
-  try log --timeline --since 10s
+  try log --timeline --since 30s
   exits 0
   same "$ERR" ''
   matches "$OUT" $'job +o+\n'
   contains "$OUT" 'X ended badly, o on hold, ~ unknown'
+  sleep 1 # several columns
   rlock hold job --end
   try run job -- sleep 2
-  try log --timeline --since 10s
+  try log --timeline --since 30s
   matches "$OUT" $'job +o+ *[.=#-]+ *\n'
-  LC_ALL=C.UTF-8 try log --timeline --since 10s
+  LC_ALL=C.UTF-8 try log --timeline --since 30s
   contains "$OUT" '╌ on hold'
 }
 
