@@ -214,7 +214,7 @@ Release read_release(Fields fields) {
   if (fields.outcome() == "cooling")
     release = {.kind = Release::Kind::cooling, .cooling = Milliseconds{read_ms(fields)}};
   if (!fields.at_end())
-    release.failed_attempts = fields.number();
+    release.failed_attempts = std::max(0LL, fields.number());
   return release;
 }
 
