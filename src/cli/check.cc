@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -206,20 +207,23 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
   return rights;
 }
 
-/// Of the rights that a user lacks only the first few are named, since one line gives them all.
+/// Of many rights that a user lacks only the first few are named, since one line gives them all.
 std::vector<Finding> cut_rights(const std::vector<Finding>& findings) {
-  constexpr int most_named = 3;
+  constexpr std::ptrdiff_t most_named = 3;
+  const auto lacks = [](const Finding& f) {
+    return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
+  };
+  const auto lacking = std::count_if(findings.begin(), findings.end(), lacks);
+  if (lacking <= most_named + 1)
+    return findings;
   std::vector<Finding> named;
-  int lacking = 0;
-  for (const Finding& f : findings) {
-    const bool lacks = f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
-    if (!lacks || ++lacking <= most_named)
-      named.push_back(f);
-  }
-  if (lacking > most_named)
-    named.push_back({Finding::Grade::fail,
-                     observe::topic_of_rights,
-                     fmt::format("{} more were refused; --json names them all", lacking - most_named)});
+  std::ptrdiff_t met = 0;
+  std::copy_if(findings.begin(), findings.end(), std::back_inserter(named), [&](const Finding& f) {
+    return !lacks(f) || ++met <= most_named;
+  });
+  named.push_back({Finding::Grade::fail,
+                   observe::topic_of_rights,
+                   fmt::format("{} more were refused; --json names them all", lacking - most_named)});
   return named;
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "cli/config.h"
-#include "cli/enclosing.h"
 #include "cli/options.h"
 #include "cli/value.h"
 #include "run/ancestry.h"
@@ -68,20 +67,13 @@ lock::LockName choose_held_lock(const Settings& settings) {
   return {settings.prefix, *key, "RLOCK_KEY"};
 }
 
-lock::Token choose_token(const Settings& settings,
-                         const lock::LockName& name,
-                         const std::vector<redis::Server>& servers,
-                         std::string_view hint) {
+lock::Token choose_token(const Settings& settings, std::string_view hint) {
   if (settings.token)
     return *settings.token;
   const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
   if (!text)
     throw Error{ExitCode::usage, fmt::format("no --token, and no RLOCK_TOKEN{}", hint)};
-  const Value given{.text = *text, .origin = settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN"};
-  const lock::Token token = given.token();
-  const std::string held = settings.token_from_stdin ? "" : held_around(settings, join_urls(servers));
-  const bool is_of_another = inherited_token(held, from_environment("RLOCK_KEY").value_or("")) == token;
-  return is_of_another ? inherited_token(held, name.text()).value_or(token) : token;
+  return Value{.text = *text, .origin = settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN"}.token();
 }
 
 lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool kept) {

@@ -94,6 +94,12 @@ std::string command_to_break(const Settings& settings, std::string_view key, loc
 
 ExitCode say_not_held(
     lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline give_up, const Log& log) {
+  const std::string other = from_environment("RLOCK_KEY").value_or(lock.name().text());
+  if (!settings.token && !settings.token_from_stdin && other != lock.name().text()) {
+    log.error(
+        fmt::format("{} is not held by RLOCK_TOKEN, which belongs to {}; write --token", lock.name().text(), other));
+    return ExitCode::negative;
+  }
   std::string message = fmt::format("{} is not held by this token any more", lock.name().text());
   try {
     message += ": " + lock::persist(lock, settings.timeout, give_up, [&](Deadline deadline) {

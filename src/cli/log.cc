@@ -244,22 +244,25 @@ bool are_empty(const std::vector<History>& histories) {
   return std::all_of(histories.begin(), histories.end(), [](const History& history) { return history.runs.empty(); });
 }
 
-/// "root@db1 has held it since 2026-11-25 03:17:00", where a lock is held.
-std::optional<std::string> describe_holder(const LockFacts& lock) {
-  if (lock.holders.empty() || lock.holders.front().cools())
+/// "root@db1 has held it since 2026-11-25 03:17:00, and 2 more", where a lock is held.
+std::optional<std::string> describe_holders(const LockFacts& lock) {
+  const auto holds = [](const observe::HolderFacts& holder) { return !holder.cools(); };
+  const auto first = std::find_if(lock.holders.begin(), lock.holders.end(), holds);
+  if (first == lock.holders.end())
     return std::nullopt;
-  const observe::HolderFacts& holder = lock.holders.front();
-  const bool has_died = holder.kept && lock::is_gone(holder.owner);
-  return fmt::format("{} has held it since {}{}",
-                     holder.owner.holder,
-                     format_local(holder.acquired_at),
-                     has_died ? ", but has died" : "");
+  const auto others = std::count_if(first + 1, lock.holders.end(), holds);
+  const bool has_died = first->kept && lock::is_gone(first->owner);
+  return fmt::format("{} has held it since {}{}{}",
+                     first->owner.holder,
+                     format_local(first->acquired_at),
+                     has_died ? ", but has died" : "",
+                     others == 0 ? "" : fmt::format(", and {} more", others));
 }
 
 /// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
 std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
-    if (const auto holder = describe_holder(lock))
+    if (const auto holder = describe_holders(lock))
       return fmt::format("no run of {} has ended yet; {}", lock.name, *holder);
   }
   if (settings.keys.empty())
@@ -271,15 +274,19 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
                      is_number ? fmt::format(" For the last {0} runs write -n {0}", first) : "");
 }
 
-/// Whoever asks for the runs of one lock wants to know of the one that goes on too.
+/// Whoever asks for the runs of one lock wants to know of the one that goes on too. Only a remark: it may fail.
 std::string describe_current(std::vector<redis::Server>& servers,
                              const observe::Scope& scope,
                              const Settings& settings) {
   if (settings.keys.size() != 1 || observe::is_pattern(settings.keys.front()))
     return "";
-  const auto locks = observe::survey(servers, scope, settings.timeout);
-  const auto holder = locks.empty() ? std::nullopt : describe_holder(locks.front());
-  return holder ? fmt::format("{}: {}", locks.front().name, *holder) : "";
+  try {
+    const auto locks = observe::survey(servers, scope, settings.timeout);
+    const auto holders = locks.empty() ? std::nullopt : describe_holders(locks.front());
+    return holders ? fmt::format("{}: {}", locks.front().name, *holders) : "";
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 /// Why runs that are known are not shown; empty where there is nothing to say.
@@ -319,7 +326,7 @@ ExitCode read_and_print(const Settings& settings) {
     follower->follow(runs, why);
   const Screen screen = Screen::now();
   show(settings.json ? format_json(runs) : format_table(runs, screen));
-  if (!runs.empty() && screen.is_terminal && !settings.json)
+  if (!runs.empty() && screen.is_terminal && !settings.json && settings.verbosity != Verbosity::quiet)
     why = describe_current(servers, scope, settings);
   if (!why.empty())
     log.notice(why);

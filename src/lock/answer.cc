@@ -206,15 +206,19 @@ Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl) 
 }
 
 Release read_release(Fields fields) {
-  if (fields.outcome() == "kept")
-    return {.kind = Release::Kind::kept};
-  if (fields.outcome() == "lost")
-    return {.kind = Release::Kind::lost};
   Release release;
+  if (fields.outcome() == "kept")
+    release.kind = Release::Kind::kept;
   if (fields.outcome() == "cooling")
-    release = {.kind = Release::Kind::cooling, .cooling = Milliseconds{read_ms(fields)}};
-  if (!fields.at_end())
-    release.failed_attempts = std::max(0LL, fields.number());
+    release.kind = Release::Kind::cooling;
+  try {
+    if (release.kind == Release::Kind::cooling)
+      release.cooling = read_ms(fields);
+    if (release.kind != Release::Kind::kept && !fields.at_end())
+      release.failed_attempts = std::clamp(fields.number(), 0LL, largest_count);
+  } catch (const Error&) {
+    // It is released all the same.
+  }
   return release;
 }
 

@@ -229,7 +229,7 @@ Eviction read_eviction(Fields& fields);
 /// for anything else.
 Answer read_answer(Fields fields, BootClock::time_point sent, Milliseconds ttl);
 
-/// Reads an answer of release.lua.
+/// Reads an answer of release.lua by which the level is released. What it says of attempts is only for people.
 Release read_release(Fields fields);
 
 /// Reads "until_ms owner", as hold.lua and acquire.lua name a hold.

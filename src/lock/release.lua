@@ -1,4 +1,4 @@
--- release: give up one level, or all levels of a token. A repetition gets the same answer.
+-- release: give up one level, or all levels of a token. A repetition gets the same answer, but for the attempts.
 -- KEYS  lock queue waiters meta history seats level_end token_end
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
 --       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted, ended or

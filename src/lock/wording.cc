@@ -61,7 +61,7 @@ std::string describe(const Busy& busy, Capacity wanted) {
       "held {}by {}{}{} for {}{}",
       differs ? describe(busy.in_force) + " " : "",
       describe(busy.holder),
-      busy.in_force.value > 1 ? fmt::format(" (one of {})", busy.in_force.value) : "",
+      !differs && busy.in_force.value > 1 ? fmt::format(" (one of {})", busy.in_force.value) : "",
       busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
       format_duration(busy.held),
       is_dead ? fmt::format(", but it has died; free in {}", left) : fmt::format(", lease {} left", left));

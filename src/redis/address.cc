@@ -158,12 +158,14 @@ std::string guess_url(std::string_view text) {
     path.remove_prefix(std::min(path.find_first_not_of('/', 5), path.size()));
     return fmt::format("unix:///{}", path);
   }
-  std::string_view host = text, scheme = text.substr(0, text.find_first_of(":/"));
-  const bool is_endpoint = parse_endpoint(text, redis_port) && text.find("//") == std::string_view::npos;
-  if (is_endpoint || find_scheme(scheme) == nullptr) {
-    scheme = "redis";
-  } else {
-    host.remove_prefix(std::min(text.find_first_not_of('/', scheme.size() + 1), text.size()));
+  std::string_view host = text, scheme = "redis";
+  const auto end = std::min(text.find_first_of(":/"), text.size());
+  const std::string_view word = text.substr(0, end), rest = text.substr(end);
+  const bool has_port = rest.size() > 1 && rest[1] >= '0' && rest[1] <= '9';
+  const bool is_known = find_scheme(word) != nullptr;
+  if (rest.starts_with("//") || (is_known && rest.starts_with(':') && !has_port)) {
+    scheme = is_known ? word : scheme;
+    host.remove_prefix(std::min(text.find_first_not_of(":/", end), text.size()));
   }
   if (!parse_endpoint(host, redis_port) || looks_like_a_password(host) || host.find('@') != std::string_view::npos)
     return "redis://HOST[:PORT][/DB]";

@@ -227,7 +227,7 @@ std::string shown_words(const Reply& reply) {
     return "Redis is in protected mode and refuses other machines (DENIED): set a password on the server, then use "
            "--password-file";
   if (wants_no_password(reply))
-    return "the server has no password for its default user: leave the password out, or name a user with --username";
+    return "the server has no password for its default user: leave the password out, or name another user";
   std::string words = text.substr(0, std::min({text.find("with args"), find_script_line(text), longest}));
   if (words.ends_with('?'))
     words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong person

@@ -381,15 +381,17 @@ void Keeper::release() {
   }
 }
 
-/// The last attempt is worth a line even with --quiet, since the others leave without a word then.
+/// The last failure is worth a line even with --quiet, since the others then leave without a word. A run inside another
+/// one is no attempt of its own.
 void Keeper::report_attempt(const lock::Release& release) {
   const auto most = plan_.claim.attempts;
-  if (!most || release.failed_attempts == 0)
+  if (!most || release.failed_attempts == 0 || plan_.inherited == plan_.claim.token)
     return;
+  const std::string message = describe_attempt(plan_, release);
   if (release.failed_attempts >= *most) {
-    complaints_.add(describe_attempt(plan_, release));
+    log_->error(message);
   } else {
-    log_->notice(describe_attempt(plan_, release));
+    log_->notice(message);
   }
 }
 

@@ -63,21 +63,19 @@ std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& p
 
 std::string describe_attempt(const Plan& plan, const lock::Release& release) {
   const lock::Claim& claim = plan.claim;
+  const std::string& name = plan.name.text();
   const std::string id = claim.slot ? claim.slot->name : claim.once.value_or("");
   const std::string work = id.empty() ? "" : " for " + id;
   const int most = claim.attempts.value_or(0);
-  if (release.failed_attempts >= most)
-    return fmt::format("{}: {} attempt{}{} failed, and no more are made",
-                       plan.name.text(),
-                       release.failed_attempts,
-                       release.failed_attempts == 1 ? "" : "s",
-                       work);
-  return fmt::format("{}: attempt {} of {}{} failed; the next may begin {}",
-                     plan.name.text(),
-                     release.failed_attempts,
-                     most,
-                     work,
-                     release.cooling.count() == 0 ? "at once" : fmt::format("in {}", format_duration(release.cooling)));
+  if (release.failed_attempts >= most) {
+    const std::string_view several = release.failed_attempts == 1 ? "" : "s";
+    const std::string_view until = claim.once_per ? " for now" : "";
+    return fmt::format(
+        "{}: {} attempt{}{} failed, and no more are made{}", name, release.failed_attempts, several, work, until);
+  }
+  const std::string next =
+      release.cooling.count() == 0 ? "" : "; the next may begin in " + format_duration(release.cooling);
+  return fmt::format("{}: attempt {} of {}{} failed{}", name, release.failed_attempts, most, work, next);
 }
 
 std::string describe_failure(const News& news, const Plan& plan) {

@@ -380,6 +380,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'no scheme; write redis://redis:6380' status -r redis:6380
   refuses 64 'no scheme; write rediss://db1:6380' status -r rediss:/db1:6380
   refuses 64 'no scheme; write redis://db1:6380' status -r redis//db1:6380
+  refuses 64 'no scheme; write redis://db1:6380' status -r http//db1:6380
+  refuses 64 'no scheme; write redis://HOST' status -r redis:6380/0
   refuses 64 'no scheme; write unix:///run/redis.sock' status -r /run/redis.sock
   refuses 64 'no scheme; write unix:///run/redis.sock' status -r unix:/run/redis.sock
   refuses 64 "unknown scheme 'valkey'; write redis://" status -r valkey://db1

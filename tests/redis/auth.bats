@@ -87,8 +87,8 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   with_url ':some-password'
   try run --key job -- true
   exits 77
-  contains "$ERR" "AUTH refused: the server has no password for its default user: leave the password out, or name a user with \
---username; the password is from the URL in RLOCK_REDIS; "
+  contains "$ERR" "AUTH refused: the server has no password for its default user: leave the password out, or name another user; \
+the password is from the URL in RLOCK_REDIS; "
 }
 
 @test "the password in a URL works, percent-encoded or not" {

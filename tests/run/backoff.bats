@@ -162,7 +162,7 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   day=$(date +%F)
   try run job --once-per day --attempts 3 -- sh -c 'exit 3'
   exits 3
-  same "$ERR" "rlock: job: attempt 1 of 3 for $day failed; the next may begin at once"
+  same "$ERR" "rlock: job: attempt 1 of 3 for $day failed"
   try run job --once-per day --attempts 3 --backoff 1h -q -- sh -c 'exit 3'
   same "$ERR" ''
   pass
@@ -170,10 +170,21 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   same "$ERR" "rlock: job: attempt 3 of 4 for $day failed; the next may begin in 4h00m"
   same "$(jq .message "$T/report")" null
   start_quorum 3
-  try run job --ttl 1s --once v1 --attempts 1 --backoff 1h -q --report "$T/report" -- sh -c 'exit 3'
+  try run job --ttl 1s --once v1 --attempts 1 --backoff 1h -q -- sh -c 'exit 3'
   exits 3
   same "$ERR" 'rlock: job: 1 attempt for v1 failed, and no more are made'
-  same "$(jq -r .message "$T/report")" 'job: 1 attempt for v1 failed, and no more are made'
+  try run spaced --ttl 1s --once-per 1h --attempts 1 -q -- sh -c 'exit 3'
+  same "$ERR" 'rlock: spaced: 1 attempt failed, and no more are made for now'
+}
+
+@test "a run inside another one does not take the failure of that for its own" {
+  start outer rlock run job --once x --attempts 5 -- sh -c 'rlock run job --once x --attempts 1 -- sh -c \
+    "touch \"$0\"; until [ -e \"$1\" ]; do sleep 0.02; done" & until [ -e "$0" ]; do sleep 0.02; done; exit 3' "$T/in" "$T/go"
+  finish "$PID"
+  exits 3
+  touch "$T/go"
+  wait_until "$PATIENCE" absent rlock:job
+  same "$(grep attempt "$T/outer.err")" ''
 }
 
 @test "a run that was told to stop is no attempt, and is made again" {
