@@ -178,13 +178,12 @@ Finding sum_up(const Checkup& all) {
   return conclude(Finding::Grade::warn, "", " can be trusted with locks, except for what " + exception);
 }
 
+bool lacks_right(const Finding& f) { return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail; }
+
 /// What gives a user the rights that rlock needs.
 Finding explain_rights(const std::vector<Examined>& all, const std::set<std::string>& lines) {
   const bool suffices = std::none_of(all.begin(), all.end(), [](const Examined& one) {
-    const auto& findings = one.fitness.findings;
-    return std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-      return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
-    });
+    return std::any_of(one.fitness.findings.begin(), one.fitness.findings.end(), lacks_right);
   });
   const auto has_line = [](const Examined& one) { return !one.fitness.acl_line.empty(); };
   const observe::Fitness& first = std::find_if(all.begin(), all.end(), has_line)->fitness;
@@ -210,16 +209,13 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
 /// Of many rights that a user lacks only the first few are named, since one line gives them all.
 std::vector<Finding> cut_rights(const std::vector<Finding>& findings) {
   constexpr std::ptrdiff_t most_named = 3;
-  const auto lacks = [](const Finding& f) {
-    return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail;
-  };
-  const auto lacking = std::count_if(findings.begin(), findings.end(), lacks);
+  const auto lacking = std::count_if(findings.begin(), findings.end(), lacks_right);
   if (lacking <= most_named + 1)
     return findings;
   std::vector<Finding> named;
   std::ptrdiff_t met = 0;
   std::copy_if(findings.begin(), findings.end(), std::back_inserter(named), [&](const Finding& f) {
-    return !lacks(f) || ++met <= most_named;
+    return !lacks_right(f) || ++met <= most_named;
   });
   named.push_back({Finding::Grade::fail,
                    observe::topic_of_rights,
