@@ -40,13 +40,14 @@ void Connection::follow_up(std::vector<Command> commands, Deadline deadline) {
 }
 
 /// Called before the connection is used again: it may have ended, or hold answers that nobody waits for any more. It is
-/// closed if it still owes us such an answer after that answer's deadline.
+/// closed if it still owes us such an answer after that answer's deadline: whoever asks more often than that would
+/// never notice that the connection is dead.
 void Connection::check_for_news() {
   if (state_ != State::ready)
     return;
   if (link_->is_readable())
     hear();
-  if (state_ == State::ready && !talk_->is_answered() && BootClock::now() >= deadline_)
+  if (state_ == State::ready && !talk_->is_answered() && BootClock::now() >= talk_->due.front().until)
     close();
 }
 
@@ -68,7 +69,10 @@ void Connection::abandon() {
   if (state_ != State::ready)
     return;
   talk_->answers.clear();
-  std::replace(talk_->due.begin(), talk_->due.end(), Due::answer, Due::dropped);
+  for (Due& due : talk_->due) {
+    if (due.kind == Due::Kind::answer)
+      due.kind = Due::Kind::dropped;
+  }
   if (!outgoing_.empty())
     close();  // a part may have left
 }
@@ -139,7 +143,7 @@ void Connection::say_next() {
   if (!introductions_.empty()) {
     talk_->answers.clear();
     talk_->reader.start_exchange();
-    say({introductions_.front()}, Due::answer);
+    say({introductions_.front()}, Due::Kind::answer);
     return;
   }
   state_ = State::ready;
@@ -212,9 +216,9 @@ void Connection::check_introduction(const Reply& reply) const {
   }
 }
 
-void Connection::say(const std::vector<Command>& commands, Due due) {
+void Connection::say(const std::vector<Command>& commands, Due::Kind due) {
   for (const Command& command : commands) encode(command, outgoing_);
-  talk_->due.insert(talk_->due.end(), commands.size(), due);
+  talk_->due.insert(talk_->due.end(), commands.size(), Due{.kind = due, .until = deadline_});
 }
 
 void Connection::ask(const std::vector<Command>& commands) {
@@ -222,11 +226,11 @@ void Connection::ask(const std::vector<Command>& commands) {
   talk_->messages.clear();
   talk_->reader.start_exchange();
   if (!talk_->channel.empty())
-    say({{"UNSUBSCRIBE", talk_->channel}}, Due::unsubscribed);
-  say(commands, Due::answer);
+    say({{"UNSUBSCRIBE", talk_->channel}}, Due::Kind::unsubscribed);
+  say(commands, Due::Kind::answer);
   talk_->channel = channel_;
   if (!channel_.empty())
-    say({{"SUBSCRIBE", channel_}}, Due::subscribed);
+    say({{"SUBSCRIBE", channel_}}, Due::Kind::subscribed);
 }
 
 bool Connection::exchange() {
@@ -301,20 +305,20 @@ void Connection::dispatch(Reply reply) {
   }
   if (talk_->due.empty())
     throw Error{ExitCode::unavailable, "sent a reply that nobody asked for"};
-  const Due due = talk_->due.front();
+  const Due::Kind due = talk_->due.front().kind;
   talk_->due.pop_front();
   switch (due) {
-    case Due::answer:
+    case Due::Kind::answer:
       talk_->answers.push_back(std::move(reply));
       break;
-    case Due::dropped:
+    case Due::Kind::dropped:
       break;
-    case Due::unsubscribed:
-    case Due::subscribed:
+    case Due::Kind::unsubscribed:
+    case Due::Kind::subscribed:
       if (reply.is_error())
         talk_->refusal = refusal(reply);
       else
-        talk_->listens = due == Due::subscribed;
+        talk_->listens = due == Due::Kind::subscribed;
       break;
   }
 }

@@ -87,7 +87,12 @@ class Connection {
     ready,
   };
 
-  enum class Due { answer, dropped, unsubscribed, subscribed };
+  /// A reply that is still to come.
+  struct Due {
+    enum class Kind { answer, dropped, unsubscribed, subscribed };
+    Kind kind;
+    Deadline until;  // later than that, the connection is taken for dead, even if more was asked meanwhile
+  };
 
   /// What has been said on a link.
   struct Talk {
@@ -95,7 +100,7 @@ class Connection {
     bool is_answered() const { return due.empty(); }
 
     ReplyReader reader;
-    std::deque<Due> due;  // what the next replies are
+    std::deque<Due> due;  // in the order in which they come
     std::vector<Reply> answers;
     std::vector<std::string> messages;
     std::string channel;  // of the last SUBSCRIBE that was sent
@@ -114,7 +119,7 @@ class Connection {
   void say_next();
   void check_introduction(const Reply& reply) const;
   std::string password_origin() const;
-  void say(const std::vector<Command>& commands, Due due);
+  void say(const std::vector<Command>& commands, Due::Kind due);
   void ask(const std::vector<Command>& commands);
   bool exchange();
   bool flush();

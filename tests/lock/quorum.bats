@@ -244,6 +244,23 @@ far_server_takes_part() {
   far_server_takes_part 0.35 # a renewal of 3 s has 0.3 s for each attempt
 }
 
+@test "a connection that has died in silence is replaced, however often the server is asked" {
+  local urls
+  start_quorum 3
+  read -ra urls <<<"$RLOCK_REDIS"
+  hold job --ttl 1s
+  start_proxy
+  export RLOCK_REDIS="${urls[*]:0:2} $RLOCK_REDIS"
+  start waiter rlock run job --ttl 1s --redis-timeout 300ms -- true
+  wait_for_text 'waiting for job' "$T/waiter.err"
+  network strand
+  stop "${QUORUM_PIDS[0]}" # so that the stranded one is needed
+  kill "$HOLDER"
+  wait_until 15 gone "$PID" # it once waited for ever
+  finish "$PID"
+  exits 0
+}
+
 held_at() { [[ $(cli_at "$1" EXISTS rlock:job) == 1 ]]; } # PORT
 
 @test "leases longer than --max-lease are refused" {

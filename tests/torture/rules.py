@@ -105,10 +105,15 @@ def done_twice(history):
         for hold in holds:
             if not ended_well(hold):
                 continue
-            succeeded = hold.attempt["status"] == 0 and hold.attempt["released"]
+            succeeded = hold.attempt["status"] == 0 and hold.attempt["released"] and not was_told_to_stop(hold.attempt)
             if succeeded and last and is_done_by(hold, last, history) and not forgotten(history, last, hold):
                 yield last.number, hold.number
             last = hold if succeeded else None  # of others nobody knows whether the server has recorded a success
+
+
+def was_told_to_stop(attempt):
+    """Then its work counts as not done, even if it ended with 0."""
+    return attempt["fault"] in ("run terminated", "terminal interrupted", "terminal closed")
 
 
 def ended_well(hold):
