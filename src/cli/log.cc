@@ -88,17 +88,16 @@ class Lanes {
     end_ = std::max(end_, history.now);
     Lane& lane = lanes_[history.lock];
     std::size_t runs = 0;
-    WallTime oldest{};
+    const auto oldest =
+        std::find_if(history.runs.begin(), history.runs.end(), [](const Run& run) { return run.ending.is_of_run(); });
     for (const Run& run : history.runs) {
       if (!run.ending.is_of_run()) {
         add_hold(run, history.now, lane.blocks);
         continue;
       }
       lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()});
-      if (runs == 0)
-        oldest = run.acquired_at;
       if (++runs == asked)
-        lane.known_since = oldest;
+        lane.known_since = oldest->acquired_at;
     }
   }
 

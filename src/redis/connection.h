@@ -140,7 +140,7 @@ class Connection {
   std::string password_;                // that was sent on this link
   std::string outgoing_;                // bytes that have not left yet
   bool is_asking_ = false;              // somebody waits for an answer
-  Deadline deadline_ = never;           // of the exchange, abandoned or not
+  Deadline deadline_ = never;           // of the last exchange
   Deadline opening_deadline_ = never;   // while it opens: that of the exchange which began to open it
   bool asked_ = false;
   bool reached_ = false;

@@ -388,11 +388,7 @@ void Keeper::report_attempt(const lock::Release& release) {
   if (!most || release.failed_attempts == 0 || plan_.inherited == plan_.claim.token)
     return;
   const std::string message = describe_attempt(plan_, release);
-  if (release.failed_attempts >= *most) {
-    log_->error(message);
-  } else {
-    log_->notice(message);
-  }
+  release.failed_attempts >= *most ? log_->error(message) : log_->notice(message);
 }
 
 lock::Release Keeper::release_in_time() {
