@@ -526,6 +526,9 @@ a_day() {
   contains "$OUT" 'X ended badly, o on hold, ~ unknown'
   sleep 1 # several columns
   rlock hold job --end
+  sleep 1
+  try log --timeline --since 30s
+  matches "$OUT" $'job +o+ +\n'
   try run job -- sleep 2
   try log --timeline --since 30s
   matches "$OUT" $'job +o+ *[.=#-]+ *\n'
