@@ -93,7 +93,7 @@ class Run:
     def drain(self):
         self.lab.note({"healed": boottime()})
         end = boottime() + LONGEST_DRAIN
-        while self.population.alive and boottime() < end:
+        while (self.population.alive or self.population.visitors) and boottime() < end:
             self.tick()
         for attempt in self.population.alive.values():
             self.lab.note(attempt.facts())

@@ -101,6 +101,7 @@ class Population:
             self.environment["TORTURE_NAMESPACE"] = lab.namespace
         self.full_pipe = full_pipe()
         self.alive = {}  # pid -> attempt
+        self.visitors = set()  # pids
         self.count = self.once = 0
         (lab.folder / "errors").mkdir()
         with open(lab.folder / "stamps", "wb") as stamps:
@@ -133,7 +134,7 @@ class Population:
         site = rng.choice(self.topology.sites())
         way = self.lab.wire.enter if site == "remote" else []
         environment = self.environment | {"RLOCK_REDIS": self.topology.url_at(site)}
-        spawn([*way, "sh", "-c", script], environment, self.lab.folder / "visitors")
+        self.visitors.add(spawn([*way, "sh", "-c", script], environment, self.lab.folder / "visitors"))
 
     def invent(self, key):
         rng = self.rng
@@ -223,6 +224,7 @@ class Population:
 
     def reap(self):
         for pid, status in reap():
+            self.visitors.discard(pid)
             attempt = self.alive.pop(pid, None)
             if attempt is None:
                 continue
