@@ -27,7 +27,8 @@ enum class ExitCode : int {
 constexpr ExitCode killed_by(int number) { return ExitCode{128 + number}; }
 
 /// The one failure type: what to tell the user, and the status to exit with. Expected outcomes (busy, lost, not the
-/// holder) are return values and never thrown. Caught in main, and where an attempt may be repeated.
+/// holder) are return values and never thrown. Caught in main, where an attempt may be repeated, and where what one
+/// server says must not end the rest.
 class Error : public std::runtime_error {
  public:
   /// `lasting`: trying again is pointless.

@@ -1,6 +1,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,8 +39,12 @@ void ensure_standard_descriptors() {
 void write_all(int fd, std::string_view text, const std::string& what) {
   while (!text.empty()) {
     const ssize_t count = ::write(fd, text.data(), text.size());
-    if (count < 0 && errno != EINTR)
+    if (count < 0 && errno == EAGAIN) {  // whoever shares it with us wants it so
+      pollfd writable{.fd = fd, .events = POLLOUT, .revents = 0};
+      ::poll(&writable, 1, -1);
+    } else if (count < 0 && errno != EINTR) {
       throw os_error(what, errno);
+    }
     if (count > 0)
       text.remove_prefix(static_cast<std::size_t>(count));
   }

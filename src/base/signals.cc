@@ -36,10 +36,7 @@ Signals::Signals(const sigset_t& delivered) : wanted_(delivered) {
 }
 
 void Signals::keep_failed_writes_quiet() {
-  sigset_t of_writes;
-  ::sigemptyset(&of_writes);
-  ::sigaddset(&of_writes, SIGPIPE);
-  ::sigaddset(&of_writes, SIGXFSZ);
+  const sigset_t of_writes = set_of({SIGPIPE, SIGXFSZ});
   ::sigprocmask(SIG_BLOCK, &of_writes, nullptr);
 }
 
@@ -58,10 +55,14 @@ void Signals::drop(int number) {
   ::signalfd(fd(), &wanted_, 0);
 }
 
+void block_all_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+}
+
 void raise_unblocked(int number) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, number);
+  const sigset_t set = Signals::set_of({number});
   ::raise(number);
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }

@@ -47,6 +47,9 @@ class Signals {
   Fd fd_;
 };
 
+/// For a process that no signal is to end, or to disturb.
+void block_all_signals();
+
 /// Raises the signal and unblocks it, so that it is delivered even if it was blocked.
 void raise_unblocked(int number);
 

@@ -131,6 +131,8 @@ std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now) 
   return from_seconds(::mktime(&parts));
 }
 
+bool names_coming_day(std::string_view word) { return !word.empty() && days_ahead(word, {}, false).has_value(); }
+
 tm local_parts(WallTime time) {
   const time_t seconds = count_seconds(time);
   tm parts{};

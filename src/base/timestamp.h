@@ -24,6 +24,9 @@ std::optional<WallTime> parse_time(std::string_view text);
 /// nothing for any other text.
 std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now);
 
+/// Whether parse_time_to_come() knows the word before a time of day: "tomorrow", or a day of the week.
+bool names_coming_day(std::string_view word);
+
 tm local_parts(WallTime time);
 tm utc_parts(WallTime time);
 

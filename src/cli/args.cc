@@ -356,6 +356,8 @@ void refuse_split_value(const Option& option, const std::string& value, const st
   const bool is_clock = !next.empty() && is_number(next.substr(0, 1)) && next.find(':') != std::string::npos;
   if (is_clock && option.value.ends_with("TIME"))
     refuse(fmt::format("--{0} {1} {2}: write '{1} {2}', in quotes", option.name, value, next));
+  if (option.name == "until" && names_coming_day(next) && !names_coming_day(value))
+    refuse(fmt::format("--until {0} {1}: write '{1} {0}', in quotes (or -k {1}, if that is a lock)", value, next));
   if (option.value == "TEXT" && after_key && !next.empty() && !is_option(next))
     refuse(redis::mask_password(fmt::format(
         "--{0} {1} {2}: write '{1} {2}', in quotes (or {2} before --{0}, if it is a lock)", option.name, value, next)));

@@ -21,7 +21,7 @@ using observe::State;
 
 std::string_view describe_skip(std::string_view reason) {
   constexpr std::array<std::string_view, observe::skip_reasons.size()> words{
-      "held", "wait over", "already done", "superseded", "too many waiting", "attempts used up"};
+      "not free", "wait over", "already done", "superseded", "too many waiting", "out of attempts"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (observe::skip_reasons.at(i) == reason)
       return words.at(i);

@@ -203,6 +203,10 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
       first.acl_loss.empty() ? "" : fmt::format(" ({})", first.acl_loss));
   if (!first.acl_save.empty())
     rights.remedy.lines.push_back(first.acl_save);
+  if (!suffices)
+    rights.remedy.afterwards =
+        "if Redis says that no pattern may follow *, the user has all keys or channels: leave out what begins with ~ "
+        "or &";
   return rights;
 }
 

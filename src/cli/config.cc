@@ -142,8 +142,9 @@ std::string advise_instead_of(std::string_view name) {
   if (name == "host" || name == "port" || name == "url")
     return "; write `redis = redis://HOST`, which may end with :PORT";
   for (const Option& option : all_options()) {
-    if (!option.environment.empty() && option.environment == name)
-      return fmt::format("; write `{} = ...`", option.name);
+    const bool is_variable = !option.environment.empty() && option.environment == name;
+    if (is_variable || (option.letter != '\0' && name == std::string_view{&option.letter, 1} && option.set != nullptr))
+      return fmt::format("; write `{} = {}`", option.name, option.is_flag() ? "yes" : option.value);
   }
   return suggest_option(name, "", [](const Option& option) { return option.set != nullptr; });
 }
@@ -208,6 +209,8 @@ class Parser {
     const Option* option = find_option(name);
     if (option == nullptr || option->set == nullptr)
       refuse(place(), fmt::format("unknown option '{}'{}", name, advise_instead_of(name)));
+    if (option->name == "key")
+      refuse(place(), "key has no place in a file; write the lock's name on the command line");
     if (is_deed(*option))
       refuse(place(),
              fmt::format("{0} has no place in a file, which would break locks or hold them unasked; write --{0} on the "

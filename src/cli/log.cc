@@ -196,9 +196,10 @@ class Follower {
   static Identity identity_of(const Run& run) { return {run.lock, run.fence.value}; }
 
   void show(const std::vector<Run>& runs) {
+    if (runs.empty())
+      return;
     if (settings_.json) {
-      if (!runs.empty())
-        cli::show(format_json(runs));
+      cli::show(format_json(runs));
       return;
     }
     const std::size_t before = shown_.size();

@@ -233,6 +233,8 @@ void set_until(Settings& s, const Value& v) {
   if (!time) {
     const bool has_sign = v.text.starts_with('+');
     const std::string from_now = meant_duration(std::string_view{v.text}.substr(has_sign ? 1 : 0));
+    if (names_coming_day(v.text))
+      v.refuse(fmt::format("'{0}' lacks the time of day; write '{0} 08:00'", v.text));
     v.refuse(fmt::format(
         "'{}' is not a time such as 08:00, 15:30, 'tomorrow 08:00', 'mon 08:00', 2026-11-25 or '2026-11-25 08:00'{}",
         v.text,
@@ -337,7 +339,7 @@ constexpr Option options[] = {
    "Write how the run ended to FILE, as a JSON object", text<&S::report>},
 
   {0,   "output",              "token|shell|json", acquire,           Section::output, "",
-   "What to print [token]", choice<&S::output, Output::token, Output::shell, Output::json>},
+   "Print the token, lines for eval, or an object [token]", choice<&S::output, Output::token, Output::shell, Output::json>},
   {0,   "hold-pid",            "PID",              acquire,           Section::command, "",
    "Renew in the background until PID ends, then release", number<1, 4'194'304, &S::hold_pid>},
   {0,   "token",               "T",                renew | release,   Section::lock, "",
@@ -402,7 +404,7 @@ constexpr Option options[] = {
   {0,   "config",              "FILE",             every,             Section::redis, "RLOCK_CONFIG",
    "Configuration file, with lines such as `redis = URL` [/etc/rlock.conf, ~/.config/rlock.conf]", nullptr},
   {'q', "quiet",               "",                 every,             Section::output, "",
-   "Print errors only", verbose<Verbosity::quiet>},
+   "Print only errors and results", verbose<Verbosity::quiet>},
   {'v', "verbose",             "",                 every,             Section::output, "",
    "Print every step on stderr", verbose<Verbosity::verbose>},
   {'h', "help",                "",                 every,             Section::output, "",

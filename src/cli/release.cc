@@ -218,8 +218,10 @@ class ForcedRelease {
     }
     const std::chrono::duration<double> took = now - begun_;
     if (is_silent) {
-      print(fmt::format(
-          "{}: evicted {}; it did not answer, and its lease ended after {:.1f}s\n", name(), owner, took.count()));
+      print(fmt::format("{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s\n",
+                        name(),
+                        owner,
+                        took.count()));
       return;
     }
     print(target.dead ? fmt::format("{}: {} had died, and its lease ended after {:.1f}s\n", name(), owner, took.count())
@@ -324,11 +326,7 @@ ExitCode give_up_or_force(const Settings& settings) {
       choose_token(settings, "; `rlock acquire` prints one; to break the lock of somebody else write --force");
   const lock::Level request = lock::Level::random();
   const auto attempt = [&](Deadline deadline) { return lock.release_all(token, request, deadline); };
-  const auto on_wait = [&](const Error& why, Deadline until) {
-    log.notice(fmt::format(
-        "{} is not released yet: {}; trying for {}", name.text(), why.what(), format_duration(time_until(until))));
-  };
-  const auto outcome = lock::release_in_time(lock, settings.timeout, never, attempt, on_wait);
+  const auto outcome = lock::release_in_time(lock, settings.timeout, never, log, attempt, [] {});
   if (outcome.kind != lock::Release::Kind::lost)
     return ExitCode::ok;
   return say_not_held(lock, token, settings, give_up, log);

@@ -138,10 +138,11 @@ constexpr seconds steps[] = {
 
 tm local_parts_of(time_t time) { return local_parts(WallTime{seconds{time}}); }
 
-/// A label is a date, or a time with or without seconds, depending on the step.
+/// A label is a time, with or without seconds depending on the step, or a date: midnight says which day begins.
 std::string format_label(time_t time, seconds step) {
   const tm parts = local_parts_of(time);
-  if (step >= 24h)
+  const bool is_midnight = parts.tm_hour == 0 && parts.tm_min == 0 && parts.tm_sec == 0;
+  if (step >= 24h || (step >= 1h && is_midnight))
     return format_parts(parts, "%d %b");
   return format_parts(parts, step < 1min ? "%H:%M:%S" : "%H:%M");
 }
@@ -158,10 +159,10 @@ time_t first_tick(time_t begin, seconds step) {
 }
 
 seconds choose_step(seconds window, std::size_t columns) {
-  constexpr std::size_t gap = 2;
   for (const seconds step : steps) {
     const auto ticks = static_cast<std::size_t>(window / step) + 1;
-    if (ticks * (format_label(0, step).size() + gap) <= columns)
+    const std::size_t label_and_gap = step < 1min ? 10 : 8;
+    if (ticks * label_and_gap <= columns)
       return step;
   }
   return std::max(*std::rbegin(steps), window);

@@ -19,6 +19,7 @@ constexpr int words_of_owner = 6;
 std::string decode_word(std::string_view word) { return percent_decode(word).value_or(std::string{word}); }
 
 constexpr long long longest_unconfirmed = 5'000;  // SHORT of clock.lua
+constexpr Milliseconds shortest_lease{500};       // of any --ttl
 constexpr long long longest_sleep = 60'000;       // LONGEST of queue.lua
 constexpr long long longest_since = 2 * longest_sleep;
 constexpr long long most_slots = 1 << 20;      // more than --slots allows
@@ -105,10 +106,10 @@ Answer read_foreign(Fields& fields, BootClock::time_point sent) {
 Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl) {
   const auto fence = read_fence(fields.text());
   const auto slot = read_slot(fields.text());
-  if (!fence || !slot)
+  const Milliseconds lease = read_ms(fields);
+  if (!fence || !slot || lease < shortest_lease)
     fields.unexpected();
   Granted granted{.fence = *fence, .slot = *slot, .sent = sent};
-  const Milliseconds lease = read_ms(fields);
   if (lease < ttl)
     granted.unconfirmed = lease;
   granted.last_success = read_last_success(fields);
@@ -257,7 +258,7 @@ std::optional<Granted> read_hand_over(std::string_view message, const Asked& ask
   const bool is_about_that = words.word() == asked.answered;
   const auto since = words.number(longest_since);
   const std::string proof = sha1_hex(fmt::format("{}:{}", token.text(), fence_word));
-  if (!fence || !slot || !lease || !is_about_that || !since || words.word() != proof)
+  if (!fence || !slot || lease < shortest_lease.count() || !is_about_that || !since || words.word() != proof)
     return std::nullopt;
   const auto granted_at = asked.sent + trusted(Milliseconds{*since});
   if (granted_at > BootClock::now())  // the server's clock was set forward

@@ -19,7 +19,7 @@ namespace rlock::lock {
 // What the scripts answer. Hides how they write it, and how much of it is believed.
 
 /// Reads an untrusted answer word by word from left to right. A missing word reads as empty or zero, and no number is
-/// so large that a sum of several could overflow.
+/// so large that a sum of a thousand could overflow.
 class WordReader {
  public:
   explicit WordReader(std::string_view text) : rest_(text) {}
@@ -186,6 +186,11 @@ using Answer = std::variant<Granted,
                             OtherOnce,
                             Evicted,
                             Lost>;
+
+template <typename... Kinds>
+bool is_one_of(const Answer& answer) {
+  return (std::holds_alternative<Kinds>(answer) || ...);
+}
 
 /// The answer to a renewal that a majority has carried out.
 struct Extended {};

@@ -35,11 +35,6 @@ auto outcome_is(std::string_view name) {
 
 const std::string& waiter_of(const Claim& claim) { return claim.waiter ? claim.waiter->text() : claim.token.text(); }
 
-template <typename... Kinds>
-bool is_one_of(const Answer& answer) {
-  return (std::holds_alternative<Kinds>(answer) || ...);
-}
-
 /// Whether whoever hears this from a majority goes away, or comes back with nothing.
 bool ends_wait(const Answer& refusal) {
   if (const auto* superseded = std::get_if<Superseded>(&refusal))
@@ -434,17 +429,15 @@ long long Lock::await_replicas(int wanted, Milliseconds limit, Deadline deadline
 
 Fate Lock::fate_of(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline) {
   (void)ask(recall_request(name_, token, level, fence), deadline, outcome_is("unknown"));
-  Fate fate = Lost{};
-  for (const CallResult& answer : answers_) {
-    const Fields* fields = vote_of(answer);
-    if (fields != nullptr && fields->outcome() == "released")
-      return GivenBack{};
-    if (fields != nullptr && fields->outcome() == "evicted") {
-      Fields words = *fields;
-      fate = Evicted{read_eviction(words)};
-    }
-  }
-  return fate;
+  const auto is_released = [](const CallResult& answer) {
+    const Fields* vote = vote_of(answer);
+    return vote != nullptr && vote->outcome() == "released";
+  };
+  if (std::any_of(answers_.begin(), answers_.end(), is_released))
+    return GivenBack{};
+  const Renewal loss = sum_up_losses(answers_);
+  const auto* evicted = std::get_if<Evicted>(&loss);
+  return evicted != nullptr ? Fate{*evicted} : Lost{};
 }
 
 }  // namespace rlock::lock

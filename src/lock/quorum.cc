@@ -56,8 +56,7 @@ std::size_t most_named(std::span<const Answer> votes, Name name) {
 
 template <typename Kind>
 const Answer* find_kind(std::span<const Answer> votes) {
-  const auto found =
-      std::find_if(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Kind>(vote); });
+  const auto found = std::find_if(votes.begin(), votes.end(), is_one_of<Kind>);
   return found == votes.end() ? nullptr : &*found;
 }
 
@@ -66,14 +65,17 @@ bool any_is(std::span<const Answer> votes) {
   return find_kind<Kind>(votes) != nullptr;
 }
 
+template <typename Kind>
+bool is_said_by(std::size_t majority, std::span<const Answer> votes) {
+  return static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), is_one_of<Kind>)) >= majority;
+}
+
 void mark_tie(Answer& refusal, std::span<const Answer> votes, std::size_t majority) {
   if (auto* busy = std::get_if<Busy>(&refusal)) {
     const auto holder = [](const Busy& other) { return other.holder; };
     busy->tied = any_is<Granted>(votes) && most_named<Busy>(votes, holder) < majority;
   } else if (auto* held_back = std::get_if<OnHold>(&refusal)) {
-    const auto is_one = [](const Answer& vote) { return std::holds_alternative<OnHold>(vote); };
-    const auto count = static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), is_one));
-    held_back->tied = any_is<Granted>(votes) && count < majority;
+    held_back->tied = any_is<Granted>(votes) && !is_said_by<OnHold>(majority, votes);
   } else if (auto* full = std::get_if<Full>(&refusal)) {
     full->tied = any_is<Granted>(votes) || any_is<Busy>(votes);
   } else if (auto* superseded = std::get_if<Superseded>(&refusal)) {
@@ -95,13 +97,6 @@ void add_target(std::map<Fence, Target>& targets, const Target& target) {
   const auto [known, is_new] = targets.emplace(target.fence, target);
   if (!is_new && known->second.state == Target::State::removed)
     known->second = target;
-}
-
-template <typename Kind>
-bool is_said_by(std::size_t majority, std::span<const Answer> votes) {
-  const auto count =
-      std::count_if(votes.begin(), votes.end(), [](const Answer& vote) { return std::holds_alternative<Kind>(vote); });
-  return static_cast<std::size_t>(count) >= majority;
 }
 
 }  // namespace
@@ -212,7 +207,7 @@ std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot, std::s
   };
   if (is_slot || is_said_by<Done>(majority, votes) || std::none_of(votes.begin(), votes.end(), knows_later))
     return *newest;
-  std::erase_if(votes, [](const Answer& vote) { return std::holds_alternative<Done>(vote); });
+  std::erase_if(votes, is_one_of<Done>);
   return std::nullopt;
 }
 

@@ -42,8 +42,9 @@ Milliseconds Backoff::next() {
 Release release_in_time(const Lock& lock,
                         Milliseconds timeout,
                         Deadline lease_end,
+                        const Log& log,
                         const std::function<Release(Deadline)>& attempt,
-                        const std::function<void(const Error& why, Deadline until)>& on_wait) {
+                        const std::function<void()>& on_wait) {
   const Deadline start = BootClock::now();
   const Deadline until = std::min(std::max(lease_end, start + timeout), start + longest_release);
   const AskedIsReached server{lock};
@@ -53,7 +54,11 @@ Release release_in_time(const Lock& lock,
   } catch (const Error& error) {
     if (!error.may_pass() || !server.was_reached() || BootClock::now() >= until)
       throw;
-    on_wait(error, until);
+    log.notice(fmt::format("{} is not released yet: {}; trying for {}",
+                           lock.name().text(),
+                           error.what(),
+                           format_duration(time_until(until))));
+    on_wait();
   }
   return persist(server, timeout, until, attempt);
 }

@@ -78,13 +78,14 @@ auto persist(const Peer& peer, Milliseconds timeout, Attempt attempt) {
 
 /// Repeats a release until it is answered: a lock that is not given back stays taken, and work whose success nobody
 /// hears of is done again. It goes on for as long as the lease lasts, at least for `timeout` and at most for 30 s, with
-/// a server that has taken the request although it never answered one. After a second `on_wait` is told why and until
-/// when; what it throws, and what a handler of the loop throws, ends the attempts.
+/// a server that has taken the request although it never answered one. After a second it tells why and until when, and
+/// calls `on_wait`; what that throws, and what a handler of the loop throws, ends the attempts.
 Release release_in_time(const Lock& lock,
                         Milliseconds timeout,
                         Deadline lease_end,
+                        const Log& log,
                         const std::function<Release(Deadline)>& attempt,
-                        const std::function<void(const Error& why, Deadline until)>& on_wait);
+                        const std::function<void()>& on_wait);
 
 /// Gives back what was granted to a claim and nobody has used. No signal interrupts that, and a failure is only told:
 /// it must not hide what has made us give the lock back.

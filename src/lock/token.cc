@@ -22,27 +22,24 @@ std::uint64_t random_bits() {
   return bits;
 }
 
-bool is_hex(std::string_view text, std::size_t length) {
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == length && std::all_of(text.begin(), text.end(), is_digit);
-}
-
 }  // namespace
 
-Token Token::random() { return Token{fmt::format("{:016x}{:016x}", random_bits(), random_bits())}; }
-
-std::optional<Token> Token::parse(std::string_view text) {
-  if (!is_hex(text, length))
-    return std::nullopt;
-  return Token{std::string{text}};
+template <std::size_t digits>
+RandomId<digits> RandomId<digits>::random() {
+  std::string text;
+  while (text.size() < digits) text += fmt::format("{:016x}", random_bits());
+  return RandomId{std::move(text)};
 }
 
-Level Level::random() { return Level{fmt::format("{:016x}", random_bits())}; }
-
-std::optional<Level> Level::parse(std::string_view text) {
-  if (!is_hex(text, length))
+template <std::size_t digits>
+std::optional<RandomId<digits>> RandomId<digits>::parse(std::string_view text) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (text.size() != digits || !std::all_of(text.begin(), text.end(), is_digit))
     return std::nullopt;
-  return Level{std::string{text}};
+  return RandomId{std::string{text}};
 }
+
+template class RandomId<Token::length>;
+template class RandomId<Level::length>;
 
 }  // namespace rlock::lock

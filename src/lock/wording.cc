@@ -98,7 +98,7 @@ std::string describe(const Failures& failures, std::string_view host) {
 }
 
 std::string describe(const Exhausted& exhausted) {
-  return fmt::format("{} {} ago; a run without --attempts tries again",
+  return fmt::format("{} {} ago; a run without --attempts tries again, unless the lock cools",
                      describe(exhausted.failures, "attempt failed", "attempts failed", exhausted.host),
                      format_duration(exhausted.ended_ago));
 }

@@ -98,13 +98,7 @@ void read_hold(lock::WordReader words, LockFacts& facts) {
 
 template <auto counter>
 void read_counter(lock::WordReader words, LockFacts& facts) {
-  facts.counters.*counter += words.number_or_zero();
-}
-
-/// Redis counts an acquisition either as "acquired" or, after a wait, as "waited".
-void read_waited(lock::WordReader words, LockFacts& facts) {
-  facts.counters.waited = words.number_or_zero();
-  facts.counters.acquired += facts.counters.waited;
+  facts.counters.*counter = words.number_or_zero();
 }
 
 void read_skips(lock::WordReader words, LockFacts& facts) {
@@ -145,7 +139,7 @@ constexpr std::array readers{
     Reader{"success", read_success},
     Reader{"hold", read_hold},
     Reader{"acquired", read_counter<&Counters::acquired>},
-    Reader{"waited", read_waited},
+    Reader{"waited", read_counter<&Counters::waited>},
     Reader{"evicted", read_counter<&Counters::evicted>},
     Reader{"lost", read_counter<&Counters::lost>},
     Reader{"failed", read_counter<&Counters::failed>},
@@ -200,6 +194,7 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
   facts.now = lock::WordReader{fields.text()}.time();
   facts.waiting = lock::WordReader{fields.text()}.number_or_zero();
   while (!fields.at_end()) read_fact(fields.text(), facts);
+  facts.counters.acquired += facts.counters.waited;  // Redis counts an acquisition after a wait as "waited" alone
   std::sort(facts.holders.begin(), facts.holders.end(), [](const auto& a, const auto& b) {
     return a.fence.value < b.fence.value;
   });

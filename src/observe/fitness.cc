@@ -221,7 +221,8 @@ Finding judge_role(const Info& info) {
     return {Grade::ok, "role", "master"};
   return {Grade::fail,
           "role",
-          fmt::format("replica of {}:{}; name its master", info.value("master_host"), info.value("master_port"))};
+          fmt::format("replica of {}:{}; name its master", info.value("master_host"), info.value("master_port")),
+          {.words = "give the address of the master to --redis"}};
 }
 
 constexpr Milliseconds smallest_step{1000};  // smaller steps are normal for a clock that NTP adjusts

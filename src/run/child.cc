@@ -89,7 +89,7 @@ pid_t Child::start(std::string_view variables, bool foreground) {
 }
 
 /// The child's main function. It shares our memory until exec, errno included, so it makes only async-signal-safe
-/// calls, changes none of our variables but one, and we trust errno for nothing that matters meanwhile.
+/// calls, changes none of our variables but one, and meanwhile nothing that matters is decided by errno.
 WITHOUT_SANITIZER int Child::run(void* child) {
   auto* self = static_cast<Child*>(child);
   self->exec_error_ = self->become();

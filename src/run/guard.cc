@@ -401,12 +401,6 @@ News Guard::end_of_command(News::Kind kind, const Survivors& survivors) const {
           .told_by_terminal = group_.was_told_by_terminal()};
 }
 
-void block_all_signals() {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-}
-
 }  // namespace
 
 GuardProcess fork_guard(const Command& command, const std::string& lock) {

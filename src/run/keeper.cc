@@ -181,7 +181,7 @@ Deadline Keeper::overdue() const {
 }
 
 void Keeper::renew() {
-  if (renewer_->state() != Renewer::State::held)
+  if (renewer_->state() != Renewer::State::held || BootClock::now() >= renew_until())
     return;
   const bool extended = renewer_->attempt(renew_until());
   if (extended || renewer_->state() == Renewer::State::released)
@@ -222,15 +222,16 @@ void Keeper::lose(Outcome how, std::string_view why) {
 /// When job control has stopped the command, we stop too, so that the shell gets its prompt back. Nobody renews until
 /// we are continued; meanwhile the guard watches the deadline.
 void Keeper::suspend() {
-  if (BootClock::now() < renew_until())
-    renew();  // the user then has a whole lease in which to continue the job
-  if (renewer_->state() == Renewer::State::held && !loss_)
+  renew();  // the user then has a whole lease in which to continue the job
+  const auto is_held = [this] { return renewer_->state() == Renewer::State::held && !loss_; };
+  if (is_held())
     log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                              plan_.name.text(),
                              format_duration(time_until(renewer_->lease().term_at()))));
   command_.jobs().suspend();
-  if (BootClock::now() < renew_until())
-    renew();  // the lease must be good before the command continues
+  if (is_held() && BootClock::now() >= renewer_->lease().term_at())
+    complaints_.add(fmt::format("{}: this job was stopped for longer than its lease lasts", plan_.name.text()));
+  renew();  // the lease must be good before the command continues
   command_.jobs().resume();
 }
 
@@ -394,17 +395,13 @@ void Keeper::report_attempt(const lock::Release& release) {
 lock::Release Keeper::release_in_time() {
   const lock::End end = end_for_history(result_.verdict, renewer_->eviction().by);
   const auto attempt = [&](Deadline deadline) { return lock_.release(plan_.claim, end, deadline); };
-  const auto on_wait = [this](const Error& why, Deadline until) {
-    log_->notice(fmt::format("{} is not released yet: {}; trying for {}",
-                             plan_.name.text(),
-                             why.what(),
-                             format_duration(time_until(until))));
+  const auto on_wait = [this] {
     release_waits_ = true;
     end_release(release_ended_by_);
   };
   const bool is_lost = renewer_->state() == Renewer::State::lost;  // then only the history wants to know
   return lock::release_in_time(
-      lock_, plan_.patience.timeout, is_lost ? Deadline::min() : renewer_->lease().end(), attempt, on_wait);
+      lock_, plan_.patience.timeout, is_lost ? Deadline::min() : renewer_->lease().end(), *log_, attempt, on_wait);
 }
 
 /// A signal that comes before the user has been told of the wait is obeyed only then: usually there is no wait.

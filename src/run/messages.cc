@@ -26,16 +26,14 @@ bool send_bytes(int fd, std::span<const char> bytes, int flags) {
 std::span<const char> bytes_of(const News& news) { return {reinterpret_cast<const char*>(&news), sizeof news}; }
 
 /// Receives one message and returns its length: 0 at the end of file or for a message longer than any that we send, -1
-/// when no message has arrived yet.
+/// when no message has arrived yet. A failure ends nothing: errno may be the child's, see Child::run.
 ssize_t receive_bytes(int fd, std::span<char> into) {
   ssize_t count = 0;
   do {
     count = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT | MSG_TRUNC);
     // ECONNRESET says that the other side exited with messages unread. Its own last messages can still be received.
   } while (count < 0 && errno == ECONNRESET);
-  if ((count < 0 && errno != EAGAIN && errno != EINTR) || count > static_cast<ssize_t>(into.size()))
-    return 0;
-  return count;
+  return count > static_cast<ssize_t>(into.size()) ? 0 : count;
 }
 
 Line::Status status_of(ssize_t count, std::size_t least) {

@@ -82,7 +82,7 @@ void tell_loss(const HoldPlan& plan, const Process& process, std::string_view wh
 
 void close_all_but(std::vector<int> kept) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd <= 2; ++fd) ::dup2(null, fd);
+  for (int fd = 0; fd <= 2; ++fd) null < 0 ? ::close(fd) : ::dup2(null, fd);
   std::sort(kept.begin(), kept.end());
   int next = 3;
   for (const int fd : kept) {
@@ -105,9 +105,7 @@ Witness Witness::start(const HoldPlan& plan, const Process& process) {
   std::vector<int> needed = process.descriptors();
   needed.push_back(witness.get());
   close_all_but(std::move(needed));
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);  // whoever signals both of us means the job, and the keeper tells that
+  block_all_signals();  // whoever signals both of us means the job, and the keeper tells that
   try {
     if (const auto fault = watch_keeper(process, witness)) {
       (void)::send(witness.get(), "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);  // the keeper may be continued at any moment
@@ -194,12 +192,8 @@ void PidKeeper::stop(const Renewer& renewer) {
   if (!witness_->tells_loss())  // it has where we were stopped for long, and are continued
     tell_loss(plan_, *process_, describe_loss(renewer));
   const Deadline end = renewer.state() == Renewer::State::lost ? BootClock::now() : renewer.lease().end();
-  while (!process_has_ended_ && BootClock::now() < end) wait_until(end);
-}
-
-void PidKeeper::wait_until(Deadline deadline) {
-  alarm_.set(deadline);
-  loop_.wait(deadline);
+  alarm_.set(end);
+  while (!process_has_ended_ && BootClock::now() < end) loop_.wait(end);
 }
 
 /// `how`: the word of the history for the end. The process's status is not ours to know.
@@ -207,7 +201,7 @@ void PidKeeper::release(Deadline lease_end, std::string_view how) {
   const lock::End end{.word = std::string{how}};
   try {
     const auto attempt = [&](Deadline deadline) { return lock_.release(plan_.claim, end, deadline); };
-    (void)lock::release_in_time(lock_, plan_.timeout, lease_end, attempt, [](const Error&, Deadline) {});
+    (void)lock::release_in_time(lock_, plan_.timeout, lease_end, log_, attempt, [] {});
   } catch (const Error&) {
     // The lease runs out by itself.
   }

@@ -62,7 +62,6 @@ class PidKeeper {
   void keep(const lock::Granted& grant);
 
  private:
-  void wait_until(Deadline deadline);
   void hold(Renewer& renewer);
   void renew(Renewer& renewer);
   void stop(const Renewer& renewer);

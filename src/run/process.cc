@@ -156,13 +156,15 @@ std::string script_name(pid_t process) {
   if (std::find(interpreters.begin(), interpreters.end(), program) == interpreters.end())
     return program;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i] == "-o" || words[i] == "-O") {
-      ++i;  // the next word is the name of a shell option
-    } else if (!words[i].starts_with('-')) {
-      return base_name(words[i]);
-    } else if (!words[i].starts_with("--") && words[i].find('c') != std::string::npos) {
+    const std::string& word = words[i];
+    const bool is_bundle = word.starts_with('-') && !word.starts_with("--");
+    if (!word.starts_with('-'))
+      return base_name(word);
+    if (is_bundle && word.find('c') != std::string::npos)
       break;  // with -c commands follow, and no script
-    }
+    const bool names_shell_option = is_bundle && (word.ends_with('o') || word.ends_with('O'));  // as in -euo pipefail
+    if (names_shell_option || word == "--rcfile" || word == "--init-file")
+      ++i;
   }
   return program;
 }

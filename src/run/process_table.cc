@@ -56,24 +56,6 @@ std::string read_file(const Fd& proc, const Path& path) {
   return text;
 }
 
-/// Visits the numbers in a list of children, of any length, each followed by a space.
-template <typename Visit>
-void for_each_number(const Fd& fd, Visit visit) {
-  std::array<char, 4096> buffer;
-  pid_t number = 0;
-  ssize_t count = 0;
-  while (fd && (count = ::read(fd.get(), buffer.data(), buffer.size())) > 0) {
-    for (const char c : std::string_view{buffer.data(), static_cast<std::size_t>(count)}) {
-      if (c >= '0' && c <= '9') {
-        number = number * 10 + (c - '0');
-      } else if (number > 0) {
-        visit(number);
-        number = 0;
-      }
-    }
-  }
-}
-
 std::vector<pid_t> numbered_entries(const Fd& proc, const Path& path) {
   std::vector<pid_t> entries;
   Fd fd = open_below(proc, path, O_DIRECTORY);
@@ -101,31 +83,25 @@ struct Stat {
 
 /// All zeros for a process that cannot be examined. Allocates no memory.
 Stat read_stat(const Fd& proc, pid_t pid) {
-  constexpr int parent = 4;  // fields as proc(5) numbers them
-  constexpr int group = 5;
-  constexpr int threads = 20;
-  constexpr int start = 22;
+  constexpr std::size_t parent = 4;  // fields as proc(5) numbers them
+  constexpr std::size_t group = 5;
+  constexpr std::size_t threads = 20;
+  constexpr std::size_t start = 22;
   std::array<char, 1024> buffer;
   const Fd fd = open_below(proc, Path{"{}/stat", pid});
   const ssize_t count = fd ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
   std::string_view rest{buffer.data(), static_cast<std::size_t>(std::max(count, ssize_t{0}))};
   rest.remove_prefix(std::min(rest.rfind(')'), rest.size()));
   take_word(rest);
-  Stat stat;
   const std::string_view state = take_word(rest);
-  stat.is_zombie = state == "Z" || state == "X";
-  for (int field = parent; field <= start && !rest.empty(); ++field) {
-    const auto number = parse_number<std::int64_t>(take_word(rest)).value_or(0);
-    if (field == parent)
-      stat.parent = static_cast<pid_t>(number);
-    if (field == group)
-      stat.group = static_cast<pid_t>(number);
-    if (field == threads)
-      stat.threads = static_cast<int>(number);
-    if (field == start)
-      stat.start = number;
-  }
-  return stat;
+  std::array<std::int64_t, start + 1> fields{};
+  for (std::size_t field = parent; field <= start && !rest.empty(); ++field)
+    fields[field] = parse_number<std::int64_t>(take_word(rest)).value_or(0);
+  return {.is_zombie = state == "Z" || state == "X",
+          .parent = static_cast<pid_t>(fields[parent]),
+          .group = static_cast<pid_t>(fields[group]),
+          .threads = static_cast<int>(fields[threads]),
+          .start = fields[start]};
 }
 
 }  // namespace
@@ -150,16 +126,20 @@ pid_t ProcessTable::parent_of(pid_t pid) const { return read_stat(proc_, pid).pa
 
 /// The kernel keeps a list of children for each thread that forked.
 std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
-  std::vector<pid_t> children;
   if (!our_list_)
     return scan_for_children_of(parent);
+  std::vector<pid_t> children;
+  const auto add = [&](const Fd& list) {
+    Children reader{*this, list};
+    while (const pid_t child = reader.next()) children.push_back(child);
+  };
   if (parent == self_) {
-    OurChildren list{*this};
-    while (const pid_t child = list.next()) children.push_back(child);
+    add(our_list_);
     return children;
   }
   for (const pid_t thread : threads_of(parent)) {
-    for_each_number(open_list(parent, thread), [&](pid_t child) { children.push_back(child); });
+    if (const Fd list = open_list(parent, thread))
+      add(list);
   }
   return children;
 }
@@ -202,19 +182,19 @@ std::optional<std::vector<pid_t>> ProcessTable::members_of(pid_t group) const {
   return members;
 }
 
-/// A zombie that a debugger holds keeps its parent.
+/// Whoever is still listed as a child may be dead: a zombie that a debugger holds stays there.
 bool ProcessTable::is_dead(pid_t pid) const { return read_stat(proc_, pid).is_dead(); }
 
 bool ProcessTable::is_traced(pid_t pid) const {
   return read_file(proc_, Path{"{}/status", pid}).find("\nTracerPid:\t0\n") == std::string::npos;
 }
 
-ProcessTable::OurChildren::OurChildren(const ProcessTable& table) : table_(&table) {
-  ::lseek(table.our_list_ ? table.our_list_.get() : table.proc_.get(), 0, SEEK_SET);
+ProcessTable::Children::Children(const ProcessTable& table, const Fd& list) : table_(&table), list_(&list) {
+  ::lseek(list ? list.get() : table.proc_.get(), 0, SEEK_SET);
 }
 
-pid_t ProcessTable::OurChildren::next() {
-  if (table_->our_list_)
+pid_t ProcessTable::Children::next() {
+  if (*list_)
     return next_number();
   while (const pid_t candidate = next_entry()) {
     if (read_stat(table_->proc_, candidate).parent == table_->self_)
@@ -223,16 +203,16 @@ pid_t ProcessTable::OurChildren::next() {
   return 0;
 }
 
-bool ProcessTable::OurChildren::refill() {
-  const ssize_t count = table_->our_list_ ? ::read(table_->our_list_.get(), buffer_.data(), buffer_.size())
-                                          : ::getdents64(table_->proc_.get(), buffer_.data(), buffer_.size());
+bool ProcessTable::Children::refill() {
+  const ssize_t count = *list_ ? ::read(list_->get(), buffer_.data(), buffer_.size())
+                               : ::getdents64(table_->proc_.get(), buffer_.data(), buffer_.size());
   used_ = 0;
   filled_ = static_cast<std::size_t>(std::max(count, ssize_t{0}));
   return filled_ > 0;
 }
 
 /// Each number in the list is followed by a space.
-pid_t ProcessTable::OurChildren::next_number() {
+pid_t ProcessTable::Children::next_number() {
   pid_t number = 0;
   while (used_ < filled_ || refill()) {
     const char c = buffer_[used_++];
@@ -245,7 +225,7 @@ pid_t ProcessTable::OurChildren::next_number() {
 }
 
 /// The next numbered entry of /proc, as getdents64(2) returns them.
-pid_t ProcessTable::OurChildren::next_entry() {
+pid_t ProcessTable::Children::next_entry() {
   while (used_ < filled_ || refill()) {
     const char* entry = buffer_.data() + used_;
     std::uint16_t length = 0;

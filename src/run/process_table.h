@@ -33,9 +33,10 @@ class ProcessTable {
 
   /// The same one by one, without allocating memory; where the kernel does not list children, in the order of PIDs. A
   /// child that is reaped meanwhile may hide others from a reader.
-  class OurChildren {
+  class Children {
    public:
-    explicit OurChildren(const ProcessTable& table);
+    explicit Children(const ProcessTable& table) : Children(table, table.our_list_) {}
+    Children(const ProcessTable& table, const Fd& list);
     /// 0 after the last.
     pid_t next();
 
@@ -45,6 +46,7 @@ class ProcessTable {
     bool refill();
 
     const ProcessTable* table_;
+    const Fd* list_;  // if it is empty, /proc is searched
     std::array<char, 2048> buffer_;
     std::size_t used_ = 0;
     std::size_t filled_ = 0;

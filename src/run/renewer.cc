@@ -61,8 +61,7 @@ void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
   if (std::holds_alternative<lock::Extended>(renewal)) {
     credit(sent);
   } else if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
-    state_ = State::evicted;
-    eviction_ = evicted->eviction;
+    note_fate(*evicted);
   } else {
     note_fate(lock_->fate_of(
         claim_->token, claim_->level, grant_.fence, std::min(give_up, BootClock::now() + lease_.terms().attempt)));

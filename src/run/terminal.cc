@@ -78,9 +78,7 @@ bool can_stop_ourselves() {
 }
 
 void stop_ourselves() {
-  sigset_t stop;
-  ::sigemptyset(&stop);
-  ::sigaddset(&stop, SIGTSTP);
+  const sigset_t stop = Signals::set_of({SIGTSTP});
   ::kill(0, SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);

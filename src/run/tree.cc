@@ -65,7 +65,7 @@ class Tree::Kin {
 Tree::Kin Tree::kin() const noexcept {
   if (guard_ == 0)
     return {0, 0};
-  ProcessTable::OurChildren children{processes_};
+  ProcessTable::Children children{processes_};
   while (const pid_t child = children.next()) {
     if (child == leader_)
       return {leader_, guard_};
@@ -79,7 +79,7 @@ bool Tree::reap() const noexcept {
   while (std::exchange(reaped, false)) {  // a child that is reaped may hide others from this reader
     left = false;
     Kin kin_of_ours = kin();
-    ProcessTable::OurChildren children{processes_};
+    ProcessTable::Children children{processes_};
     while (const pid_t child = children.next()) {
       if (!kin_of_ours.includes(child))
         continue;
@@ -143,7 +143,7 @@ bool Tree::kill() noexcept {
 
 void Tree::kill_children() const noexcept {
   Kin kin_of_ours = kin();
-  ProcessTable::OurChildren children{processes_};
+  ProcessTable::Children children{processes_};
   while (const pid_t child = children.next()) {
     if (kin_of_ours.includes(child))
       ::kill(child, SIGKILL);
@@ -199,10 +199,7 @@ void Tree::forget() {
 bool Tree::find(int number, Deadline until) {
   const std::size_t before = members_.size();
   find_children();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (i >= before && !members_[i].handle && number != 0)
-      signal(members_[i], number);
-  }
+  for (std::size_t i = before; number != 0 && i < members_.size(); ++i) signal(members_[i], number);
   for (std::size_t i = 0; i < members_.size() && BootClock::now() < until; ++i)
     find_children_of(members_[i].pid, number);
   return members_.size() > before;

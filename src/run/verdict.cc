@@ -59,13 +59,11 @@ Verdict judge(const Evidence& evidence) {
     case News::Kind::not_started:
       return {.exit_status = static_cast<int>(exit_code_of_exec(evidence.news->value))};
     case News::Kind::failed:
-      return {.exit_status = static_cast<int>(ExitCode::os)};
-    case News::Kind::silent:
-      return {.exit_status = static_cast<int>(ExitCode::internal)};
-    case News::Kind::ended:
-      return judge_ended(evidence, evidence.news->value);
     case News::Kind::blind:
       return {.exit_status = static_cast<int>(ExitCode::os)};
+    case News::Kind::ended:
+      return judge_ended(evidence, evidence.news->value);
+    case News::Kind::silent:
     case News::Kind::started:
     case News::Kind::lingering:
     case News::Kind::killing:
@@ -100,9 +98,7 @@ lock::End end_for_history(const Verdict& verdict, std::string_view by) {
     end.word = "interrupted";
   } else if (verdict.command_signal) {
     end.word = fmt::format("signal:{}", *verdict.command_signal);
-  } else if (verdict.command_status) {
-    end.status = verdict.command_status;
-  } else {
+  } else if (!verdict.command_status) {
     end.status = verdict.exit_status;
     end.is_excused = true;  // the command was not started: another machine may be able to
   }

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "base/signals.h"
 #include "base/timestamp.h"
@@ -78,6 +81,17 @@ std::string describe_attempt(const Plan& plan, const lock::Release& release) {
   return fmt::format("{}: attempt {} of {}{} failed{}", name, release.failed_attempts, most, work, next);
 }
 
+/// That of a script, which its first line names. A file with Windows line ends names one that ends with "\r".
+std::string describe_missing_interpreter(const std::string& script) {
+  std::string line;
+  std::getline(std::ifstream{script}, line);
+  std::string_view name{line};
+  name.remove_prefix(std::min(name.find_first_not_of("#! \t"), name.size()));
+  name = name.substr(0, name.find_first_of(" \t"));
+  return line.starts_with("#!") ? fmt::format("its interpreter '{}' is missing", name)
+                                : "the interpreter that it names is missing";
+}
+
 std::string describe_failure(const News& news, const Plan& plan) {
   const char* reason = ::strerror(news.value);
   if (news.kind == News::Kind::blind)
@@ -91,8 +105,9 @@ std::string describe_failure(const News& news, const Plan& plan) {
     return fmt::format("lost {} before its command was started", plan.name.text());
   if (news.kind == News::Kind::not_started) {
     const bool is_there = news.value == ENOENT && ::access(plan.command.file.c_str(), F_OK) == 0;
-    return fmt::format(
-        "cannot run {}: {}", plan.command.argv.front(), is_there ? "the interpreter that it names is missing" : reason);
+    return fmt::format("cannot run {}: {}",
+                       plan.command.argv.front(),
+                       is_there ? describe_missing_interpreter(plan.command.file) : reason);
   }
   return "the guard process gave up before the command was started";
 }

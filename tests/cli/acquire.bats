@@ -197,6 +197,10 @@ lease() { cli PTTL "rlock:$1"; }
   try acquire other -w 100ms
   exits 75
   same "$(grep -c ' (no process) "[^"]*" for ' <<<"$ERR")" 2 # the waiting line, and the last one
+  echo 'rlock acquire "$KEY"; :' >"$T/deploy.sh"
+  KEY=plain bash -euo pipefail "$T/deploy.sh" # as CI systems start a script
+  KEY=without bash --noprofile --rcfile /dev/null -eo pipefail "$T/deploy.sh"
+  same "$(rlock status plain without --json | jq -c '[.[].holders[].command]')" '["deploy.sh","deploy.sh"]'
   start waiter rlock acquire other
   wait_for_text 'waiting for other' "$T/waiter.err"
   try status other --json

@@ -304,6 +304,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--since 2 d: write 2d ' log --since 2 d
   refuses 64 "--since 2026-11-22 08:00: write '2026-11-22 08:00', in quotes" log --since 2026-11-22 08:00
   refuses 64 "--until tomorrow 08:00: write 'tomorrow 08:00', in quotes" hold a --until tomorrow 08:00
+  refuses 64 "--until 08:00 mon: write 'mon 08:00', in quotes (or -k mon, if that is a lock)" hold a --until 08:00 mon
+  refuses 64 "--until: 'tomorrow' lacks the time of day; write 'tomorrow 08:00'" hold a --until tomorrow
   try run -w 10 -k h -- true
   exits 0
 }

@@ -151,6 +151,7 @@ live() {
   try check
   exits 1
   says FAIL role "replica of 127.0.0.1:$master"
+  says '' 'what to do' 'give the address of the master to --redis'
 }
 
 @test "replicas are counted" {
@@ -523,6 +524,20 @@ refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
   cli ACL SETUSER deploy on '>PASSWORD' '~*' '&*' '+@all'
   as_user deploy
   matches "$(acl_line)" '^ACL SETUSER deploy ~'
+}
+
+@test "a user with all keys and channels: Redis takes no patterns, and the line suffices without them" {
+  local line
+  cli ACL SETUSER deploy on '>PASSWORD' '~*' '&*' +@read
+  as_user deploy
+  try check
+  exits 1
+  line=$(grep '^ACL SETUSER deploy' "$T/out")
+  contains "$(cli <<<"$line")" 'Adding a pattern after the * pattern'
+  contains "$OUT" 'if Redis says that no pattern may follow *, the user has all keys or channels: leave out what begins with ~ or &'
+  same "$(tr ' ' '\n' <<<"$line" | grep -v '^[~&]' | xargs | cli)" OK
+  try check
+  exits 0
 }
 
 @test "the line fits the prefix, the database and where the master is" {

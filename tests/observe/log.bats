@@ -205,7 +205,10 @@ remembered() { # LOCK END...
   start follower rlock log -f 5
   wait_for_text 'rlock: no run of 5 is known to have ended; is that its name? For the last 5 runs write -n 5' "$T/follower.err"
   wait_for_text 'rlock: waiting for a run to end' "$T/follower.err"
+  try run 5 -- true
+  wait_for_text true "$T/follower.out"
   kill "$PID"
+  same "$(head -n 1 "$T/follower.out" | wc -c)" "$(rlock log 5 | head -n 1 | wc -c)" # the heading fits what is below it
 }
 
 @test "log of a lock that nobody has used says so" {
@@ -470,7 +473,7 @@ a_day() {
   [[ $OUT != *$'\e'* ]]
   LC_ALL=C matches "$OUT" $'\nnightly-fails +#*X +\n'
   matches "$OUT" $'\nminutely +~+[.=-]+\n'
-  matches "$OUT" $'\n +([0-9]{2}:00 +){5}'
+  matches "$OUT" $'\n +(([0-9]{2}:00|[0-9]{2} [A-Z][a-z]{2}) +){5}' # midnight has the date
   LC_ALL=C.UTF-8 try log --timeline 'nightly*'
   contains "$OUT" '█✗'
   same "$(grep -c ^nightly "$T/out")" 7

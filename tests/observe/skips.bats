@@ -31,7 +31,7 @@ waiting() { same "$(cli ZCARD '{rlock:job}:queue')" "$1"; } # COUNT
   try run job -w 0.05 --holder bob -- true
   exits 75
   skipped held=2 timed_out=1
-  contains "$(script -qec 'rlock status job' /dev/null)" ' skipped  3 left without it (2 held, 1 wait over); the last: bob '
+  contains "$(script -qec 'rlock status job' /dev/null)" ' skipped  3 left without it (2 not free, 1 wait over); the last: bob '
   same "$(last_skip)" "[\"timed_out\",\"bob\",\"$host\"]"
   start waiter rlock run job --latest -- true
   waiter=$PID

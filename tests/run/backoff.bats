@@ -143,7 +143,7 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   for i in 1 2 3; do fail_with 3 --once-per day --attempts 3; done
   try run job --once-per day --attempts 3 -- echo never
   exits 75
-  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; a run without --attempts tries again$"
+  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; a run without --attempts tries again, unless the lock cools$"
   try run job --once-per day --attempts 3 -E 0 -q -- echo never
   exits 0
   same "$OUT$ERR" ''

@@ -27,8 +27,12 @@ untouched() { # Redis was never asked to take a lock
   chmod +x "$T/script"
   try run --key job -- "$T/script"
   exits 127
-  same "$ERR" "rlock: cannot run $T/script: the interpreter that it names is missing"
+  same "$ERR" "rlock: cannot run $T/script: its interpreter '/no/such/interpreter' is missing"
   absent rlock:job
+  printf '#!/bin/sh\r\n' >"$T/script"
+  try run --key job -- "$T/script"
+  exits 127
+  same "$ERR" "rlock: cannot run $T/script: its interpreter '/bin/sh\\r' is missing"
   printf '#!/etc/passwd\n' >"$T/script"
   try run --key job -- "$T/script"
   exits 126

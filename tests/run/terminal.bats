@@ -216,7 +216,8 @@ END_OF_SCRIPT
   user "${SHELL_THERE[@]}" @ 'expect prompt>' \
     "type rlock run --key job --ttl 600ms --report $T/report -- sh -c \"echo rea\dy; exec sleep 600\"" 'expect ready' \
     'key Z' 'expect Stopped' 'expect prompt>' "until [ \$($REDIS_CLI -s $REDIS_SOCK EXISTS rlock:job) = 0 ]" \
-    'do sleep 2' 'type fg' 'expect lost job' 'expect prompt>' 'type exit $?'
+    'do sleep 2' 'type fg' 'expect job: this job was stopped for longer than its lease lasts' 'expect lost job' \
+    'expect prompt>' 'type exit $?'
   exits 76
   # What has come since rlock was started is at least those two seconds longer.
   jq -e 'def ms: (.[0:19] + "Z" | fromdate) * 1000 + (.[20:23] | tonumber);

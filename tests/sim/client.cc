@@ -209,7 +209,7 @@ class Client {
 
   void finish(Judge::Number number, Deadline lease_end, const std::function<lock::Release(Deadline)>& attempt) {
     try {
-      const auto release = lock::release_in_time(lock_, timeout, lease_end, attempt, [](const Error&, Deadline) {});
+      const auto release = lock::release_in_time(lock_, timeout, lease_end, log_, attempt, [] {});
       judge_.gave_up(number, true, release.kind == lock::Release::Kind::lost);
     } catch (const Error&) {
       judge_.gave_up(number, false, false);

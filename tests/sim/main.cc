@@ -117,6 +117,9 @@ class Run {
       case Kind::cut:
         network_.cut(client, host);
         break;
+      case Kind::mute:
+        network_.mute(client, host);
+        break;
       case Kind::partition:
         network_.part(client, host, over);
         break;

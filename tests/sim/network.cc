@@ -222,6 +222,8 @@ Wire& Network::connect(Machine& client, std::size_t number) {
 std::size_t Network::send(Wire& wire, std::string_view bytes) {
   if (bytes.size() > 1 && random_.chance(1))
     bytes = bytes.substr(0, 1 + static_cast<std::size_t>(random_.below(bytes.size())));  // the buffer is full
+  if (wire.is_mute)
+    return bytes.size();
   wire.up = std::max(wire.up, passage(wire));
   world_.at(wire.up, [&wire, sent = std::string{bytes}] { wire.host->receive(wire, sent); });
   return bytes.size();
@@ -230,7 +232,7 @@ std::size_t Network::send(Wire& wire, std::string_view bytes) {
 /// What was sent before arrives before.
 void Network::close(Wire& wire) {
   wire.client_open = false;
-  wire.up = std::max(wire.up, passage(wire));
+  wire.up = std::max(wire.up, wire.is_mute ? world_.now() + keep_alive : passage(wire));
   world_.at(wire.up, [&wire] { wire.host->forget(wire); });
 }
 
@@ -243,7 +245,7 @@ void Network::answer(Wire& wire, const std::string& bytes, Nanos delay) {
     const std::size_t size = random_.chance(5) ? 1 + static_cast<std::size_t>(random_.below(left)) : left;
     wire.down = std::max(wire.down, passage(wire) + delay);
     world_.at(wire.down, [&wire, sent = wire.sent, piece = bytes.substr(at, size)] {
-      if (!wire.client_open || wire.error != 0 || sent > wire.gone)
+      if (!wire.client_open || wire.error != 0 || sent > wire.gone || wire.is_mute)
         return;
       wire.inbox += piece;
       wire.client->wake();
@@ -256,6 +258,8 @@ void Network::reset(Wire& wire) {
   wire.gone = world_.now();
   wire.host->forget(wire);
   world_.at(passage(wire), [&wire] {
+    if (wire.is_mute)
+      return;
     wire.error = ECONNRESET;
     wire.inbox.clear();
     wire.client->wake();
@@ -273,6 +277,13 @@ void Network::cut(const Machine* client, const Host& host) {
       wire.client->wake();
       world_.at(wire.up + 1, [&wire] { wire.host->forget(wire); });
     }
+  }
+}
+
+void Network::mute(const Machine* client, const Host& host) {
+  for (Wire& wire : wires_) {
+    if (wire.host == &host && (client == nullptr || wire.client == client))
+      wire.is_mute = true;
   }
 }
 

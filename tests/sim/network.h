@@ -23,6 +23,7 @@ struct Wire {
   bool client_open = true;  // the client has its descriptor
   bool is_connected = false;
   bool is_ended = false;     // the server has closed it; the client may still read what came before
+  bool is_mute = false;      // nothing passes any more, and nobody is told
   int error = 0;             // for the client
   std::string inbox;         // for the client to read
   bool server_open = false;  // the server knows the connection
@@ -116,6 +117,8 @@ class Network {
   /// Resets the connection; the client hears of it, and the server.
   void reset(Wire& wire);
   void cut(const Machine* client, const Host& host);
+  /// As a router does that has forgotten their connections.
+  void mute(const Machine* client, const Host& host);
   /// Nothing passes between them until then; what is sent meanwhile arrives afterwards.
   void part(const Machine* client, const Host& host, Nanos until);
   /// The machine is gone without a word to anybody, or its process alone, in which case the kernel closes.

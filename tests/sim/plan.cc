@@ -226,6 +226,13 @@ void vary(Random random, Plan& plan, bool is_fair) {
   for (std::int64_t i = 0; i < lost; ++i)
     plan.faults.push_back(
         {.kind = FaultPlan::Kind::lost_seats, .at = random.between(0, 6 * second), .flag = random.chance(50)});
+  const auto mute = !is_fair && random.chance(40) ? random.between(1, 3) : 0;
+  const auto all = plan.clients.size(), victim = random.chance(50) ? all : static_cast<std::size_t>(random.below(all));
+  for (std::int64_t i = 0; i < mute; ++i)
+    plan.faults.push_back({.kind = FaultPlan::Kind::mute,
+                           .at = random.between(0, 6 * second),
+                           .client = victim,
+                           .host = static_cast<std::size_t>(random.below(plan.hosts.size()))});
 }
 
 /// A fail-over of the only server, or another program that uses the lock's key.
@@ -362,7 +369,8 @@ const char* name(FaultPlan::Kind kind) {
                                     "step clock",
                                     "fail over",
                                     "foreign key",
-                                    "lost seats"};
+                                    "lost seats",
+                                    "mute"};
   return names.at(static_cast<std::size_t>(kind));
 }
 

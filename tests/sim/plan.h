@@ -71,6 +71,7 @@ struct FaultPlan {
     fail_over,      // the host's replica is promoted, as far as it has come
     foreign_key,    // another program uses the lock's key, if nobody else does
     lost_seats,     // Redis evicts the key `seats`, or somebody takes the lock's expiry away
+    mute,           // as `cut`, but neither side hears of it
   };
   Kind kind = Kind::cut;
   Nanos at = 0;

@@ -102,7 +102,8 @@ class Log:
                 self.tickets.setdefault(token, int(ticket))
         elif key.endswith("}:meta"):
             for floor in (int(text.split()[0]) for name, text in pairs if name == "state"):
-                self.raised.setdefault(key, self.floors.get(key, floor - 1))
+                if key in self.floors:  # a file need not begin with the lock's first grant
+                    self.raised.setdefault(key, self.floors[key])
                 self.floors[key] = floor
         else:
             for token, text in pairs:

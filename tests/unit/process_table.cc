@@ -47,7 +47,7 @@ void test_process_table() {
   expect_same(
       table.our_children(), std::vector<pid_t>{31'000, 32'000, 300}, "children that are scanned for come by age");
   std::vector<pid_t> one_by_one;
-  run::ProcessTable::OurChildren children{table};
+  run::ProcessTable::Children children{table};
   while (const pid_t child = children.next()) one_by_one.push_back(child);
   std::sort(one_by_one.begin(), one_by_one.end());
   expect_same(one_by_one, std::vector<pid_t>{300, 31'000, 32'000}, "children that are scanned for without memory");
