@@ -225,9 +225,10 @@ ends_at() {
   done
   word=$(date -d '91 days' '+%F %R')
   refuses 64 "--until: $word is too far away; it must be within 90d" hold job --until "$word"
-  for word in yesterday 2027-02-31 tomorrow mon 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
+  for word in yesterday 2027-02-31 25:00 '2027-02-31 08:00' 2027-02-31T08:00:00Z 2027-02-01T08:00:00.Z 'someday 08:00' 'tom 08:00' '08:00 08:00' ''; do
     refuses 64 "--until: '$word' is not a time such as 08:00, 15:30, 'tomorrow 08:00', " hold job --until "$word"
   done
+  for word in tomorrow mon; do refuses 64 "--until: '$word' lacks the time of day; write '$word 08:00'" hold job --until "$word"; done
   matches "$(rlock hold job --until 25:00 2>&1)" " or '2026-11-25 08:00'$"
   refuses 64 'at most 90d' hold job --for 91d
   refuses 64 'too short' hold job --for 0
