@@ -21,8 +21,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "    --max-runtime 6h -E 0 -q -- backup.sh --full\n"
      "  rlock run deploy -w 10m --max-runtime 30m --note \"release 42\" -- deploy.sh\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD. RLOCK_FENCE "
-     "grows "
-     "with each run: storage that refuses a smaller one than it has seen is safe from a run that has lost its lock.",
+     "grows with each run: storage that refuses a smaller one than it has seen is safe from a run that has lost its "
+     "lock.",
      "That of the command, or 128 + n if signal n ended it. 75, or what -E says: somebody holds the lock, or the wait "
      "ran out. 76: the lease was lost, or somebody evicted the run. 124: stopped by --max-runtime.",
      ""},
