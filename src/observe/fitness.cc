@@ -30,6 +30,8 @@
 namespace rlock::observe {
 namespace {
 
+constexpr std::string_view instead_of_replica = "give the address of the master to --redis";
+
 /// Goes through the whole life of a lock on a scratch key, with a holder and a waiter: runs every script, waits and
 /// lists. The key is removed at the end.
 class Rehearsal {
@@ -95,7 +97,7 @@ class Rehearsal {
         {{"OOM", "raise its maxmemory, or delete keys; locks that are held are still renewed"},
          {"MISCONF", "mend what keeps the server from saving to its disk; its log says what that is"},
          {"NOREPLICAS", "bring its replicas back, or lower min-replicas-to-write"},
-         {"this is a replica", "give the address of the master to --redis"}}};
+         {"this is a replica", instead_of_replica}}};
     const auto* const found = std::find_if(
         remedies.begin(), remedies.end(), [&](const auto& remedy) { return refusal.starts_with(remedy.first); });
     return {.words = found == remedies.end() ? "" : std::string{found->second}};
@@ -222,7 +224,7 @@ Finding judge_role(const Info& info) {
   return {Grade::fail,
           "role",
           fmt::format("replica of {}:{}; name its master", info.value("master_host"), info.value("master_port")),
-          {.words = "give the address of the master to --redis"}};
+          {.words = std::string{instead_of_replica}}};
 }
 
 constexpr Milliseconds smallest_step{1000};  // smaller steps are normal for a clock that NTP adjusts
