@@ -560,6 +560,8 @@ std::optional<std::string> find_help(const Words& words) {
   const SubcommandEntry* about = asked && words.plain.size() > 1 ? find_subcommand(words.plain[1]) : words.subcommand;
   const bool about_all = words.plain.empty() || (asked && (words.plain.size() == 1 || words.plain[1] == "help"));
   const bool is_known = about != nullptr || about_all;
+  if (asked && is_known && words.plain.size() > 2)
+    refuse(fmt::format("unexpected '{}': help explains one subcommand", redis::mask_password(words.plain[2])));
   if (is_known && (asked || words.find("help") != nullptr))
     return about == nullptr ? usage() : help(*about);
   if (words.find("version") != nullptr)

@@ -81,6 +81,8 @@ class Block {
       add_end("last", *lock_.last);
     if (lock_.success)
       add_end("success", *lock_.success);
+    if (lock_.counters.failing > 1)  // of one failure `last` tells more
+      add("failing", fmt::format("{} runs in a row", lock_.counters.failing));
     if (lock_.hold)
       add("hold", fmt::format("{}, since {}", lock::describe_end(lock_.hold->hold), format_local(lock_.hold->since)));
     add("counters", describe_runs(lock_.counters));
@@ -169,7 +171,7 @@ class Block {
                       h.failures ? fmt::format(" after {} (--backoff)", lock::describe(*h.failures, h.owner.host))
                                  : " (--min-hold)"));
     else
-      add("lease", fmt::format("{} left", format_duration(h.lease)));
+      add("lease", describe_lease(h));
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
     if (lock_.holders.size() > 1)
@@ -186,6 +188,16 @@ class Block {
       return fmt::format("none any more: it ran {}, and has died; the lease runs out", where);
     return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
                                      : fmt::format("none: nobody renews it; taken {}", where);
+  }
+
+  /// "22s left of 30s, renewed 8s ago". Nobody renews that of a plain `acquire`, and nobody will that of a dead holder.
+  static std::string describe_lease(const HolderFacts& h) {
+    std::string text = fmt::format("{} left of {}", format_duration(h.lease), format_limit(h.ttl));
+    if (h.misses_renewals())
+      text += fmt::format(", not renewed for {}: it may hang, or not reach Redis", format_duration(h.since_renewal()));
+    else if (h.kept && !h.dead)
+      text += fmt::format(", renewed {} ago", format_duration(h.since_renewal()));
+    return text;
   }
 
   void add_waiters() {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/config.h"
+#include "cli/enclosing.h"
 #include "cli/options.h"
 #include "cli/value.h"
 #include "run/ancestry.h"
@@ -67,9 +68,16 @@ lock::LockName choose_held_lock(const Settings& settings) {
   return {settings.prefix, *key, "RLOCK_KEY"};
 }
 
-lock::Token choose_token(const Settings& settings, std::string_view hint) {
+lock::Token choose_token(const Settings& settings,
+                         const lock::LockName& name,
+                         const std::vector<redis::Server>& servers,
+                         std::string_view hint) {
   if (settings.token)
     return *settings.token;
+  if (!settings.token_from_stdin && from_environment("RLOCK_KEY") != name.text()) {
+    if (const auto held = inherited_token(held_around(settings, join_urls(servers)), name.text()))
+      return *held;
+  }
   const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
   if (!text)
     throw Error{ExitCode::usage, fmt::format("no --token, and no RLOCK_TOKEN{}", hint)};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "cli/options.h"
 #include "lock/name.h"
@@ -9,6 +10,7 @@
 #include "lock/taker.h"
 #include "lock/token.h"
 #include "observe/listing.h"
+#include "redis/server.h"
 
 namespace rlock::cli {
 
@@ -17,9 +19,12 @@ lock::LockName choose_lock(const Settings& settings);
 /// The same, or else the lock of RLOCK_KEY, which is set for those who hold one.
 lock::LockName choose_held_lock(const Settings& settings);
 
-/// The token of the settings or of standard input, or RLOCK_TOKEN. Throws Error{usage} where there is none or it is
-/// malformed; `hint` then ends the message.
-lock::Token choose_token(const Settings& settings, std::string_view hint = {});
+/// The token of the settings or of standard input, or else that of RLOCK_TOKEN, or of RLOCK_HELD where RLOCK_KEY is
+/// another lock. Throws Error{usage} where there is none or it is malformed; `hint` then ends the message.
+lock::Token choose_token(const Settings& settings,
+                         const lock::LockName& name,
+                         const std::vector<redis::Server>& servers,
+                         std::string_view hint = {});
 
 /// The claim that the settings describe. Throws Error{usage} for options that exclude each other. `kept` means that a
 /// process will renew the lease.

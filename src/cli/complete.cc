@@ -33,6 +33,22 @@ constexpr std::array<std::string_view, 7> url_beginnings{"redis://",
                                                          "redis-cluster://",
                                                          "rediss-cluster://"};
 
+/// "held by deploy@web3", "free, ok 3h ago".
+std::string describe(const observe::LockFacts& lock) {
+  if (lock.hold)
+    return lock::describe(lock.hold->hold, lock.now);
+  const std::string_view state = observe::state_name(lock.state);
+  if (!lock.holders.empty())
+    return fmt::format(
+        "{} {} {}", state, lock.state == observe::State::held ? "by" : "after", lock.holders[0].owner.holder);
+  if (lock.foreign)
+    return "held by another program";
+  std::string text{state};
+  if (lock.last)
+    text += fmt::format(", {} {}", lock.last->ending.in_words(), observe::format_ago(lock.last->ended_at, lock.now));
+  return text;
+}
+
 std::string line_of(std::string_view word, std::string_view meaning) {
   return fmt::format("{}\t{}\n", word, printable(meaning));
 }
@@ -62,7 +78,7 @@ std::string lock_names(const Words& words) {
   std::string out;
   for (const observe::LockFacts& lock : observe::survey(servers, scope, settings.timeout)) {
     if (printable(lock.name) == lock.name && !lock.name.starts_with('-') && (lock.hold || !ends_hold))
-      out += line_of(lock.name, lock.hold ? lock::describe(lock.hold->hold, lock.now) : "lock");
+      out += line_of(lock.name, describe(lock));
   }
   return out;
 }
@@ -70,7 +86,7 @@ std::string lock_names(const Words& words) {
 std::string values(const Option& option, const Words& words) {
   std::string out;
   const auto add_all = [&](const auto& candidates) {
-    for (const std::string_view word : candidates) out += line_of(word, meaning(option, words.subcommand));
+    for (const std::string_view word : candidates) out += line_of(word, "");
   };
   add_all(option.choices());
   if (option.value == "K")
@@ -88,8 +104,11 @@ std::string values(const Option& option, const Words& words) {
   return out;
 }
 
-/// Before the subcommand only the options that every one of them takes are offered, and --version.
-bool is_offered(const Option& option, const SubcommandEntry* subcommand) {
+/// Before the subcommand only the options that every one of them takes are offered, and --version. None is offered that
+/// would be given twice, or contradicts one that is given.
+bool is_offered(const Option& option, const Layer& given, const SubcommandEntry* subcommand) {
+  if (!is_consistent_with(option, given))
+    return false;
   if (subcommand != nullptr)
     return option.belongs_to(subcommand->id);
   const auto all = all_subcommands();
@@ -100,7 +119,7 @@ bool is_offered(const Option& option, const SubcommandEntry* subcommand) {
 std::string option_names(const Words& words) {
   std::string out;
   for (const Option& option : all_options()) {
-    if (is_offered(option, words.subcommand))
+    if (is_offered(option, words.options, words.subcommand))
       out +=
           line_of(fmt::format("--{}{}", option.name, option.is_flag() ? "" : "="), meaning(option, words.subcommand));
   }

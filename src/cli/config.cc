@@ -442,6 +442,13 @@ void check_consistency(const Layer& layer) {
   }
 }
 
+bool is_consistent_with(const Option& option, const Layer& layer) {
+  const Given more{&option, {Value{}}};
+  return std::none_of(layer.begin(), layer.end(), [&more](const Given& given) {
+    return contradict(given, more) || (given.option == more.option && !more.option->may_repeat());
+  });
+}
+
 Settings merge(std::span<const Layer> layers) {
   Settings settings;
   bool is_mixed = false;

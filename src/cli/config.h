@@ -29,6 +29,8 @@ const Given* find_given(const Layer& layer, std::string_view option);
 /// Throws Error{usage or config}, as the option's source says, for an option that one source gives twice, and for two
 /// that contradict each other (--wait and --nonblock).
 void check_consistency(const Layer& layer);
+/// Whether it would accept one more option there.
+bool is_consistent_with(const Option& option, const Layer& layer);
 
 /// Applies the layers, the weakest first. An option of a stronger layer replaces the same option, and those that
 /// contradict it, of weaker ones. Throws the same Error for a value that makes no sense.

@@ -60,6 +60,7 @@ Json format_holder(const observe::HolderFacts& h, bool slots) {
       .add("waited_ms", h.waited.count())
       .add("held_ms", h.held.count())
       .add("lease_ms", h.lease.count())
+      .add("ttl_ms", h.ttl.count())
       .add("cooling_ms", h.cooling.count())
       .add("cooling_after", format_failures(h.failures))
       .add("fence", h.fence.value)
@@ -127,6 +128,7 @@ Json format_counters(const observe::Counters& counters) {
       .add("evicted", counters.evicted)
       .add("lost", counters.lost)
       .add("failed", counters.failed)
+      .add("failed_in_a_row", counters.failing)
       .add("skipped", format_skips(counters))
       .add("last_skip", counters.last_skip ? format_skip(*counters.last_skip) : null())
       .json();

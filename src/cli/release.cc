@@ -322,8 +322,8 @@ ExitCode give_up_or_force(const Settings& settings) {
   const Deadline give_up = BootClock::now() + settings.timeout;
   if (settings.force)
     return ForcedRelease{settings, servers, lock, log}.run();
-  const lock::Token token =
-      choose_token(settings, "; `rlock acquire` prints one; to break the lock of somebody else write --force");
+  const lock::Token token = choose_token(
+      settings, name, servers, "; `rlock acquire` prints one; to break the lock of somebody else write --force");
   const lock::Level request = lock::Level::random();
   const auto attempt = [&](Deadline deadline) { return lock.release_all(token, request, deadline); };
   const auto outcome = lock::release_in_time(lock, settings.timeout, never, log, attempt, [] {});

@@ -15,10 +15,10 @@ namespace rlock::cli {
 ExitCode renew(const Settings& settings) {
   const Log log{settings.verbosity};
   const lock::LockName name = choose_held_lock(settings);
-  const lock::Token token = choose_token(settings, "; `rlock acquire` prints one");
   const Milliseconds ttl = settings.ttl;
   Loop loop;
   auto servers = choose_servers(loop, settings, log);
+  const lock::Token token = choose_token(settings, name, servers, "; `rlock acquire` prints one");
   check_quorum_times(settings);
   lock::Lock lock{servers, name, settings.max_lease};
   const Deadline give_up = BootClock::now() + settings.timeout;

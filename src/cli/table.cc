@@ -213,10 +213,11 @@ Cell mode_of(const LockFacts& lock, const HolderFacts& holder) {
     return state_of(State::cooling);
   if (holder.dead)
     return {"dead", colour::red};
+  const std::string_view shade = holder.evicted ? colour::yellow : colour::green;
   if (lock.capacity == lock::shared)
-    return {"r", colour::green};
+    return {"r", shade};
   const int slots = lock.capacity.value_or(lock::exclusive).value;
-  return {slots == 1 ? "x" : fmt::format("{}/{}", holder.slot, slots), colour::green};
+  return {slots == 1 ? "x" : fmt::format("{}/{}", holder.slot, slots), shade};
 }
 
 Cell last_of(const LockFacts& lock) {
@@ -250,7 +251,7 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
           {lives ? std::to_string(h.owner.pid) : ""},
           {h.owner.command},
           {format_duration(h.held)},
-          {format_duration(h.cools() ? h.cooling : h.lease)},
+          {format_duration(h.cools() ? h.cooling : h.lease), h.misses_renewals() ? colour::yellow : colour::none},
           waiting_of(lock),
           last_of(lock),
           {note_of(h)},

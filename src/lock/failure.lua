@@ -3,7 +3,7 @@
 --   failures  in META, newest first, a line "fence acquired ended end id host" for each run with --backoff, --once or
 --             --once-per that failed; the id is = if it has none. A success ends the row, and takes away the lines of
 --             its own ID.
-local cool_down, note_failure, forget_failure, forget_id, failed_attempts, exhausted
+local cool_down, note_failure, forget_failure, forget_id, count_failures, failed_attempts, exhausted
 
 do
   local MOST = 50                -- lines of one ID that are kept, and attempts that may be asked for
@@ -84,6 +84,8 @@ do
   function forget_id(id)
     keep(function(failure) return failure.id ~= id end)
   end
+
+  function count_failures() return #in_a_row() end
 
   -- With --attempts: how many have failed, and the last of them. With a spacing instead of an ID, those count that were
   -- made within that time.

@@ -344,7 +344,6 @@ end
 
 -- Extends a lease, never shortens it, and raises the record's ttl if need be.
 local function extend(token, r, ms, ttl)
-  r.ttl = math.max(r.ttl, ttl)
-  r.expires = math.max(r.expires, now + ms)
+  if now + ms > r.expires then r.expires, r.ttl = now + ms, ttl end
   touched[token] = true
 end

@@ -7,9 +7,11 @@
 --       "last fence acquired ended end owner" (end: as in log)
 --       "success granted ended owner id"
 --       "hold until begun owner" (nobody is granted the lock until then)
---       "acquired N"  "waited N"  "evicted N"  "lost N"  "failed N"  "skipped WORDS" (see skip.lua)
+--       "acquired N"  "waited N"  "evicted N"  "lost N"  "failed N"  "failing N" (in a row, see failure.lua)
+--       "skipped WORDS" (see skip.lua)
 --       "type T"  "ttl ms"  "value V" (of a foreign key)
---       Of the extras kept=1 and born=MS are made from a record's words, if a keeper renews it and if it has waited.
+--       Of the extras kept=1, ttl=MS and born=MS are made from a record's words, kept if a keeper renews it and born if
+--       it has waited.
 
 -- NEEDS look levels
 
@@ -39,7 +41,8 @@ local function add_holders()
   if capacity then add('capacity', num(capacity)) end
   for _, r in pairs(holders) do
     if is_live(r) then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
-    local more = (r.kept == '1' and ' kept=1' or '') .. (r.waited > 0 and ' born=' .. born(r) or '')
+    local more = ' ttl=' .. r.ttl .. (r.kept == '1' and ' kept=1' or '') ..
+      (r.waited > 0 and ' born=' .. born(r) or '')
     add('holder', r.expires .. ' ' .. r.cools .. ' ' .. r.fence .. ' ' .. r.slot .. ' ' .. r.acquired .. ' ' ..
       count_levels(r.levels) .. ' ' .. r.tail .. more)
   end
@@ -61,6 +64,7 @@ if meta.success ~= '' then add('success', meta.success:match('^[^\n]*')) end
 if is_on_hold() then add('hold', (meta.hold:gsub(' %S+', '', 1))) end
 if meta.state ~= '' or state_changed then
   for _, name in ipairs({'acquired', 'waited', 'evicted', 'lost', 'failed'}) do add(name, counters[name]) end
+  add('failing', count_failures())
   add('skipped', recall('skipped'))
 end
 if waiting == 0 then return reply end -- the common case, in which nothing below is needed

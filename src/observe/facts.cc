@@ -42,6 +42,7 @@ void read_holder(lock::WordReader words, LockFacts& facts) {
   holder.owner = words.owner();
   holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
   holder.lease = std::max(Milliseconds{0}, expires - facts.now);
+  holder.ttl = Milliseconds{lock::WordReader{lock::find_extra(words.rest(), "ttl").value_or("")}.number_or_zero()};
   holder.kept = lock::find_extra(words.rest(), "kept").has_value();
   if (const auto born = lock::find_extra(words.rest(), "born"))  // when it began to ask
     holder.waited = std::max(Milliseconds{0}, holder.acquired_at - lock::WordReader{*born}.time());
@@ -143,6 +144,7 @@ constexpr std::array readers{
     Reader{"evicted", read_counter<&Counters::evicted>},
     Reader{"lost", read_counter<&Counters::lost>},
     Reader{"failed", read_counter<&Counters::failed>},
+    Reader{"failing", read_counter<&Counters::failing>},
     Reader{"skipped", read_skips},
     Reader{"type", [](lock::WordReader words, LockFacts& facts) { foreign(facts).type = words.rest(); }},
     Reader{"value", [](lock::WordReader words, LockFacts& facts) { foreign(facts).value = words.rest(); }},

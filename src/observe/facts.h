@@ -31,7 +31,8 @@ struct HolderFacts {
   bool kept = false;  // a process renews the lease, so there is a PID to kill; a plain `acquire` has exited
   bool dead = false;  // the process that renewed it ran on this machine, and is gone: the lease will run out
   WallTime acquired_at;
-  Milliseconds held, lease;
+  Milliseconds held;
+  Milliseconds lease, ttl;  // what is left of its lease, and for how long that was asked for
   Milliseconds cooling{0};                   // how long its seat stays taken after its run; 0 while it holds
   std::optional<lock::Failures> failures{};  // after which it cools (--backoff)
   Milliseconds waited{0};
@@ -41,6 +42,10 @@ struct HolderFacts {
   std::optional<Ending> evicted;  // set when the holder was told to give the lock up, with who told it
 
   bool cools() const { return cooling.count() > 0; }
+  /// How long ago the lease was granted or renewed.
+  Milliseconds since_renewal() const { return std::min(held, std::max(Milliseconds{0}, ttl - lease)); }
+  /// Whether its keeper has missed renewals, which are due after a third of a lease: it hangs, or does not reach Redis.
+  bool misses_renewals() const { return kept && !dead && !cools() && since_renewal() > ttl / 2; }
 };
 
 /// One waiter in a lock's queue.
@@ -101,6 +106,7 @@ struct Skip {
 struct Counters {
   long long acquired = 0;  // whether after a wait or at once
   long long waited = 0, evicted = 0, lost = 0, failed = 0;
+  long long failing = 0;  // failures since the last success, of runs with --once, --once-per or --backoff
   std::array<long long, skip_reasons.size()> skipped{};
   std::optional<Skip> last_skip{};
 };

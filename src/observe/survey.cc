@@ -57,9 +57,11 @@ std::optional<PastRun> last_success_of(const Views& views) {
   return (*std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return when(a) < when(b); }))->success;
 }
 
-/// A server may have missed some of what it counts, and must not make a total fall.
+/// A server may have missed some of what it counts, and must not make a total fall. One that has missed a success would
+/// count too many failures in a row.
 Counters most_counted(const Views& views) {
   Counters most;
+  std::vector<long long> failing;
   for (const LockFacts* facts : views) {
     const Counters& counters = facts->counters;
     for (const auto total :
@@ -69,7 +71,11 @@ Counters most_counted(const Views& views) {
       most.skipped.at(i) = std::max(most.skipped.at(i), counters.skipped.at(i));
     if (counters.last_skip && (!most.last_skip || counters.last_skip->at > most.last_skip->at))
       most.last_skip = counters.last_skip;
+    failing.push_back(counters.failing);
   }
+  const auto middle = failing.begin() + static_cast<std::ptrdiff_t>(failing.size() / 2);
+  std::nth_element(failing.begin(), middle, failing.end());
+  most.failing = *middle;
   return most;
 }
 

@@ -91,25 +91,53 @@ lease() { cli PTTL "rlock:$1"; }
     eval "$(rlock acquire other --output shell)"
     try run --key job -n -- echo in
     same "$OUT" in
-    rlock release other && rlock release job --token "${RLOCK_HELD##*=}"
+    rlock release other && rlock release job
     absent rlock:job
   )
 }
 
-@test "a script that has taken two locks is told that RLOCK_TOKEN belongs to the second" {
+@test "a script that has taken two locks renews and releases each by its name alone" {
   (
     eval "$(rlock acquire job --output shell)"
-    first=$RLOCK_TOKEN
     eval "$(rlock acquire other --output shell)"
+    try renew job --ttl 5m
+    exits 0
+    try status job --json
+    query '.[0].holders[0].lease_ms > 60000'
+    try release job
+    exits 0
+    absent rlock:job
+    exists rlock:other
+    try release job
+    exits 1
+    same "$ERR" 'rlock: job is not held by this token any more: it was released already'
+    rlock release
+    absent rlock:other
+  )
+}
+
+@test "a script is told that RLOCK_TOKEN belongs to another lock" {
+  (
+    eval "$(rlock acquire other --output shell)"
+    rlock acquire job >"$T/token"
     for subcommand in release renew; do
       try "$subcommand" job
       exits 1
       same "$ERR" 'rlock: job is not held by RLOCK_TOKEN, which belongs to other; write --token'
     done
-    rlock release job --token - <<<"$first"
+    rlock release job --token - <"$T/token"
     absent rlock:job
-    rlock release
-    absent rlock:other
+  )
+}
+
+@test "a token of RLOCK_HELD counts only for the servers and the prefix that it was taken with" {
+  (
+    eval "$(rlock acquire job --output shell)"
+    eval "$(rlock acquire other --output shell)"
+    try release job --prefix theirs:
+    exits 1
+    contains "$ERR" 'job is not held by RLOCK_TOKEN, which belongs to other'
+    exists rlock:job
   )
 }
 

@@ -319,6 +319,9 @@ completes() {
   same "$OUT" "$1"
 }
 
+# How a lock is offered that this script holds.
+held() { printf '%s\theld by %s@%s' "$1" "$(id -un)" "$(uname -n)"; } # NAME
+
 answers() { # WORD...
   try __complete "$@"
   [[ -n $OUT || $STATUS != 0 ]]
@@ -330,7 +333,7 @@ answers() { # WORD...
     cli SET "rlock:$name" value
   done >/dev/null
   try acquire plain
-  completes $'plain\tlock' release ''
+  completes "$(held plain)" release ''
 }
 
 @test "no name is offered that would be read as an option" {
@@ -338,12 +341,30 @@ answers() { # WORD...
   exits 0
   try acquire --key=-f
   try acquire plain
-  completes $'plain\tlock' release ''
+  completes "$(held plain)" release ''
+}
+
+@test "a lock is offered with its holder, or how its last run ended" {
+  try run job -- false
+  wait_until "$PATIENCE" answers status j
+  matches "$OUT" $'^job\tfree, exit 1 [0-9.]+m?s ago'
+  cli SET rlock:job value >/dev/null
+  completes $'job\theld by another program' status j
+}
+
+@test "no option is offered that is given already, or contradicts one that is" {
+  try __complete run job -n --ttl 5 --
+  exits 0
+  ! grep -qE '^--(nonblock|wait|ttl)\b' <<<"$OUT" || fail "offered: $OUT"
+  grep -q ^--shared <<<"$OUT"
+  try __complete run job --slots 3 --redis redis://a --
+  ! grep -qE '^--(slots|shared|exclusive|once)\b' <<<"$OUT" || fail "offered: $OUT"
+  grep -q ^--redis= <<<"$OUT"
 }
 
 @test "a key before the subcommand is completed too" {
   try acquire plain
-  completes $'plain\tlock' --key ''
+  completes "$(held plain)" --key ''
 }
 
 @test "bash completes subcommands" {

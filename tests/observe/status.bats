@@ -30,6 +30,33 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   same "$(wc -l <"$T/out")" 2
 }
 
+@test "a holder that hangs is seen before its lease ends" {
+  hold job --ttl 20s
+  NO_COLOR=1 on_terminal 'rlock status job'
+  matches "$OUT" ' lease  [0-9.]+s left of 20s, renewed [0-9.]+m?s ago'
+  kill -STOP "$HOLDER"
+  missed() {
+    NO_COLOR=1 on_terminal 'rlock status job'
+    [[ $OUT == *'not renewed for '* ]]
+  }
+  wait_until 20000 missed
+  matches "$OUT" ' lease  [0-9.]+s left of 20s, not renewed for 1[0-9][0-9.]*s: it may hang, or not'
+  on_terminal 'rlock status'
+  matches "$OUT" $'\e\\[33m[0-9.]+s\e\\[0?m'
+  kill -CONT "$HOLDER"
+}
+
+@test "status tells how many runs have failed in a row" {
+  for status in 3 4 0 3; do try run job --once work -- sh -c "exit $status"; done
+  NO_COLOR=1 on_terminal 'rlock status job'
+  [[ $OUT != *failing* ]]
+  try run job --once other -- false
+  NO_COLOR=1 on_terminal 'rlock status job'
+  matches "$OUT" ' failing  2 runs in a row'
+  try status job --json
+  query '.[0].counters.failed_in_a_row == 2'
+}
+
 @test "a lock that cannot be read hides no other" {
   hold job
   cli HSET rlock:bad x 1 >/dev/null
