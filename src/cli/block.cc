@@ -195,7 +195,7 @@ class Block {
     std::string text = fmt::format("{} left of {}", format_duration(h.lease), format_limit(h.ttl));
     if (h.misses_renewals())
       text += fmt::format(", not renewed for {}: it may hang, or not reach Redis", format_duration(h.since_renewal()));
-    else if (h.kept && !h.dead)
+    else if (h.kept)
       text += fmt::format(", renewed {} ago", format_duration(h.since_renewal()));
     return text;
   }

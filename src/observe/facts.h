@@ -45,7 +45,7 @@ struct HolderFacts {
   /// How long ago the lease was granted or renewed.
   Milliseconds since_renewal() const { return std::min(held, std::max(Milliseconds{0}, ttl - lease)); }
   /// Whether its keeper has missed renewals, which are due after a third of a lease: it hangs, or does not reach Redis.
-  bool misses_renewals() const { return kept && !dead && !cools() && since_renewal() > ttl / 2; }
+  bool misses_renewals() const { return kept && !cools() && since_renewal() > ttl / 2; }
 };
 
 /// One waiter in a lock's queue.
