@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -146,8 +147,8 @@ class Acquirer {
     if (std::holds_alternative<lock::Extended>(renewal) && is_closed_to_us(until)) {
       throw Error{
           ExitCode::usage,
-          fmt::format("{} is held by the run around this command, so acquire would wait in vain; the command already "
-                      "has the lock",
+          fmt::format("{} is held by the run or the script around this command, so acquire would wait in vain; the "
+                      "command already has the lock",
                       name_.text())};
     }
   }
@@ -204,16 +205,22 @@ class Acquirer {
   /// Assignments for a script's `eval`. With them `rlock run` of this lock re-enters it, as inside `run`.
   std::string format_exports(const lock::Granted& grant) const {
     const std::string urls = join_urls(servers_);
-    std::string out = fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_HELD={} {}={}",
-                                  shell_word(name_.text()),
-                                  claim_.token.text(),
-                                  grant.fence.value,
-                                  shell_word(held_with(settings_, urls, name_.text(), claim_.token)),
-                                  prefix_variable,
-                                  shell_word(settings_.prefix));
+    std::string out =
+        fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_TTL_MS={} RLOCK_HELD={} {}={}",
+                    shell_word(name_.text()),
+                    claim_.token.text(),
+                    grant.fence.value,
+                    claim_.ttl.count(),
+                    shell_word(held_with(settings_, urls, name_.text(), claim_.token)),
+                    prefix_variable,
+                    shell_word(settings_.prefix));
     // Where the environment names these servers with a password, the script keeps what it has.
     if (!names_servers(urls) || from_environment(redis_variable) == urls)
       out += fmt::format(" {}={}", redis_variable, shell_word(urls));
+    if (claim_.capacity.value > 1)
+      out += fmt::format(" RLOCK_SLOT={}", grant.slot);
+    else if (std::getenv("RLOCK_SLOT") != nullptr)
+      out += "; unset RLOCK_SLOT";  // another lock's
     return out + "\n";
   }
 

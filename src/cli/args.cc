@@ -420,18 +420,19 @@ void refuse_host(const Words& words) {
     refuse(fmt::format("-h is --help; to name a server write --redis redis://{}", redis::mask_password(host)));
 }
 
-/// "; it is one of run, acquire, renew"
-std::string name_owners(const Option& option) {
+/// "; it is one of run, acquire, renew". A letter may be another option there.
+std::string name_owners(const Option& option, bool is_spelled) {
   std::string names;
   for (const SubcommandEntry& entry : all_subcommands()) {
-    if (option.belongs_to(entry.id))
+    const Option& its = is_spelled ? option : *find_option(option.letter, &entry);
+    if (its.belongs_to(entry.id))
       names += fmt::format("{}{}", names.empty() ? "; it is one of " : ", ", entry.name);
   }
   return names;
 }
 
 /// What was probably meant by an option that the subcommand does not have.
-std::string remedy_for_foreign(const Option& given, Subcommand subcommand) {
+std::string remedy_for_foreign(const Option& given, bool is_spelled, Subcommand subcommand) {
   const std::string_view option = given.name;
   if (option == "json" && subcommand == Subcommand::acquire)
     return "; write --output json";
@@ -443,7 +444,7 @@ std::string remedy_for_foreign(const Option& given, Subcommand subcommand) {
     return "; to end a hold write `rlock hold KEY --end`";
   if (option == "until" && subcommand == Subcommand::log)
     return "; log has --since, and --json, from which jq selects what you want";
-  return name_owners(given);
+  return name_owners(given, is_spelled);
 }
 
 /// Refuses an option of other subcommands, under the name by which the line gives it: many type -f for --force.
@@ -455,7 +456,8 @@ void refuse_foreign(const Option& option, const Words& words) {
     return is_long(word) && find_long(word) == &option;
   });
   const std::string name = is_spelled ? fmt::format("--{}", option.name) : fmt::format("-{}", option.letter);
-  refuse(fmt::format("{} is not an option of {}{}", name, entry.name, remedy_for_foreign(option, entry.id)));
+  refuse(
+      fmt::format("{} is not an option of {}{}", name, entry.name, remedy_for_foreign(option, is_spelled, entry.id)));
 }
 
 std::string describe_incomplete(const Option& option) {

@@ -186,12 +186,16 @@ class Block {
       return fmt::format("none any more: it ran {}, and has ended", where);
     if (h.dead)
       return fmt::format("none any more: it ran {}, and has died; the lease runs out", where);
+    if (h.kept && !h.owner.stays)
+      return fmt::format("none any more: it ran {}, and has ended; a run inside it goes on", where);
     return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
                                      : fmt::format("none: nobody renews it; taken {}", where);
   }
 
   /// "22s left of 30s, renewed 8s ago". Nobody renews that of a plain `acquire`, and nobody will that of a dead holder.
   static std::string describe_lease(const HolderFacts& h) {
+    if (h.kept && h.held + h.lease < h.ttl)  // a grant is short until its holder has shown that it has it
+      return fmt::format("{} left until its first renewal", format_duration(h.lease));
     std::string text = fmt::format("{} left of {}", format_duration(h.lease), format_limit(h.ttl));
     if (h.misses_renewals())
       text += fmt::format(", not renewed for {}: it may hang, or not reach Redis", format_duration(h.since_renewal()));

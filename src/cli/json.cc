@@ -81,19 +81,29 @@ Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
       .json();
 }
 
-Json format_past(const observe::PastRun& run) {
-  JsonObject object;
+JsonObject& add_past(JsonObject& object, const observe::PastRun& run) {
   return add_owner(object, run.owner)
       .add("acquired_at", format_utc(run.acquired_at))
       .add("ended_at", format_utc(run.ended_at))
       .add("held_ms", run.held().count())
       .add("end", ending_name(run.ending.kind))
-      .add("exit_status", run.ending.status())
-      .json();
+      .add("exit_status", run.ending.status());
+}
+
+Json format_last(const observe::PastRun& run) {
+  JsonObject object;
+  return add_past(object, run).json();
+}
+
+Json format_success(const observe::PastRun& run) {
+  JsonObject object;
+  const auto id = run.once.empty() ? std::nullopt : std::optional{run.once};
+  return add_past(object, run).add("once", id).json();
 }
 
 Json format_hold(const observe::HoldFacts& held_back) {
   return JsonObject{}
+      .add("since", format_utc(held_back.since))
       .add("until", format_utc(held_back.hold.until))
       .add("by", held_back.hold.by.holder)
       .add("note", held_back.hold.by.note)
@@ -152,8 +162,8 @@ Json format_lock(const observe::LockFacts& lock) {
       .add("holders", json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots.has_value()); }))
       .add("waiting", lock.waiting)
       .add("waiters", json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }))
-      .add("last", lock.last ? format_past(*lock.last) : null())
-      .add("success", lock.success ? format_past(*lock.success) : null())
+      .add("last", lock.last ? format_last(*lock.last) : null())
+      .add("success", lock.success ? format_success(*lock.success) : null())
       .add("hold", lock.hold ? format_hold(*lock.hold) : null())
       .add("foreign", lock.foreign ? format_foreign(*lock.foreign) : null())
       .add("counters", format_counters(lock.counters))

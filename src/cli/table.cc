@@ -236,15 +236,18 @@ Cell waiting_of(const LockFacts& lock) {
   return {fmt::format("{}{}", lock.waiting, first)};
 }
 
-/// An eviction that is under way is what one must know first.
+/// An eviction that is under way, or a holder that hangs, is what one must know first.
 std::string note_of(const HolderFacts& h) {
-  if (!h.evicted)
-    return h.owner.note;
-  return fmt::format("evicted by {}{}", h.evicted->by, h.owner.note.empty() ? "" : fmt::format(" ({})", h.owner.note));
+  const std::string first = h.evicted             ? "evicted by " + h.evicted->by
+                            : h.misses_renewals() ? "not renewed for " + format_duration(h.since_renewal())
+                                                  : "";
+  if (first.empty() || h.owner.note.empty())
+    return first + h.owner.note;
+  return fmt::format("{} ({})", first, h.owner.note);
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
-  const bool lives = h.kept && h.owner.pid > 0 && !h.cools();
+  const bool lives = h.kept && h.owner.stays && h.owner.pid > 0 && !h.cools();
   return {{lock.name},
           mode_of(lock, h),
           {h.owner.holder},

@@ -276,7 +276,8 @@ do
     local cooling = is_live(r) and 0 or r.cools - now
     local failed = bar_of(r) and extra(r.tail, 'failed')
     return {'busy', ms, ticket, num(math.max(0, now - r.acquired)), num(math.max(0, r.expires - now)), num(cooling),
-            owner_of(r.tail) .. (failed and ' ' .. failed or ''), num(now), num(capacity), place, waiting}
+            mark_departed(r, owner_of(r.tail)) .. (failed and ' ' .. failed or ''), num(now), num(capacity), place,
+            waiting}
   end
 
   function held_back()

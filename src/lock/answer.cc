@@ -243,7 +243,7 @@ Target read_target(const std::string& line) {
   target.lease = std::min(words.duration(), Milliseconds{longest_time});
   target.kept = words.word() == "1";
   target.owner = words.owner();
-  target.owner.stays = target.kept && target.state != Target::State::cooling;
+  target.owner.stays = target.owner.stays && target.kept && target.state != Target::State::cooling;
   return target;
 }
 

@@ -67,7 +67,8 @@ for _, token in ipairs(tokens) do
   local r = holders[token]
   local lease, kept = num(math.max(0, r.expires - now)), r.kept
   local state = named[r.fence] and evict(token, r) or state_of(r)
-  reply[#reply + 1] = r.fence .. ' ' .. state .. ' ' .. lease .. ' ' .. kept .. ' ' .. owner_of(r.tail)
+  reply[#reply + 1] = r.fence .. ' ' .. state .. ' ' .. lease .. ' ' .. kept .. ' ' ..
+    mark_departed(r, owner_of(r.tail))
 end
 if seats_changed then serve_next() end
 if next(named) then commit() end

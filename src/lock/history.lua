@@ -91,6 +91,12 @@ local function end_of_first(r)
   return status, cause, excuse == '/'
 end
 
+-- The text of its owner as others are told it: with a dash after the PID once the run that made it has ended, while one
+-- inside it goes on.
+local function mark_departed(r, owner)
+  return end_of_first(r) and (owner:gsub('^(%S* %S* %S* %d+)[-+]?', '%1-')) or owner
+end
+
 -- The word of the history for a status, or '-', and a cause: signal:N, lost, died and the like, or '' if the status
 -- tells.
 local function end_word(run, status, cause)

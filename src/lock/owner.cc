@@ -58,7 +58,7 @@ std::string host_name() {
 }
 
 bool is_gone(const Owner& owner) {
-  if (owner.pid <= 0 || owner.host != host_name())
+  if (!owner.stays || owner.pid <= 0 || owner.host != host_name())
     return false;
   return (::kill(owner.pid, 0) < 0 && errno == ESRCH) || is_zombie(owner.pid);
 }

@@ -44,7 +44,7 @@ local function add_holders()
     local more = ' ttl=' .. r.ttl .. (r.kept == '1' and ' kept=1' or '') ..
       (r.waited > 0 and ' born=' .. born(r) or '')
     add('holder', r.expires .. ' ' .. r.cools .. ' ' .. r.fence .. ' ' .. r.slot .. ' ' .. r.acquired .. ' ' ..
-      count_levels(r.levels) .. ' ' .. r.tail .. more)
+      count_levels(r.levels) .. ' ' .. mark_departed(r, r.tail) .. more)
   end
 end
 

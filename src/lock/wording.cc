@@ -55,7 +55,7 @@ std::string describe(const Busy& busy, Capacity wanted) {
     return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
   }
   const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
-  const bool is_dead = busy.holder.stays && is_gone(busy.holder);
+  const bool is_dead = is_gone(busy.holder);
   const std::string left = format_duration(busy.lease);
   return fmt::format(
       "held {}by {}{}{} for {}{}",

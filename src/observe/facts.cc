@@ -86,6 +86,7 @@ void read_success(lock::WordReader words, LockFacts& facts) {
   success.ended_at = words.time();
   success.ending.kind = Ending::Kind::exited;
   success.owner = words.owner();
+  success.once = percent_decode(words.rest()).value_or("?");
   facts.success = std::move(success);
 }
 

@@ -63,6 +63,7 @@ struct PastRun {
   WallTime acquired_at;
   WallTime ended_at;
   Ending ending;
+  std::string once{};  // of the last success, the ID that it had
 
   /// The server's clock may have been set back meanwhile.
   Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }

@@ -46,7 +46,7 @@ class Rehearsal {
   /// Stops at the first failure that is not a lack of permission.
   std::vector<Finding> play() {
     attempt("acquire", [&] { (void)lock_.acquire(holder_, {}, deadline()); });
-    attempt("wait", [&] { wait(); });
+    attempt("queue", [&] { wait(); });
     attempt("status", [&] { (void)inspect(server_, name_, deadline()); });
     attempt("subscribe", [&] { check_that_it_listens(); });
     attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });

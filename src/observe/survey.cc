@@ -1,6 +1,7 @@
 #include "observe/survey.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -93,6 +94,12 @@ std::optional<HoldFacts> agreed_hold(const Views& views, std::size_t silent, std
   return count >= majority ? last : std::nullopt;
 }
 
+/// How long a majority stays without anybody's renewal, of a holder with these leases on the servers that know it.
+Milliseconds lease_of_majority(std::vector<Milliseconds> leases, std::size_t silent, std::size_t majority) {
+  std::sort(leases.begin(), leases.end(), std::greater{});
+  return leases.at(majority - std::min(silent, majority - 1) - 1);
+}
+
 LockFacts merge_one(const std::vector<ServerView>& servers, std::size_t index) {
   Views views;
   std::vector<ServerFacts> states;
@@ -113,15 +120,17 @@ LockFacts merge_one(const std::vector<ServerView>& servers, std::size_t index) {
   merged.counters = most_counted(views);
   merged.hold = agreed_hold(views, silent, majority);
   merged.servers = std::move(states);
-  std::map<long long, std::size_t> known;  // how many know of the holder with that fence
+  std::map<long long, std::vector<Milliseconds>> leases;  // of the holder with that fence, on those that know it
   for (const LockFacts* facts : views) {
     merged.waiting = std::max(merged.waiting, facts->waiting);  // a waiter queues at every server that it can reach
-    for (const HolderFacts& holder : facts->holders) ++known[holder.fence.value];
+    for (const HolderFacts& holder : facts->holders) leases[holder.fence.value].push_back(holder.lease);
   }
   if (state != State::foreign)
     merged.foreign.reset();
   std::erase_if(merged.holders,
-                [&](const HolderFacts& holder) { return known.at(holder.fence.value) + silent < majority; });
+                [&](const HolderFacts& holder) { return leases.at(holder.fence.value).size() + silent < majority; });
+  for (HolderFacts& holder : merged.holders)
+    holder.lease = lease_of_majority(leases.at(holder.fence.value), silent, majority);
   if (state == State::free) {
     merged.capacity.reset();
     merged.holders.clear();

@@ -81,6 +81,15 @@ lease() { cli PTTL "rlock:$1"; }
   absent "rlock:$name"
 }
 
+@test "--output shell tells the lease and the slot, and none of another lock's" {
+  (
+    eval "$(rlock acquire job --slots 3 --ttl 9 --output shell)"
+    same "$RLOCK_SLOT $RLOCK_TTL_MS" '0 9000'
+    eval "$(rlock acquire other --output shell)"
+    same "${RLOCK_SLOT-none} $RLOCK_TTL_MS" 'none 30000'
+  )
+}
+
 @test "after eval of --output shell, rlock run of the same lock runs inside it, and its renewals keep the lease" {
   (
     eval "$(rlock acquire job --ttl 3s --output shell)"

@@ -441,6 +441,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--fence is not an option of status' status a --fence
   refuses 64 '-f is not an option of release; did you mean --force?' release a -f
   refuses 64 '-f is not an option of run; it is one of log' run a -f -- true
+  refuses 64 '-n is not an option of status; it is one of run, acquire, log' status -n
   refuses 64 '--end is not an option of release; to end a hold write `rlock hold KEY --end`' release a --end
   refuses 64 '--until is not an option of log; log has --since, and --json,' log --until 08:00
   refuses 64 'there is no --failures; did you mean --failed?' log --failures
@@ -491,6 +492,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
     same "$(rlock help "$sub")" "$(rlock "$sub" --help)"
   done
   same "$(rlock help)" "$(rlock --help)"
+  refuses 64 "unexpected 'more': help explains one subcommand" help run more
   same "$(rlock help help)" "$(rlock --help)"
   try help rnu
   exits 64

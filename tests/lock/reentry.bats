@@ -139,11 +139,27 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   contains "$ERR" 'rlock: job: a run inside this one still holds it, until that run ends or its lease runs out'
 }
 
+@test "a lock that an inner run keeps, when the outer one has ended, is held by no process that has died" {
+  start outer rlock run --key job -- sh -c "rlock run --key job -- sh -c 'touch $T/in; exec sleep 600' & until [ -e $T/in ]; do sleep .02; done"
+  finish "$PID"
+  exits 0
+  try status job --json
+  query '.[0].holders | length == 1 and .[0].kept and .[0].count == 1'
+  try status job
+  matches "$OUT" $'\njob +x +[^ ]+ +- '
+  try run job -n -- true
+  exits 75
+  matches "$ERR" 'held by .* \(no process\) "sh .*" for [^ ]+, lease [^ ]+ left$'
+  try release job --force
+  exits 0
+  matches "$OUT" '^job: evicted .* \(no process\).*, gone after [0-4]\.' # it is told at once
+}
+
 @test "acquire inside a run of the same lock is refused: it would wait for itself" {
   try run --key job -- sh -c 'rlock acquire job; echo $?; rlock acquire -n job; echo $?; rlock acquire other >/dev/null; echo $?'
   exits 0
   same "$(xargs <<<"$OUT")" '64 75 0'
-  contains "$ERR" 'rlock: job is held by the run around this command'
+  contains "$ERR" 'rlock: job is held by the run or the script around this command'
   try run --key job -- env
   export RLOCK_PREFIX=rlock: RLOCK_HELD
   RLOCK_HELD=$(sed -n 's/^RLOCK_HELD=//p' <<<"$OUT") # of a run that is over

@@ -71,7 +71,9 @@ def freeze(topology, rng):
 
 def freeze_shortly(topology, rng):
     """Freezes it, but not for so long that another takes its place."""
-    yield from freeze_for(topology.victim(rng), rng.uniform(0.05, 0.4))
+    seconds = rng.uniform(0.05, 0.4)
+    topology.victim(rng).freeze_for(seconds)
+    yield seconds
 
 
 def freeze_for(server, seconds):

@@ -17,10 +17,11 @@ LockFacts in_state(State state) {
   return facts;
 }
 
-LockFacts held_by(long long fence) {
+LockFacts held_by(long long fence, Milliseconds lease = {}) {
   LockFacts facts = in_state(State::held);
   facts.holders.emplace_back();
   facts.holders.back().fence = {fence};
+  facts.holders.back().lease = lease;
   facts.capacity = lock::exclusive;
   return facts;
 }
@@ -52,6 +53,28 @@ void test_held() {
   const LockFacts split = merge({view(held_by(7)), view(held_by(8)), view(held_by(9))});
   expect(split.state == State::held && split.holders.empty(),
          "after three failed rounds the lock is taken, but nobody holds it");
+}
+
+/// Of a holder that two of three servers have renewed.
+void test_lease() {
+  const auto renewed = view(held_by(7, Milliseconds{30'000}));
+  const auto old = view(held_by(7, Milliseconds{9'000}));
+  const auto lease = [](const std::vector<ServerView>& views) { return merge(views).holders.at(0).lease.count(); };
+  expect_same(lease({old, renewed, renewed}), 30'000, "a lease is what a majority has, though one server missed it");
+  expect_same(lease({renewed, old, old}), 9'000, "a lease that one server alone has renewed ends with the others'");
+  expect_same(lease({silent, renewed, old}), 30'000, "a silent server may keep the lease");
+}
+
+void test_failing() {
+  const auto failing = [](long long count) {
+    LockFacts facts = nobody;
+    facts.counters.failing = count;
+    return view(facts);
+  };
+  expect_same(merge({failing(3), failing(0), failing(0)}).counters.failing,
+              0,
+              "a server that has missed a success does not count failures for all");
+  expect_same(merge({failing(3), failing(2), failing(3)}).counters.failing, 3, "one that has missed a failure neither");
 }
 
 void test_counters() {
@@ -124,7 +147,9 @@ void test_foreign() {
 void test_merges() {
   test_free();
   test_held();
+  test_lease();
   test_counters();
+  test_failing();
   test_last();
   test_servers();
   test_hold();
