@@ -32,7 +32,7 @@ struct HolderFacts {
   bool dead = false;  // the process that renewed it ran on this machine, and is gone: the lease will run out
   WallTime acquired_at;
   Milliseconds held;
-  Milliseconds lease, ttl;  // what is left of its lease, and for how long that was asked for
+  Milliseconds lease, ttl;                   // what is left of its lease, and for how long that was asked for
   Milliseconds cooling{0};                   // how long its seat stays taken after its run; 0 while it holds
   std::optional<lock::Failures> failures{};  // after which it cools (--backoff)
   Milliseconds waited{0};
