@@ -171,7 +171,7 @@ class Block {
                       h.failures ? fmt::format(" after {} (--backoff)", lock::describe(*h.failures, h.owner.host))
                                  : " (--min-hold)"));
     else
-      add("lease", describe_lease(h));
+      add("lease", fmt::format("{} left", format_duration(h.lease)));
     if (h.evicted)
       add("evicted", fmt::format("by {}, not gone yet", h.evicted->by));
     if (lock_.holders.size() > 1)
@@ -190,18 +190,6 @@ class Block {
       return fmt::format("none any more: it ran {}, and has ended; a run inside it goes on", where);
     return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
                                      : fmt::format("none: nobody renews it; taken {}", where);
-  }
-
-  /// "22s left of 30s, renewed 8s ago". Nobody renews that of a plain `acquire`, and nobody will that of a dead holder.
-  static std::string describe_lease(const HolderFacts& h) {
-    if (h.kept && h.held + h.lease < h.ttl)  // a grant is short until its holder has shown that it has it
-      return fmt::format("{} left until its first renewal", format_duration(h.lease));
-    std::string text = fmt::format("{} left of {}", format_duration(h.lease), format_limit(h.ttl));
-    if (h.misses_renewals())
-      text += fmt::format(", not renewed for {}: it may hang, or not reach Redis", format_duration(h.since_renewal()));
-    else if (h.kept)
-      text += fmt::format(", renewed {} ago", format_duration(h.since_renewal()));
-    return text;
   }
 
   void add_waiters() {

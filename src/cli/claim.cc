@@ -74,11 +74,14 @@ lock::Token choose_token(const Settings& settings,
                          std::string_view hint) {
   if (settings.token)
     return *settings.token;
-  if (!settings.token_from_stdin && from_environment("RLOCK_KEY") != name.text()) {
-    if (const auto held = inherited_token(held_around(settings, join_urls(servers)), name.text()))
-      return *held;
-  }
   const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
+  if (const auto key = from_environment("RLOCK_KEY"); !settings.token_from_stdin && key && key != name.text()) {
+    const std::string held = held_around(settings, join_urls(servers));
+    const auto of_key = inherited_token(held, *key);
+    const auto ours = inherited_token(held, name.text());
+    if (ours && of_key && text == of_key->text())
+      return *ours;
+  }
   if (!text)
     throw Error{ExitCode::usage, fmt::format("no --token, and no RLOCK_TOKEN{}", hint)};
   return Value{.text = *text, .origin = settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN"}.token();

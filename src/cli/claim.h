@@ -19,8 +19,8 @@ lock::LockName choose_lock(const Settings& settings);
 /// The same, or else the lock of RLOCK_KEY, which is set for those who hold one.
 lock::LockName choose_held_lock(const Settings& settings);
 
-/// The token of the settings or of standard input, or else that of RLOCK_TOKEN, or of RLOCK_HELD where RLOCK_KEY is
-/// another lock. Throws Error{usage} where there is none or it is malformed; `hint` then ends the message.
+/// The token of the settings or of standard input, or else RLOCK_TOKEN; where that belongs to another lock, RLOCK_KEY,
+/// this one's in RLOCK_HELD. Throws Error{usage} where there is none or it is malformed; `hint` then ends the message.
 lock::Token choose_token(const Settings& settings,
                          const lock::LockName& name,
                          const std::vector<redis::Server>& servers,

@@ -29,14 +29,16 @@ std::optional<std::string> evictor_of(const observe::HolderFacts& h) {
   return h.evicted ? std::optional{h.evicted->by} : std::nullopt;
 }
 
-JsonObject& add_owner(JsonObject& object, const lock::Owner& owner) {
+JsonObject& add_owner(JsonObject& object, const lock::Owner& owner, std::optional<int> pid) {
   return object.add("holder", owner.holder)
       .add("host", owner.host)
-      .add("pid", owner.pid)
+      .add("pid", pid)
       .add("user", owner.user)
       .add("command", owner.command)
       .add("note", owner.note);
 }
+
+JsonObject& add_owner(JsonObject& object, const lock::Owner& owner) { return add_owner(object, owner, owner.pid); }
 
 Json null() { return {"null"}; }
 
@@ -53,14 +55,14 @@ Json format_failures(const std::optional<lock::Failures>& failures) {
 }
 
 Json format_holder(const observe::HolderFacts& h, bool slots) {
+  const bool has_left = h.kept && !h.owner.stays;  // a run inside it goes on
   JsonObject object;
-  return add_owner(object, h.owner)
+  return add_owner(object, h.owner, has_left ? std::nullopt : std::optional{h.owner.pid})
       .add("kept", h.kept)
       .add("acquired_at", format_utc(h.acquired_at))
       .add("waited_ms", h.waited.count())
       .add("held_ms", h.held.count())
       .add("lease_ms", h.lease.count())
-      .add("ttl_ms", h.ttl.count())
       .add("cooling_ms", h.cooling.count())
       .add("cooling_after", format_failures(h.failures))
       .add("fence", h.fence.value)

@@ -343,7 +343,7 @@ constexpr Option options[] = {
   {0,   "hold-pid",            "PID",              acquire,           Section::command, "",
    "Renew in the background until PID ends, then release", number<1, 4'194'304, &S::hold_pid>},
   {0,   "token",               "T",                renew | release,   Section::lock, "",
-   "The token that acquire printed; - reads it from stdin [RLOCK_TOKEN]", set_token},
+   "The token that acquire printed; - reads it from stdin [RLOCK_TOKEN or RLOCK_HELD]", set_token},
   {0,   "force",               "",                 release,           Section::lock, "",
    "Make the holder give the lock up, and wait for that", flag<&S::force>},
   {0,   "now",                 "",                 release,           Section::lock, "",

@@ -44,7 +44,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "renew [KEY] [--token T] [--ttl D]",
      "Extend the lease of a lock that acquire or run took",
      "  rlock renew --ttl 10m || exit\n",
-     "RLOCK_KEY is the default of KEY, and of --token the lock's token in RLOCK_HELD, or else RLOCK_TOKEN.",
+     "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD.",
      "1: the lock is free, or somebody else has it.",
      ""},
     {"release",
@@ -54,7 +54,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Give a lock up, or make its holder give it up",
      "  trap 'rlock release' EXIT\n"
      "  rlock release backup --force --hold 1h\n",
-     "RLOCK_KEY is the default of KEY, and of --token the lock's token in RLOCK_HELD, or else RLOCK_TOKEN.",
+     "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD.",
      "1: the lock is free, or somebody else has it.",
      ""},
     {"hold",

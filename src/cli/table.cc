@@ -236,14 +236,11 @@ Cell waiting_of(const LockFacts& lock) {
   return {fmt::format("{}{}", lock.waiting, first)};
 }
 
-/// An eviction that is under way, or a holder that hangs, is what one must know first.
+/// An eviction that is under way is what one must know first.
 std::string note_of(const HolderFacts& h) {
-  const std::string first = h.evicted             ? "evicted by " + h.evicted->by
-                            : h.misses_renewals() ? "not renewed for " + format_duration(h.since_renewal())
-                                                  : "";
-  if (first.empty() || h.owner.note.empty())
-    return first + h.owner.note;
-  return fmt::format("{} ({})", first, h.owner.note);
+  if (!h.evicted)
+    return h.owner.note;
+  return fmt::format("evicted by {}{}", h.evicted->by, h.owner.note.empty() ? "" : fmt::format(" ({})", h.owner.note));
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
@@ -254,7 +251,7 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
           {lives ? std::to_string(h.owner.pid) : ""},
           {h.owner.command},
           {format_duration(h.held)},
-          {format_duration(h.cools() ? h.cooling : h.lease), h.misses_renewals() ? colour::yellow : colour::none},
+          {format_duration(h.cools() ? h.cooling : h.lease)},
           waiting_of(lock),
           last_of(lock),
           {note_of(h)},

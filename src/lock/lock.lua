@@ -344,6 +344,7 @@ end
 
 -- Extends a lease, never shortens it, and raises the record's ttl if need be.
 local function extend(token, r, ms, ttl)
-  if now + ms > r.expires then r.expires, r.ttl = now + ms, ttl end
+  r.ttl = math.max(r.ttl, ttl)
+  r.expires = math.max(r.expires, now + ms)
   touched[token] = true
 end

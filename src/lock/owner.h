@@ -13,8 +13,9 @@ struct Owner {
   std::string holder;  // user@host, or --holder
   std::string host;
   std::string user;
-  pid_t pid = 0;             // of rlock itself: killing it ends the job and releases the lock
-  bool stays = true;         // false for a plain acquire, whose process exits once it holds the lock
+  pid_t pid = 0;      // of rlock itself: killing it ends the job and releases the lock
+  bool stays = true;  // false for a plain acquire, whose process exits once it holds the lock, and for a run that
+                      // has ended while one inside it holds the lock
   bool for_another = false;  // acquire --hold-pid: rlock may signal the process that works under the lock, not kill it
   std::string command;       // for acquire, the script that called it
   std::string note;

@@ -2,8 +2,7 @@
 --   record    "expires cools ttl hold fence slot acquired waited kept levels owner extras"
 --             expires  the end of the lease
 --             cools    until when the seat stays taken, if the run ends before; 0 if it has no minimum hold
---             ttl hold the lease from whose request `expires` comes, and the minimum hold: a record that claims more is
---                      not believed
+--             ttl hold the lease and the minimum hold that were asked for: a record that claims more is not believed
 --             waited   for how long its taker had asked when it was granted
 --             kept     1 if a keeper renews it and listens, so that it can be told to give up the lock, else 0
 --             levels   LEVEL, or LEVEL:MS,... once there were several, each with the time until when it counts on it

@@ -10,8 +10,7 @@
 --       "acquired N"  "waited N"  "evicted N"  "lost N"  "failed N"  "failing N" (in a row, see failure.lua)
 --       "skipped WORDS" (see skip.lua)
 --       "type T"  "ttl ms"  "value V" (of a foreign key)
---       Of the extras kept=1, ttl=MS and born=MS are made from a record's words, kept if a keeper renews it and born if
---       it has waited.
+--       Of the extras kept=1 and born=MS are made from a record's words, if a keeper renews it and if it has waited.
 
 -- NEEDS look levels
 
@@ -41,8 +40,7 @@ local function add_holders()
   if capacity then add('capacity', num(capacity)) end
   for _, r in pairs(holders) do
     if is_live(r) then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
-    local more = ' ttl=' .. r.ttl .. (r.kept == '1' and ' kept=1' or '') ..
-      (r.waited > 0 and ' born=' .. born(r) or '')
+    local more = (r.kept == '1' and ' kept=1' or '') .. (r.waited > 0 and ' born=' .. born(r) or '')
     add('holder', r.expires .. ' ' .. r.cools .. ' ' .. r.fence .. ' ' .. r.slot .. ' ' .. r.acquired .. ' ' ..
       count_levels(r.levels) .. ' ' .. mark_departed(r, r.tail) .. more)
   end

@@ -28,11 +28,10 @@ std::string_view state_name(State state);
 /// One holder of a lock, or a former one whose minimum hold is not over.
 struct HolderFacts {
   lock::Owner owner;
-  bool kept = false;  // a process renews the lease, so there is a PID to kill; a plain `acquire` has exited
+  bool kept = false;  // a process renews the lease: the owner, or if that has ended a run inside it
   bool dead = false;  // the process that renewed it ran on this machine, and is gone: the lease will run out
   WallTime acquired_at;
-  Milliseconds held;
-  Milliseconds lease, ttl;                   // what is left of its lease, and for how long that was asked for
+  Milliseconds held, lease;
   Milliseconds cooling{0};                   // how long its seat stays taken after its run; 0 while it holds
   std::optional<lock::Failures> failures{};  // after which it cools (--backoff)
   Milliseconds waited{0};
@@ -42,10 +41,6 @@ struct HolderFacts {
   std::optional<Ending> evicted;  // set when the holder was told to give the lock up, with who told it
 
   bool cools() const { return cooling.count() > 0; }
-  /// How long ago the lease was granted or renewed.
-  Milliseconds since_renewal() const { return std::min(held, std::max(Milliseconds{0}, ttl - lease)); }
-  /// Whether its keeper has missed renewals, which are due after a third of a lease: it hangs, or does not reach Redis.
-  bool misses_renewals() const { return kept && !cools() && since_renewal() > ttl / 2; }
 };
 
 /// One waiter in a lock's queue.

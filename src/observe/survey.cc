@@ -94,7 +94,7 @@ std::optional<HoldFacts> agreed_hold(const Views& views, std::size_t silent, std
   return count >= majority ? last : std::nullopt;
 }
 
-/// How long a majority stays without anybody's renewal, of a holder with these leases on the servers that know it.
+/// How long a majority still has the holder if nobody renews it, which has these leases on the servers that know it.
 Milliseconds lease_of_majority(std::vector<Milliseconds> leases, std::size_t silent, std::size_t majority) {
   std::sort(leases.begin(), leases.end(), std::greater{});
   return leases.at(majority - std::min(silent, majority - 1) - 1);

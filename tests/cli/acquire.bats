@@ -139,6 +139,18 @@ lease() { cli PTTL "rlock:$1"; }
   )
 }
 
+@test "a RLOCK_TOKEN that was set by hand outranks RLOCK_HELD" {
+  (
+    eval "$(rlock acquire job --output shell)"
+    eval "$(rlock acquire other --output shell)"
+    rlock release job
+    token=$(rlock acquire job)
+    RLOCK_TOKEN=$token try release job
+    exits 0
+    absent rlock:job
+  )
+}
+
 @test "a token of RLOCK_HELD counts only for the servers and the prefix that it was taken with" {
   (
     eval "$(rlock acquire job --output shell)"

@@ -144,7 +144,7 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   finish "$PID"
   exits 0
   try status job --json
-  query '.[0].holders | length == 1 and .[0].kept and .[0].count == 1'
+  query '.[0].holders | length == 1 and .[0].kept and .[0].count == 1 and .[0].pid == null'
   try status job
   matches "$OUT" $'\njob +x +[^ ]+ +- '
   try run job -n -- true

@@ -30,24 +30,6 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   same "$(wc -l <"$T/out")" 2
 }
 
-@test "a holder that hangs is seen before its lease ends" {
-  hold job --ttl 10s
-  NO_COLOR=1 on_terminal 'rlock status job'
-  matches "$OUT" ' lease  [0-9.]+s left of 10s, renewed [0-9.]+m?s ago'
-  kill -STOP "$HOLDER"
-  missed() {
-    NO_COLOR=1 on_terminal 'rlock status job'
-    [[ $OUT == *'not renewed for '* ]]
-  }
-  wait_until 10 missed
-  matches "$OUT" ' lease  [0-9.]+s left of 10s, not renewed for [5-9][0-9.]*s: it may hang, or not'
-  try status
-  matches "$OUT" ' not renewed for [5-9][0-9.]*s '
-  on_terminal 'rlock status'
-  matches "$OUT" $'\e\\[33m[0-9.]+s\e\\[0?m'
-  kill -CONT "$HOLDER"
-}
-
 @test "JSON has the ID of the last success, and since when a lock is on hold" {
   try run job --once 'v 42' -- true
   try hold job --for 1h
@@ -56,18 +38,6 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   try run other -- true
   try status other --json
   query '.[0].success | has("once") and .once == null'
-}
-
-@test "a grant that waits for its holder is no lease that was renewed" {
-  hold job
-  start waiter rlock run job -- true
-  wait_for_text 'waiting for job' "$T/waiter.err"
-  kill -STOP "$PID"
-  try release job --force
-  NO_COLOR=1 on_terminal 'rlock status job'
-  matches "$OUT" ' lease  [0-9.]+s left until its first renewal'
-  kill -CONT "$PID"
-  finish "$PID"
 }
 
 @test "status tells how many runs have failed in a row" {
