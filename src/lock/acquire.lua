@@ -373,12 +373,16 @@ local function answer()
   return wait_for_turn()
 end
 
-if not in_quorum then return answer() end
-local run_id, uptime = describe_server()
-local reply = uptime < max_lease and {'young', num(uptime)} or answer()
-if reply[1] == 'granted' or reply[1] == 'busy' or reply[1] == 'hold' then
-  local success = tonumber(meta.success:match('^%d+'))
-  reply[#reply + 1] = success and num(math.max(0, now - success)) or '-1'
+local function answer_in_quorum()
+  local run_id, uptime = describe_server()
+  local reply = uptime < max_lease and {'young', num(uptime)} or answer()
+  if reply[1] == 'granted' or reply[1] == 'busy' or reply[1] == 'hold' then
+    local success = tonumber(meta.success:match('^%d+'))
+    reply[#reply + 1] = success and num(math.max(0, now - success)) or '-1'
+  end
+  reply[#reply + 1] = run_id
+  return reply
 end
-reply[#reply + 1] = run_id
-return reply
+
+if in_quorum then return answer_in_quorum() end
+return answer()

@@ -5,15 +5,6 @@
 
 local entries = {}             -- to be written
 
--- Shortens "evicted,BY". BY is 'holder pid N "command"', of which the PID is never cut.
-local function cut_end(how)
-  local END_SIZE = 64 -- bytes at most
-  if #how <= END_SIZE then return how end
-  local by, pid = how:match('^(.-)(%%20pid%%20%d+)')
-  if not pid then return cut(how, END_SIZE) end
-  return cut(by, END_SIZE - #pid) .. pid
-end
-
 -- In a quorum the servers know an acquisition by the fence on which they have agreed. A server that was not told that
 -- fence leaves the history to the others.
 local function is_settled(r) return not extra(r.tail, 'quorum') or extra(r.tail, 'settled') ~= nil end
@@ -107,8 +98,22 @@ local function success_line(run, ended)
   return run.acquired .. ' ' .. ended .. ' ' .. run.owner .. ' ' .. (extra(run.tail, 'once') or '')
 end
 
-local function entry_of(run, ended, word)
-  return format_entry(run.fence, run.acquired, ended, run.waited, run.capacity, cut_end(word), run.owner)
+local entry_of
+
+do
+  local END_SIZE = 64 -- bytes at most
+
+  -- Shortens "evicted,BY". BY is 'holder pid N "command"', of which the PID is never cut.
+  local function cut_end(how)
+    if #how <= END_SIZE then return how end
+    local by, pid = how:match('^(.-)(%%20pid%%20%d+)')
+    if not pid then return cut(how, END_SIZE) end
+    return cut(by, END_SIZE - #pid) .. pid
+  end
+
+  function entry_of(run, ended, word)
+    return format_entry(run.fence, run.acquired, ended, run.waited, run.capacity, cut_end(word), run.owner)
+  end
 end
 
 -- Records an end in all places: the history, the counters and the successes.

@@ -285,7 +285,7 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %a) \(
   exits 1
   try status backup --json
   query '.[0] | .state == "free" and .holders == [] and .last == null and .counters.acquired == 0 and
-    (.hold | keys) == ["by", "note", "until"] and .hold.by == "ann@ops1" and .hold.note == "disk swap"'
+    (.hold | keys) == ["by", "note", "since", "until"] and .hold.by == "ann@ops1" and .hold.note == "disk swap"'
   metrics=$(rlock status --prometheus)
   contains "$metrics" 'rlock_on_hold{key="backup"} 1'
   contains "$metrics" 'rlock_held{key="backup"} 0'
