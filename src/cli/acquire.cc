@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -219,7 +218,7 @@ class Acquirer {
       out += fmt::format(" {}={}", redis_variable, shell_word(urls));
     if (claim_.capacity.value > 1)
       out += fmt::format(" RLOCK_SLOT={}", grant.slot);
-    else if (std::getenv("RLOCK_SLOT") != nullptr)
+    else if (from_environment("RLOCK_SLOT"))
       out += "; unset RLOCK_SLOT";  // another lock's
     return out + "\n";
   }

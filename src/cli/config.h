@@ -29,7 +29,7 @@ const Given* find_given(const Layer& layer, std::string_view option);
 /// Throws Error{usage or config}, as the option's source says, for an option that one source gives twice, and for two
 /// that contradict each other (--wait and --nonblock).
 void check_consistency(const Layer& layer);
-/// Whether it would accept one more option there.
+/// Whether one more option may be given there, as far as that can be told before its value is known.
 bool is_consistent_with(const Option& option, const Layer& layer);
 
 /// Applies the layers, the weakest first. An option of a stronger layer replaces the same option, and those that

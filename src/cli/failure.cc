@@ -95,7 +95,8 @@ std::string command_to_break(const Settings& settings, std::string_view key, loc
 ExitCode say_not_held(
     lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline give_up, const Log& log) {
   const std::string other = from_environment("RLOCK_KEY").value_or(lock.name().text());
-  const bool is_inherited = !settings.token && from_environment("RLOCK_TOKEN") == token.text();
+  const bool is_inherited =
+      !settings.token && !settings.token_from_stdin && from_environment("RLOCK_TOKEN") == token.text();
   if (is_inherited && other != lock.name().text()) {
     log.error(
         fmt::format("{} is not held by RLOCK_TOKEN, which belongs to {}; write --token", lock.name().text(), other));
