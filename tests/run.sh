@@ -16,13 +16,14 @@ set -euo pipefail
 shopt -s extglob nullglob
 
 begin_anew() { # ARG...: runs this script with them in such surroundings
-  local name kept=() status=0
+  local name home kept=() status=0
   while IFS= read -r name; do
     kept+=("$name=${!name}")
   done < <(compgen -e | grep -xE 'PATH|TMPDIR|CI|JOBS|REDIS_SERVER|RLOCK(_BUILD_DIR|_CMAKE_ARGS|_INSTALL)?|CC|CXX|C(MAKE|CACHE)_.*|.*_proxy')
   unset HOME # bash then finds the one of the user database
+  home=~
   umask 022
-  kept+=(HOME=~ "USER=$(id -un)" "LOGNAME=$(id -un)" TERM=dumb LC_ALL=C RLOCK_TESTS_BEGAN=yes)
+  kept+=("HOME=$home" "USER=$(id -un)" "LOGNAME=$(id -un)" TERM=dumb LC_ALL=C RLOCK_TESTS_BEGAN=yes)
   env -i "${kept[@]}" setsid env --default-signal bash "$0" "$@" </dev/null &
   trap 'kill -TERM -- -$!' HUP INT TERM # another session hears nothing of our terminal's Ctrl-C
   wait $! || status=$?

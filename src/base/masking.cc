@@ -6,16 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/word.h"
+
 namespace rlock {
 namespace {
 
 bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
-
-std::string lower(std::string_view text) {
-  std::string out{text};
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(

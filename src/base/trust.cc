@@ -59,7 +59,11 @@ void judge_links(std::filesystem::path file, const std::string& shown) {
       return;
     if (!is_trusted_owner(link->owner))
       throw Error{ExitCode::config,
-                  fmt::format("{}: the link {} belongs to user {}", shown, shell_word(file.native()), link->owner)};
+                  fmt::format("{0}: the link {1} belongs to user {2}; if it can be trusted: chown -h {3} {1}",
+                              shown,
+                              shell_word(file.native()),
+                              link->owner,
+                              our_name())};
     std::error_code error;  // dots are not removed from the text, since a folder before them may be a link
     file = std::filesystem::canonical(folder_of(link->target), error) / link->target.filename();
     if (error)

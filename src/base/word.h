@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace rlock {
@@ -15,6 +16,16 @@ inline std::string_view take_word(std::string_view& rest, char separator = ' ') 
   const std::string_view word = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
   return word;
+}
+
+/// Whether there is no other character in it; an empty text has none.
+inline bool is_digits(std::string_view text) { return text.find_first_not_of("0123456789") == std::string_view::npos; }
+
+/// With the letters of ASCII in lower case.
+inline std::string lower(std::string_view text) {
+  std::string out{text};
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
 }
 
 /// No number that Redis tells us is larger: Lua and JSON count in doubles, which skip whole numbers above it.

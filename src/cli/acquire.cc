@@ -129,7 +129,8 @@ class Acquirer {
 
   void on_end_of_process() {
     loop_.unwatch(hold_pid_->process.fd());  // this must not interrupt the taker while it leaves the queue
-    throw Error{ExitCode::usage, "the process that the lock is for has ended"};
+    throw Error{ExitCode::usage,
+                fmt::format("--hold-pid: process {} has ended; nothing was acquired", *settings_.hold_pid)};
   }
 
   /// Refuses a lock that an enclosing run holds: we would wait for that run to end, and it waits for us.

@@ -47,8 +47,6 @@ const Option* option_that_awaits_value(std::string_view word, const SubcommandEn
   return nullptr;
 }
 
-bool is_number(std::string_view word) { return word.find_first_not_of("0123456789") == std::string_view::npos; }
-
 /// Finds the first word that is neither an option nor an option's value: the name of a subcommand, if all is well.
 /// Since that name is not known yet, a number after -n is taken for the value of --lines.
 Line::iterator find_subcommand_word(Line& line) {
@@ -58,7 +56,7 @@ Line::iterator find_subcommand_word(Line& line) {
     const auto next = std::next(word);
     if (next == line.end())
       break;
-    const bool counts_lines = !is_long(*word) && word->ends_with('n') && is_number(*next);
+    const bool counts_lines = !is_long(*word) && word->ends_with('n') && is_digits(*next);
     if (counts_lines || option_that_awaits_value(*word, nullptr) != nullptr)
       ++word;
   }
@@ -240,7 +238,7 @@ std::string remedy_for_letter(const std::string& word, const SubcommandEntry* su
     return "there is no -a; did you mean --all?";
   if (name == "a")  // also redis-cli's
     return "there is no -a, since ps would show the password; use --password-file or RLOCK_PASSWORD";
-  if (is_number(name) && is_for(subcommand, Subcommand::log))  // tail's
+  if (is_digits(name) && is_for(subcommand, Subcommand::log))  // tail's
     return fmt::format("unknown option '{0}'; write -n {1}", word, word.substr(1));
   if (name == "=")  // of consul's -n=2, which was taken apart
     return "a flag such as -n or -q takes no value; for N holders at a time write --slots N";
@@ -353,7 +351,7 @@ void refuse_split_value(const Option& option, const std::string& value, const st
   const std::string meant = takes_duration && !next.empty() ? meant_duration(value + ' ' + next) : "";
   if (!meant.empty())
     refuse(fmt::format("--{} {} {}: write {} (or -k {}, if that is the lock)", option.name, value, next, meant, next));
-  const bool is_clock = !next.empty() && is_number(next.substr(0, 1)) && next.find(':') != std::string::npos;
+  const bool is_clock = !next.empty() && is_digits(next.substr(0, 1)) && next.find(':') != std::string::npos;
   if (is_clock && option.value.ends_with("TIME"))
     refuse(fmt::format("--{0} {1} {2}: write '{1} {2}', in quotes", option.name, value, next));
   if (option.name == "until" && names_coming_day(next) && !names_coming_day(value))
@@ -470,7 +468,7 @@ std::string describe_incomplete(const Option& option) {
 /// Why a word was taken for the key, where that was not meant: `-n 5 KEY`.
 std::string describe_wrong_key(const Words& words) {
   const std::string& word = words.plain.front();
-  if (!is_number(word) || words.find("nonblock") == nullptr)
+  if (!is_digits(word) || words.find("nonblock") == nullptr)
     return "";
   return fmt::format("; '{0}' was taken for the key: -n takes no number, write -w {0}", word);
 }
@@ -504,6 +502,26 @@ bool is_unknown_at_fault(const Words& words) {
   return words.before_unknown == 1 && !remedy_for(words.unknown.front(), words.subcommand).empty();
 }
 
+/// Refuses an option of `release` without the one that it is about. A configuration file may have it for the others.
+void refuse_alone(const Words& words) {
+  struct Need {
+    std::string_view option;
+    std::string_view other;
+    std::string_view advice;
+  };
+  constexpr auto needs = std::to_array<Need>({
+      {"fence", "force", ""},
+      {"now", "force", ""},
+      {"wait", "force", ""},
+      {"hold", "force", "; to keep a lock free without breaking it write `rlock hold KEY --for D`"},
+      {"note", "hold", ", for which it is the reason"},
+  });
+  for (const Need& need : needs) {
+    if (words.find(need.option) != nullptr && words.find(need.other) == nullptr)
+      refuse(fmt::format("--{} needs --{}{}", need.option, need.other, need.advice));
+  }
+}
+
 void check_words(const Words& words) {
   if (words.subcommand->id == Subcommand::run && !is_unknown_at_fault(words))
     check_words_of_run(words);
@@ -515,8 +533,8 @@ void check_words(const Words& words) {
     refuse(describe_incomplete(*words.incomplete));
   }
   check_consistency(words.options);
-  if (words.subcommand->id == Subcommand::release && words.find("note") != nullptr && words.find("hold") == nullptr)
-    refuse("--note is the reason for a hold; it needs --hold");
+  if (words.subcommand->id == Subcommand::release)
+    refuse_alone(words);
 }
 
 [[noreturn]] void refuse_plain(const std::string& word, std::string_view why) {
@@ -530,7 +548,7 @@ void check_words(const Words& words) {
   const std::string ttl = find_option("ttl")->belongs_to(id) ? meant_duration(word) : "";
   if (!ttl.empty())
     refuse_plain(word, fmt::format("did you mean --ttl {}?", ttl));
-  if (id == Subcommand::release && is_number(word))
+  if (id == Subcommand::release && is_digits(word))
     refuse_plain(word, fmt::format("did you mean --fence {}?", word));
   refuse_plain(word, why);
 }
@@ -539,21 +557,22 @@ void take_positional_keys(const Words& words, Settings& settings) {
   if (words.plain.empty())
     return;
   const Subcommand id = words.subcommand->id;
-  if (id == Subcommand::check)
+  if (words.subcommand->keys == Keys::none)
     refuse_plain(words.plain[0], "check looks at servers, not at locks; to name one write --redis redis://HOST:PORT");
   const bool acquires = id == Subcommand::acquire;
   const std::string_view no_command = "acquire takes one key and no command; `rlock run` runs a command";
   if (words.find("key") != nullptr)
     refuse_plain(words.plain[0], acquires ? no_command : "the key is given by --key already");
-  const bool several = id == Subcommand::hold || id == Subcommand::status || id == Subcommand::log;
-  if (words.plain.size() > 1 && !several)
+  if (words.plain.size() > 1 && words.subcommand->keys == Keys::one)
     refuse_second_key(words.plain[1], id, acquires ? no_command : "one key is enough");
+  settings.keys.clear();
   for (const std::string& word : words.plain) {  // a server's URL as the name of a lock would show its password to all
     if (word.find("://") != std::string::npos && word.find('@') != std::string::npos)
       refuse_plain(word, "to name a server write --redis URL; for a lock that is called so write --key");
+    if (std::find(settings.keys.begin(), settings.keys.end(), word) == settings.keys.end())
+      settings.keys.push_back(word);
   }
-  settings.keys = words.plain;
-  settings.key_origin = Settings{}.key_origin;
+  settings.key_origin = positional_key;
 }
 
 /// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.

@@ -20,13 +20,10 @@ using observe::LockFacts;
 using observe::State;
 
 std::string_view describe_skip(std::string_view reason) {
-  constexpr std::array<std::string_view, observe::skip_reasons.size()> words{
-      "not free", "wait over", "already done", "superseded", "too many waiting", "out of attempts"};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (observe::skip_reasons.at(i) == reason)
-      return words.at(i);
-  }
-  return reason;
+  const auto* const known = std::find_if(observe::skip_reasons.begin(),
+                                         observe::skip_reasons.end(),
+                                         [&](const observe::SkipReason& r) { return r.name == reason; });
+  return known == observe::skip_reasons.end() ? reason : known->words;
 }
 
 /// "15 left without it (3 held, 12 already done); the last: root@db1 3h ago (already done)"; empty where there was
@@ -38,7 +35,7 @@ std::string describe_skips(const observe::Counters& counters, WallTime now) {
     const long long count = counters.skipped.at(i);
     all += count;
     if (count > 0)
-      reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, describe_skip(observe::skip_reasons.at(i)));
+      reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, observe::skip_reasons.at(i).words);
   }
   if (all == 0)
     return "";
@@ -138,7 +135,7 @@ class Block {
   }
 
   bool has_dead_holder() const {
-    const auto is_dead = [](const HolderFacts& h) { return h.dead && !h.cools(); };
+    const auto is_dead = [](const HolderFacts& h) { return h.dead && h.holds(); };
     return std::any_of(lock_.holders.begin(), lock_.holders.end(), is_dead);
   }
 
@@ -186,7 +183,7 @@ class Block {
       return fmt::format("none any more: it ran {}, and has ended", where);
     if (h.dead)
       return fmt::format("none any more: it ran {}, and has died; the lease runs out", where);
-    if (h.kept && !h.owner.stays)
+    if (h.has_left())
       return fmt::format("none any more: it ran {}, and has ended; a run inside it goes on", where);
     return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
                                      : fmt::format("none: nobody renews it; taken {}", where);

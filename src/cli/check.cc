@@ -49,7 +49,7 @@ Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, 
           {Finding::Grade::warn, "tls", "not verified (--insecure): whoever is on the way can read and answer all"});
     return one;
   } catch (const Error& error) {
-    const Error failure = with_context(error, settings, "");
+    const Error failure = with_context(error, settings, "", "");
     const Finding finding{Finding::Grade::fail, "reachable", failure.what(), advise(server, error)};
     return {.url = server.address().url,
             .fitness = {.findings = {finding}, .acl_line = {}, .acl_save = {}},

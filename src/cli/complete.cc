@@ -143,11 +143,12 @@ std::string candidates(const Words& before, std::string_view current) {
     return option_names(before);
   const bool asks_for_help = before.subcommand == nullptr && !before.plain.empty() && before.plain.front() == "help";
   if (before.subcommand == nullptr)
-    return before.plain.empty() || asks_for_help ? subcommand_names() : "";
-  const bool has_key = !before.plain.empty() || before.find("key") != nullptr;
-  if (before.subcommand->id == Subcommand::run && has_key)
-    return line_of("--", "The command follows");
-  return before.subcommand->id == Subcommand::check ? "" : lock_names(before);
+    return before.plain.empty() || (asks_for_help && before.plain.size() == 1) ? subcommand_names() : "";
+  const Keys keys = before.subcommand->keys;
+  const bool has_all = before.find("key") != nullptr || (keys == Keys::one && !before.plain.empty());
+  if (keys != Keys::none && !has_all)
+    return lock_names(before);
+  return before.subcommand->id == Subcommand::run ? line_of("--", "The command follows") : "";
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/fd.h"
 #include "base/trust.h"
 #include "base/word.h"
@@ -76,16 +77,6 @@ void refuse_habits(const Option& option, const Value& value) {
     value.refuse("write the value without quotes");
 }
 
-std::vector<Value> split_urls(std::string_view text) {
-  std::vector<Value> urls;
-  while (!text.empty()) {
-    const std::string_view url = take_word(text);
-    if (!url.empty())
-      urls.push_back({.text = std::string{url}, .origin = redis_variable});
-  }
-  return urls;
-}
-
 std::vector<Value> redis_from_environment(const Option& option) {
   if (const auto urls = from_environment(redis_variable)) {
     refuse_habits(option, {.text = *urls, .origin = redis_variable});
@@ -117,6 +108,19 @@ std::optional<std::string> handed_on(const Option& option, const Value& value) {
   if (option.name == "password-file" && !std::filesystem::is_regular_file(value.text, error))
     return std::nullopt;
   return fmt::format("{}={}", option.environment, value.text);
+}
+
+/// How a command that is to be pasted repeats an option of our command line that tells which Redis is meant, and how it
+/// is reached; empty for others.
+std::string repeat(const Option& option, const Value& value) {
+  const bool is_about_server =
+      (option.section == Section::redis && option.name != "redis-timeout") || option.name == "tls-server-name";
+  if (!is_about_server || value.origin != fmt::format("--{}", option.name))
+    return "";
+  if (option.is_flag())
+    return fmt::format(" --{}", option.name);
+  return option.name == "redis" ? " -r " + shell_word(redis::strip_password(value.text))
+                                : fmt::format(" --{}={}", option.name, visible_shell_word(value.text));
 }
 
 /// If options that must fit together all come from one file, it is the file's mistake if they do not.
@@ -209,13 +213,7 @@ class Parser {
     const Option* option = find_option(name);
     if (option == nullptr || option->set == nullptr)
       refuse(place(), fmt::format("unknown option '{}'{}", name, advise_instead_of(name)));
-    if (option->name == "key")
-      refuse(place(), "key has no place in a file; write the lock's name on the command line");
-    if (is_deed(*option))
-      refuse(place(),
-             fmt::format("{0} has no place in a file, which would break locks or hold them unasked; write --{0} on the "
-                         "command line",
-                         name));
+    refuse_misplaced(*option);
     if (section_ != nullptr && !option->belongs_to(section_->id))
       refuse(place(), fmt::format("{} is not an option of {}", name, section_->name));
     take_value(*option,
@@ -224,10 +222,24 @@ class Parser {
                 .fault = ExitCode::config});
   }
 
-  /// Whether it breaks a lock, or puts one on hold or ends that.
-  static bool is_deed(const Option& option) {
-    constexpr auto deeds = std::to_array<std::string_view>({"force", "now", "fence", "hold", "for", "until", "end"});
-    return std::find(deeds.begin(), deeds.end(), option.name) != deeds.end();
+  /// Refuses what must be said each time.
+  void refuse_misplaced(const Option& option) const {
+    constexpr std::string_view unasked = "which would break locks or hold them unasked";
+    constexpr auto misplaced = std::to_array<std::pair<std::string_view, std::string_view>>({
+        {"key", "which would name the lock of every run"},
+        {"output", "since a script depends on it"},
+        {"force", unasked},
+        {"now", unasked},
+        {"fence", unasked},
+        {"hold", unasked},
+        {"for", unasked},
+        {"until", unasked},
+        {"end", unasked},
+    });
+    for (const auto& [name, why] : misplaced) {
+      if (option.name == name)
+        refuse(place(), fmt::format("{0} has no place in a file, {1}; write --{0} on the command line", name, why));
+    }
   }
 
   static std::string describe_bare(std::string_view text) {
@@ -391,10 +403,8 @@ std::string doubt_variable(std::string_view name) {
     return "; write RLOCK_REDIS_TIMEOUT (for an answer of Redis)";
   if (name == "URL" || name == "HOST" || name == "REDIS_URL")
     return "; write RLOCK_REDIS";
-  std::string word{name};
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
-    return c == '_' ? '-' : static_cast<char>(std::tolower(c));
-  });
+  std::string word = lower(name);
+  std::replace(word.begin(), word.end(), '_', '-');
   const Option* option = find_option(word);
   return option != nullptr && option->set != nullptr
              ? fmt::format("; write --{}, or a line in a configuration file", word)
@@ -421,6 +431,16 @@ std::optional<std::string> from_environment(const char* variable) {
   if (value == nullptr || *value == '\0')
     return std::nullopt;
   return value;
+}
+
+std::vector<Value> split_urls(std::string_view text) {
+  std::vector<Value> urls;
+  while (!text.empty()) {
+    const std::string_view url = take_word(text);
+    if (!url.empty())
+      urls.push_back({.text = std::string{url}, .origin = redis_variable});
+  }
+  return urls;
 }
 
 const Given* find_given(const Layer& layer, std::string_view option) {
@@ -463,6 +483,7 @@ Settings merge(std::span<const Layer> layers) {
         note_lease_place(*given.option, value, settings, is_mixed);
         if (auto variable = handed_on(*given.option, value))
           settings.handed_on.push_back(*std::move(variable));
+        settings.server_words += repeat(*given.option, value);
       }
     }
   }
@@ -492,8 +513,9 @@ Settings read_settings(Subcommand subcommand, const Layer& line) {
   files.layers.push_back(std::move(environment));
   files.layers.push_back(line);
   Settings settings = merge(files.layers);
-  settings.files_with_password = std::move(files.with_password);
-  settings.variable_doubt = doubt_variables();
+  settings.secret_files = std::move(files.with_password);
+  if (std::string words = doubt_variables(); !words.empty())
+    settings.doubts.push_back(std::move(words));
   return settings;
 }
 

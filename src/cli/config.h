@@ -48,6 +48,9 @@ std::optional<std::string> password_from_environment();
 /// The variable's value, if it is set and not empty.
 std::optional<std::string> from_environment(const char* variable);
 
+/// The URLs that RLOCK_REDIS names, separated by spaces.
+std::vector<Value> split_urls(std::string_view text);
+
 /// Parses one file: lines of `option = value`, and comment lines that start with `#`. Returns two layers: the lines
 /// above every [subcommand], which are for all subcommands, and those under the section of this one, which outrank
 /// them. The lines of other subcommands are checked too. Nothing is expanded or run.

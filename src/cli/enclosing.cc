@@ -16,11 +16,7 @@ std::string join_urls(const std::vector<redis::Server>& servers) {
 bool names_servers(const std::string& urls) {
   const std::string named = from_environment(redis_variable).value_or("");
   std::string bare;
-  for (std::string_view rest = named; !rest.empty();) {
-    const std::string_view url = take_word(rest);
-    if (!url.empty())
-      bare += (bare.empty() ? "" : " ") + redis::strip_password(url);
-  }
+  for (const Value& url : split_urls(named)) bare += (bare.empty() ? "" : " ") + redis::strip_password(url.text);
   return bare == urls;
 }
 

@@ -18,7 +18,7 @@ namespace {
 /// Where the server was named that the failure is about.
 std::string whose_address(const Settings& settings, std::string_view failure) {
   if (settings.redis.empty()) {
-    const char* why = std::getenv("RLOCK_REDIS") == nullptr ? "" : ", as RLOCK_REDIS is empty";
+    const char* why = std::getenv(redis_variable) == nullptr ? "" : ", as RLOCK_REDIS is empty";
     return fmt::format(" (the default address{}; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)", why);
   }
   const auto is_named = [failure](const redis::Address& address) {
@@ -56,12 +56,11 @@ std::string describe_instead(lock::Lock& lock, const lock::Token& token, const S
 
 }  // namespace
 
-Error with_context(const Error& error, const Settings& settings, std::string_view undone) {
+Error with_context(const Error& error, const Settings& settings, std::string_view key, std::string_view undone) {
   const bool refused = error.code() == ExitCode::no_permission;
   if (!refused && error.code() != ExitCode::unavailable)
     return error;
-  const std::string key = settings.keys.empty() ? from_environment("RLOCK_KEY").value_or("") : settings.keys.front();
-  const std::string about = settings.keys.size() > 1 || key.empty() ? "" : key + ": ";
+  const std::string about = key.empty() ? "" : fmt::format("{}: ", key);
   const std::string_view what = error.what();
   const bool named = what.starts_with(about);
   return {error.code(),
@@ -73,19 +72,22 @@ Error with_context(const Error& error, const Settings& settings, std::string_vie
                       undone)};
 }
 
+std::string only_key(const Settings& settings) {
+  if (settings.keys.size() > 1)
+    return "";
+  return settings.keys.empty() ? from_environment("RLOCK_KEY").value_or("") : settings.keys.front();
+}
+
+bool may_be_done(const lock::Lock& lock, const Error& error) {
+  return lock.was_asked() && error.code() != ExitCode::no_permission;
+}
+
 bool may_be_mended(const Error& error) {
   return error.code() == ExitCode::unavailable || error.code() == ExitCode::no_permission;
 }
 
 std::string lock_words(const Settings& settings, std::string_view key) {
-  std::string words = lock::key_word(key);
-  for (const redis::Address& address : settings.redis) {
-    if (address.origin == "--redis")
-      words += " -r " + shell_word(address.bare_url);
-  }
-  if (settings.prefix_origin == "--prefix")
-    words += " --prefix=" + visible_shell_word(settings.prefix);
-  return words;
+  return lock::key_word(key) + settings.server_words;
 }
 
 std::string command_to_break(const Settings& settings, std::string_view key, lock::Fence fence) {

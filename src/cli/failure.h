@@ -11,8 +11,12 @@
 namespace rlock::cli {
 
 /// Completes a failure of Redis with what the reader of the message needs to know: which lock, where the address came
-/// from, and what was not done, such as "the command was not started", or nothing. Other failures are left as they are.
-Error with_context(const Error& error, const Settings& settings, std::string_view undone);
+/// from, and what was not done, such as "the command was not started". The key and this may be empty. Other failures
+/// are left as they are.
+Error with_context(const Error& error, const Settings& settings, std::string_view key, std::string_view undone);
+
+/// The key that a failure is about; empty where there are several, or none.
+std::string only_key(const Settings& settings);
 
 /// Calls the action, and explains its failure.
 template <typename Action>
@@ -20,7 +24,22 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
   try {
     return action();
   } catch (const Error& error) {
-    throw with_context(error, settings, undone);
+    throw with_context(error, settings, only_key(settings), undone);
+  }
+}
+
+/// Whether what failed may be done all the same: a request that was sent is carried out when a frozen server thaws, and
+/// of several servers a minority may have done it.
+bool may_be_done(const lock::Lock& lock, const Error& error);
+
+/// The same for an action on a lock, of which `done` says that it may have succeeded all the same.
+template <typename Action>
+auto explaining(
+    const Settings& settings, const lock::Lock& lock, std::string_view undone, std::string_view done, Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw with_context(error, settings, lock.name().text(), may_be_done(lock, error) ? done : undone);
   }
 }
 
@@ -28,7 +47,7 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
 /// that has been changed there may soon stand in our file too.
 bool may_be_mended(const Error& error);
 
-/// A lock as a command that is to be pasted names it, with the servers and the prefix that this command line gave.
+/// A lock as a command that is to be pasted names it, with what this command line said about the servers.
 std::string lock_words(const Settings& settings, std::string_view key);
 
 /// The command that makes a holder give the lock up. The fence makes sure that nobody else is hit.

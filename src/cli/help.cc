@@ -20,19 +20,19 @@ struct Meaning {
   std::string_view help;
 };
 
-constexpr std::array<Meaning, 11> own_meanings{{
+constexpr auto own_meanings = std::to_array<Meaning>({
     {Subcommand::acquire, "ttl", "Lease, which nobody renews unless --hold-pid is given [30s]"},
     {Subcommand::acquire, "signal", "With --hold-pid: signal to PID if the lease is lost [TERM]"},
     {Subcommand::renew, "ttl", "How long the lease lasts from now on; it is never shortened [30s]"},
     {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
     {Subcommand::release, "note", "With --hold: the reason, for status and log to show"},
     {Subcommand::hold, "holder", "Name of whoever puts the lock on hold [user@host]"},
-    {Subcommand::hold, "note", "The reason, for status, log and the first waiter to show"},
+    {Subcommand::hold, "note", "The reason, for status, log and those who wait to show"},
     {Subcommand::check, "json", "Print JSON on one line"},
     {Subcommand::check, "quiet", "Print only what is not ok"},
     {Subcommand::status, "quiet", "Print no notices besides the output"},
     {Subcommand::log, "quiet", "Print no notices besides the output, such as why it is empty"},
-}};
+});
 
 using Heading = std::pair<Section, std::string_view>;
 
@@ -81,9 +81,10 @@ std::string describe(const Option& option, const SubcommandEntry& subcommand) {
 
 std::string statuses(const SubcommandEntry& subcommand) {
   return "\nExit status:\n  " +
-         wrap(fmt::format("{}{}69: Redis could not be reached. 77: it refused us. rlock(1) lists all.",
-                          subcommand.statuses,
-                          subcommand.statuses.empty() ? "" : " "),
+         wrap(fmt::format(
+                  "{}{}69: Redis could not be reached. 77: it refused the user or a command. rlock(1) lists all.",
+                  subcommand.statuses,
+                  subcommand.statuses.empty() ? "" : " "),
               2,
               2);
 }
@@ -114,7 +115,8 @@ std::string usage() {
   text += "\n";
   for (const SubcommandEntry& entry : all_subcommands()) text += fmt::format("  {:<10}{}\n", entry.name, entry.purpose);
   return text +
-         "\n`rlock SUBCOMMAND --help` lists the options of a subcommand, `rlock --version`\n"
+         "\nKEY is a name of your choice: commands under the same KEY exclude each other.\n"
+         "`rlock SUBCOMMAND --help` lists the options of a subcommand, `rlock --version`\n"
          "prints the version, and rlock(1) is the manual.\n";
 }
 

@@ -22,8 +22,8 @@
 namespace rlock::cli {
 namespace {
 
-lock::Owner describe_user(const Settings& settings) {
-  lock::Owner user = lock::describe_self(settings.holder, settings.note, {});
+lock::Owner describe_user(const Settings& settings, const std::string& note) {
+  lock::Owner user = lock::describe_self(settings.holder, note, {});
   user.stays = false;
   return user;
 }
@@ -31,7 +31,7 @@ lock::Owner describe_user(const Settings& settings) {
 /// Returns whether the lock was on hold.
 bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
   const lock::Level request = lock::Level::random();
-  const lock::Owner user = describe_user(settings);
+  const lock::Owner user = describe_user(settings, settings.note);
   const auto ended =
       lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.end_hold(user, request, deadline); });
   const std::string& name = lock.name().text();
@@ -48,7 +48,7 @@ void remark_on(const observe::LockFacts& lock, const Settings& settings, const L
     log.notice(fmt::format("{}: {}", lock.name, doubt));
   std::vector<const observe::HolderFacts*> holders;
   for (const observe::HolderFacts& holder : lock.holders) {
-    if (!holder.cools())
+    if (holder.holds())
       holders.push_back(&holder);
   }
   if (holders.empty())
@@ -62,12 +62,6 @@ void remark_on(const observe::LockFacts& lock, const Settings& settings, const L
                          command_to_break(settings, lock.name, holders[0]->fence)));
 }
 
-lock::HoldEnd choose_end(const Settings& settings) {
-  if (settings.hold_for)
-    return *settings.hold_for;
-  return *settings.hold_until;
-}
-
 /// Checks all names before any lock is put on hold.
 std::vector<lock::LockName> choose_names(const Settings& settings) {
   if (settings.keys.empty())
@@ -75,7 +69,7 @@ std::vector<lock::LockName> choose_names(const Settings& settings) {
   std::vector<lock::LockName> names;
   for (const std::string& key : settings.keys) {
     names.emplace_back(settings.prefix, key, settings.key_origin);
-    if (observe::is_pattern(key) && settings.key_origin == Settings{}.key_origin)
+    if (observe::is_pattern(key) && settings.key_origin == positional_key)
       throw Error{
           ExitCode::usage,
           fmt::format("{}: hold takes the name of each lock, not a pattern, since it also holds locks that nobody has "
@@ -95,10 +89,9 @@ std::string ask_for_end(const Settings& settings) {
   return "for how long? Write --for D, --until TIME, or --end to end a hold";
 }
 
-/// What a failure has left undone. A request that was sent may yet be carried out: a server that is frozen does that
-/// when it thaws, and of several servers a minority may have done it.
-std::string describe_doubt(const Settings& settings, const lock::Lock& lock, const Error& error) {
-  if (!lock.was_asked() || error.code() == ExitCode::no_permission)
+/// What a failure has left undone, or may have.
+std::string describe_undone(const Settings& settings, const lock::Lock& lock, const Error& error) {
+  if (!may_be_done(lock, error))
     return settings.end ? "no hold was ended" : "nothing was put on hold";
   const std::string key = lock_words(settings, lock.name().text());
   return settings.end
@@ -111,25 +104,25 @@ ExitCode hold_or_end(const Settings& settings, lock::Lock& lock, std::vector<red
   try {
     if (settings.end)
       return end_hold(settings, lock, log) ? ExitCode::ok : ExitCode::negative;
-    put_on_hold(settings, lock, choose_end(settings));
+    put_on_hold(settings, settings.note, lock);
     is_on_hold = true;
     const observe::Scope scope{.prefix = settings.prefix, .names = {lock.name()}};
     for (const auto& found : observe::survey(servers, scope, settings.timeout)) remark_on(found, settings, log);
     return ExitCode::ok;
   } catch (const Error& error) {
-    Settings about = settings;
-    about.keys = {lock.name().text()};
-    throw with_context(error, about, is_on_hold ? "it is on hold" : describe_doubt(settings, lock, error));
+    throw with_context(
+        error, settings, lock.name().text(), is_on_hold ? "it is on hold" : describe_undone(settings, lock, error));
   }
 }
 
 }  // namespace
 
-void put_on_hold(const Settings& settings, lock::Lock& lock, const lock::HoldEnd& end) {
+void put_on_hold(const Settings& settings, const std::string& note, lock::Lock& lock) {
   const lock::Level request = lock::Level::random();
-  const lock::Owner user = describe_user(settings);
-  const auto made =
-      lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.hold(end, user, request, deadline); });
+  const lock::Owner user = describe_user(settings, note);
+  const auto made = lock::persist(lock, settings.timeout, [&](Deadline deadline) {
+    return lock.hold(*settings.hold_end, user, request, deadline);
+  });
   const std::string replaced =
       made.replaced ? fmt::format("; it was {}", lock::describe_date(*made.replaced)) : std::string{};
   print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe_date(made.hold), replaced)) + "\n");
@@ -137,7 +130,7 @@ void put_on_hold(const Settings& settings, lock::Lock& lock, const lock::HoldEnd
 
 ExitCode hold(const Settings& settings) {
   const Log log{settings.verbosity};
-  if (!settings.end && !settings.hold_for && !settings.hold_until)
+  if (!settings.end && !settings.hold_end)
     throw Error{ExitCode::usage, ask_for_end(settings)};
   const auto names = choose_names(settings);
   Loop loop;

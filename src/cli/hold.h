@@ -1,13 +1,13 @@
 #pragma once
 
-#include "base/error.h"
+#include <string>
+
 #include "cli/options.h"
-#include "lock/answer.h"
 #include "lock/lock.h"
 
 namespace rlock::cli {
 
-/// Puts the lock on hold and prints one line: until when, by whom, and which hold that replaces.
-void put_on_hold(const Settings& settings, lock::Lock& lock, const lock::HoldEnd& end);
+/// Puts the lock on hold for the reason `note`, and prints one line: until when, by whom, and which hold that replaces.
+void put_on_hold(const Settings& settings, const std::string& note, lock::Lock& lock);
 
 }  // namespace rlock::cli

@@ -55,10 +55,10 @@ Json format_failures(const std::optional<lock::Failures>& failures) {
 }
 
 Json format_holder(const observe::HolderFacts& h, bool slots) {
-  const bool has_left = h.kept && !h.owner.stays;  // a run inside it goes on
   JsonObject object;
-  return add_owner(object, h.owner, has_left ? std::nullopt : std::optional{h.owner.pid})
+  return add_owner(object, h.owner, h.has_left() ? std::nullopt : std::optional{h.owner.pid})
       .add("kept", h.kept)
+      .add("dead", h.dead)
       .add("acquired_at", format_utc(h.acquired_at))
       .add("waited_ms", h.waited.count())
       .add("held_ms", h.held.count())
@@ -103,12 +103,12 @@ Json format_success(const observe::PastRun& run) {
   return add_past(object, run).add("once", id).json();
 }
 
-Json format_hold(const observe::HoldFacts& held_back) {
+Json format_hold(const observe::HoldFacts& hold) {
   return JsonObject{}
-      .add("since", format_utc(held_back.since))
-      .add("until", format_utc(held_back.hold.until))
-      .add("by", held_back.hold.by.holder)
-      .add("note", held_back.hold.by.note)
+      .add("since", format_utc(hold.since))
+      .add("until", format_utc(hold.hold.until))
+      .add("by", hold.hold.by.holder)
+      .add("note", hold.hold.by.note)
       .json();
 }
 
@@ -120,7 +120,7 @@ Json format_foreign(const observe::ForeignFacts& foreign) {
 Json format_skips(const observe::Counters& counters) {
   JsonObject object;
   for (std::size_t i = 0; i < counters.skipped.size(); ++i)
-    object.add(observe::skip_reasons.at(i), counters.skipped.at(i));
+    object.add(observe::skip_reasons.at(i).name, counters.skipped.at(i));
   return object.json();
 }
 
@@ -174,7 +174,7 @@ Json format_lock(const observe::LockFacts& lock) {
 }
 
 /// The beginning or end of a hold: it has none of a run's members but the key.
-Json format_hold(const observe::Run& event) {
+Json format_event(const observe::Run& event) {
   return JsonObject{}
       .add("key", event.lock)
       .add("event", ending_name(event.ending.kind))
@@ -188,7 +188,7 @@ Json format_hold(const observe::Run& event) {
 
 Json format_run(const observe::Run& run) {
   if (!run.ending.is_of_run())
-    return format_hold(run);
+    return format_event(run);
   JsonObject object;
   object.add("key", run.lock)
       .add("fence", run.fence.value)

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -21,7 +22,6 @@
 #include "cli/subcommand.h"
 #include "cli/table.h"
 #include "cli/timeline.h"
-#include "lock/owner.h"
 #include "observe/survey.h"
 
 namespace rlock::cli {
@@ -35,8 +35,7 @@ constexpr std::size_t usual_count = 20;
 constexpr std::size_t columns_in_pipe = 100;
 constexpr std::chrono::hours usual_window{24};
 
-/// How many runs of each lock to show: for a span of time, all that the server promises to keep. It may keep a few
-/// more, which are left out.
+/// How many runs of each lock to ask for: of a span of time, all that the server keeps.
 std::size_t choose_count(const Settings& settings) {
   if (settings.lines)
     return std::min(static_cast<std::size_t>(*settings.lines), observe::kept_runs);
@@ -49,10 +48,9 @@ std::size_t choose_fetched(const Settings& settings) {
   return are_all_needed ? observe::kept_runs : choose_count(settings);
 }
 
-/// Keeps only the runs that were asked for.
-void choose_runs(std::vector<History>& histories, const Settings& settings) {
+void keep_failed(std::vector<History>& histories) {
   for (History& history : histories)
-    std::erase_if(history.runs, [&](const Run& run) { return settings.failed && !run.ending.needs_attention(); });
+    std::erase_if(history.runs, [](const Run& run) { return !run.ending.needs_attention(); });
 }
 
 /// The beginning of the span asked for, by the server's clock.
@@ -61,18 +59,21 @@ WallTime begin_of(const Since& since, WallTime now) {
   return time != nullptr ? *time : now - std::get<Milliseconds>(since);
 }
 
-/// The newest runs of each lock that ended in the span asked for, in the order in which they started, as shown.
+bool began_before(const Run& a, const Run& b) { return a.acquired_at < b.acquired_at; }
+
+/// The newest lines of each lock, with those of holds, or all that ended in the span asked for, in the order in which
+/// they began, as shown.
 std::vector<Run> merge_by_time(std::vector<History> histories, const Settings& settings) {
   std::vector<Run*> chosen;  // pointers, since runs are expensive to move while sorting
   for (History& history : histories) {
-    const std::size_t count = std::min(choose_count(settings), history.runs.size());
+    const std::size_t known = history.runs.size();
+    const std::size_t count = settings.since && !settings.lines ? known : std::min(choose_count(settings), known);
     for (auto run = history.runs.end() - static_cast<std::ptrdiff_t>(count); run != history.runs.end(); ++run) {
       if (!settings.since || run->ended_at >= begin_of(*settings.since, history.now))
         chosen.push_back(&*run);
     }
   }
-  std::stable_sort(
-      chosen.begin(), chosen.end(), [](const Run* a, const Run* b) { return a->acquired_at < b->acquired_at; });
+  std::stable_sort(chosen.begin(), chosen.end(), [](const Run* a, const Run* b) { return began_before(*a, *b); });
   std::vector<Run> runs;
   runs.reserve(chosen.size());
   for (Run* run : chosen) runs.push_back(std::move(*run));
@@ -92,10 +93,10 @@ class Lanes {
         std::find_if(history.runs.begin(), history.runs.end(), [](const Run& run) { return run.ending.is_of_run(); });
     for (const Run& run : history.runs) {
       if (!run.ending.is_of_run()) {
-        add_hold(run, history.now, lane.blocks);
+        add_hold(run, history.now, lane.bars);
         continue;
       }
-      lane.blocks.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()});
+      lane.bars.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()});
       if (++runs == asked)
         lane.known_since = oldest->acquired_at;
     }
@@ -105,8 +106,8 @@ class Lanes {
   void add(const LockFacts& facts) {
     end_ = std::max(end_, facts.now);
     for (const auto& holder : facts.holders) {
-      if (!holder.cools())  // then its run is in the history
-        lanes_[facts.name].blocks.push_back({.begin = holder.acquired_at, .end = facts.now});
+      if (holder.holds())  // otherwise its run is in the history
+        lanes_[facts.name].bars.push_back({.begin = holder.acquired_at, .end = facts.now});
     }
   }
 
@@ -114,9 +115,9 @@ class Lanes {
   std::vector<Lane> lanes() const {
     std::vector<Lane> all;
     for (const auto& [name, lane] : lanes_) {
-      const auto is_seen = [this](const Block& block) { return block.end >= begin(); };
-      if (std::any_of(lane.blocks.begin(), lane.blocks.end(), is_seen))
-        all.push_back({.name = name, .blocks = lane.blocks, .known_since = lane.known_since});
+      const auto is_seen = [this](const Bar& bar) { return bar.end >= begin(); };
+      if (std::any_of(lane.bars.begin(), lane.bars.end(), is_seen))
+        all.push_back({.name = name, .bars = lane.bars, .known_since = lane.known_since});
     }
     return all;
   }
@@ -127,13 +128,13 @@ class Lanes {
 
  private:
   /// A hold's beginning makes a block, which is cut off where it has ended sooner.
-  static void add_hold(const Run& moment, WallTime now, std::vector<Block>& blocks) {
+  static void add_hold(const Run& moment, WallTime now, std::vector<Bar>& bars) {
     if (moment.hold_until && moment.ending.kind == observe::Ending::Kind::hold) {
-      blocks.push_back({.begin = moment.acquired_at, .end = std::min(*moment.hold_until, now), .on_hold = true});
+      bars.push_back({.begin = moment.acquired_at, .end = std::min(*moment.hold_until, now), .on_hold = true});
       return;
     }
-    const auto open = std::find_if(blocks.rbegin(), blocks.rend(), [](const Block& block) { return block.on_hold; });
-    if (open != blocks.rend())
+    const auto open = std::find_if(bars.rbegin(), bars.rend(), [](const Bar& bar) { return bar.on_hold; });
+    if (open != bars.rend())
       open->end = std::min(open->end, moment.acquired_at);
   }
 
@@ -184,6 +185,7 @@ class Follower {
       std::vector<Run> runs;
       for (History& history : histories) std::move(history.runs.begin(), history.runs.end(), std::back_inserter(runs));
       std::erase_if(runs, [this](const Run& run) { return !seen_.insert(identity_of(run)).second; });
+      std::stable_sort(runs.begin(), runs.end(), began_before);
       show(runs);
     }
   }
@@ -217,7 +219,8 @@ class Follower {
   std::vector<History> look_again() {
     try {
       auto histories = observe::survey_histories(servers_, scope_, observe::kept_runs, settings_.timeout);
-      choose_runs(histories, settings_);
+      if (settings_.failed)
+        keep_failed(histories);
       failing_ = false;
       return histories;
     } catch (const Error& error) {
@@ -246,16 +249,15 @@ bool are_empty(const std::vector<History>& histories) {
 
 /// "root@db1 has held it since 2026-11-25 03:17:00, and 2 more", where a lock is held.
 std::optional<std::string> describe_holders(const LockFacts& lock) {
-  const auto holds = [](const observe::HolderFacts& holder) { return !holder.cools(); };
+  const auto holds = std::mem_fn(&observe::HolderFacts::holds);
   const auto first = std::find_if(lock.holders.begin(), lock.holders.end(), holds);
   if (first == lock.holders.end())
     return std::nullopt;
   const auto others = std::count_if(first + 1, lock.holders.end(), holds);
-  const bool has_died = first->kept && lock::is_gone(first->owner);
   return fmt::format("{} has held it since {}{}{}",
                      first->owner.holder,
                      format_local(first->acquired_at),
-                     has_died ? ", but has died" : "",
+                     first->dead ? ", but has died" : "",
                      others == 0 ? "" : fmt::format(", and {} more", others));
 }
 
@@ -268,10 +270,9 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
   if (settings.keys.empty())
     return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);
   const std::string& first = settings.keys.front();
-  const bool is_number = first.find_first_not_of("0123456789") == std::string::npos;
   return fmt::format("no run of {} is known to have ended; is that its name?{}",
                      fmt::join(settings.keys, ", "),
-                     is_number ? fmt::format(" For the last {0} runs write -n {0}", first) : "");
+                     is_digits(first) ? fmt::format(" For the last {0} runs write -n {0}", first) : "");
 }
 
 /// Whoever asks for the runs of one lock wants to know of the one that goes on too. Only a remark: it may fail.
@@ -313,7 +314,8 @@ ExitCode read_and_print(const Settings& settings) {
     return ExitCode::ok;
   }
   const bool is_known = !are_empty(histories);
-  choose_runs(histories, settings);
+  if (settings.failed)
+    keep_failed(histories);
   std::optional<Follower> follower;
   if (settings.follow)
     follower.emplace(servers, scope, settings, log, histories);

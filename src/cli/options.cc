@@ -85,10 +85,7 @@ void add_redis(Settings& s, const Value& v) {
   }
 }
 
-void set_prefix(Settings& s, const Value& v) {
-  s.prefix = v.text;
-  s.prefix_origin = v.origin;
-}
+void set_prefix(Settings& s, const Value& v) { s.prefix = v.text; }
 
 void set_key(Settings& s, const Value& v) {
   s.keys = {v.text};
@@ -102,9 +99,8 @@ void set_ttl(Settings& s, const Value& v) {
   const bool is_bare = v.text.find_first_not_of("0123456789.") == std::string::npos;
   const std::string meant = is_bare ? fmt::format("for milliseconds write {}ms", v.text) : "";
   s.ttl = v.duration(Milliseconds{shortest_ttl}, Milliseconds{longest_ttl}, meant.empty() ? "" : "; " + meant);
-  s.ttl_doubt = is_bare && s.ttl >= suspect
-                    ? fmt::format("{}: {} is {}; {}", v.origin, v.text, format_duration(s.ttl), meant)
-                    : "";
+  if (is_bare && s.ttl >= suspect)
+    s.doubts.push_back(fmt::format("{}: {} is {}; {}", v.origin, v.text, format_duration(s.ttl), meant));
 }
 
 void set_timeout(Settings& s, const Value& v) {
@@ -160,8 +156,7 @@ void set_once(Settings& s, const Value& v) {
 std::string meant_period(std::string_view text) {
   if (text.starts_with('1') && text.size() > 1)
     text.remove_prefix(std::min(text.find_first_not_of(' ', 1), text.size()));
-  std::string word{text};
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string word = lower(text);
   if (const std::string_view period = period_of_adverb(word); !period.empty())
     return std::string{period};
   if (word.ends_with('s'))
@@ -244,14 +239,22 @@ void set_until(Settings& s, const Value& v) {
     v.refuse(fmt::format("{} has passed", v.text));
   if (*time > now + Milliseconds{longest_hold})
     v.refuse(fmt::format("{} is too far away; it must be within {}", v.text, format_limit(Milliseconds{longest_hold})));
-  s.hold_until = *time;
+  s.hold_end = *time;
 }
 
 void set_for(Settings& s, const Value& v) {
   if (!has_form_of_duration(v.text) && parse_time_to_come(v.text, wall_now()))
     v.refuse(fmt::format("'{0}' is a time and not a duration; write --until '{0}'", v.text));
-  s.hold_for = v.duration(Milliseconds{1}, Milliseconds{longest_hold});
+  s.hold_end = v.duration(Milliseconds{1}, Milliseconds{longest_hold});
 }
+
+/// `release --hold` cuts no hold short that is there already.
+void set_hold(Settings& s, const Value& v) {
+  s.hold_end = lock::AtLeast{v.duration(Milliseconds{1}, Milliseconds{longest_hold})};
+}
+
+/// --exclusive is the default: it only contradicts the others.
+void check_exclusive(Settings& /*settings*/, const Value& v) { v.flag(); }
 
 /// Other tools have a word for a wait without a limit.
 void set_wait(Settings& s, const Value& v) {
@@ -281,11 +284,11 @@ constexpr Option options[] = {
   {'n', "nonblock",            "",                 takers,            Section::lock, "",
    "Fail at once if the lock is held", flag<&S::nonblock>},
   {'w', "wait",                "D",                takers | release,  Section::lock, "",
-   "Give up after D [wait for ever]; Redis must answer when rlock starts", set_wait},
+   "Wait for the lock for D at most [for ever]; Redis must answer when rlock starts", set_wait},
   {'E', "conflict-exit-code",  "N",                takers,            Section::lock, "",
    "Exit status when the lock was not acquired [75]", set_conflict},
   {'x', "exclusive",           "",                 takers,            Section::lock, "",
-   "Hold the lock alone, as a writer (the default)", flag<&S::exclusive>},
+   "Hold the lock alone, as a writer (the default)", check_exclusive},
   {'s', "shared",              "",                 takers,            Section::lock, "",
    "Share the lock with other readers", flag<&S::shared>},
   {0,   "slots",               "N",                takers,            Section::lock, "",
@@ -299,7 +302,7 @@ constexpr Option options[] = {
   {0,   "first",               "",                 takers,            Section::lock, "",
    "Wait at the head of the queue, behind others with --first", flag<&S::first>},
   {0,   "min-hold",            "D",                takers,            Section::lock, "",
-   "Keep the lock taken until D after it was acquired; D is shorter than the time between starts [0]",
+   "Keep the lock taken until D after it was acquired; D must be shorter than the time between starts [0]",
    duration<0, longest_ttl, &S::min_hold>},
   {0,   "backoff",             "D[..MAX]",         takers,            Section::lock, "",
    "After a failed run, grant the lock to nobody for D; twice as long after each further failure, at most MAX [1d]; D..D is always D",
@@ -345,14 +348,14 @@ constexpr Option options[] = {
   {0,   "token",               "T",                renew | release,   Section::lock, "",
    "The token that acquire printed; - reads it from stdin [RLOCK_TOKEN or RLOCK_HELD]", set_token},
   {0,   "force",               "",                 release,           Section::lock, "",
-   "Make the holder give the lock up, and wait for that", flag<&S::force>},
+   "Make the holder stop its command and give the lock up, and wait for that", flag<&S::force>},
   {0,   "now",                 "",                 release,           Section::lock, "",
    "With --force: take the lock away at once; its command may run on", flag<&S::now>},
   {0,   "fence",               "N",                release,           Section::lock, "",
-   "With --force: only if the acquisition with fence N holds the lock", set_fence},
+   "With --force: only if the acquisition with fence N, as status shows it, holds the lock", set_fence},
   {0,   "hold",                "D",                release,           Section::lock, "",
    "With --force: first put the lock on hold for D, so that nobody gets it next; `rlock hold KEY --end` ends that",
-   duration<1, longest_hold, &S::hold_for>},
+   set_hold},
   {0,   "for",                 "D",                hold,              Section::lock, "",
    "Grant the lock to nobody for D, at most 90d", set_for},
   {0,   "until",               "TIME",             hold,              Section::lock, "",

@@ -29,37 +29,31 @@ enum class Output { token, shell, json };
 /// Since when runs are shown: a time, or how long ago.
 using Since = std::variant<Milliseconds, WallTime>;
 
-/// Everything that the command line, the environment and configuration files can set. Each value has been checked by
-/// itself, but not yet against the others.
+/// How messages call a name of a lock that no option names.
+constexpr std::string_view positional_key = "the key";
+
+/// Everything that the command line, the environment and configuration files can set, and what was noticed while they
+/// were read. Each value has been checked by itself, but not yet against the others.
 struct Settings {
   std::vector<redis::Address> redis;
-  std::vector<std::string> files_with_password;  // configuration files
   std::string username;
   std::string password_file;
   std::string prefix = "rlock:";
-  std::string prefix_origin;
   redis::TlsOptions tls;
   Milliseconds timeout{2000};
   Milliseconds max_lease{60'000};
   Verbosity verbosity = Verbosity::normal;
-  /// NAME=value for a nested rlock, of every option with a variable but the servers and the prefix.
-  std::vector<std::string> handed_on;
 
   std::vector<std::string> keys;
-  std::string key_origin = "the key";  // "--key", or how messages call one that no option names
+  std::string key_origin{positional_key};  // or "--key"
   std::optional<lock::Token> token;
   bool token_from_stdin = false;
 
   Milliseconds ttl{30'000};
-  bool ignores_sigchld = false;  // rlock was started with SIGCHLD ignored, and its command must be too
-  std::string lease_place;       // FILE:LINE, if a configuration file alone says --ttl, --renew-every and --kill-after
-  std::string ttl_doubt;         // a warning, if the lease was probably meant to be shorter
-  std::string variable_doubt;    // a warning, if a variable was probably meant to count
   bool nonblock = false;
   std::optional<Milliseconds> wait;
   ExitCode conflict = ExitCode::conflict;
   bool shared = false;
-  bool exclusive = false;
   std::optional<int> slots;
   Milliseconds min_hold{0};
   std::optional<int> max_waiting;
@@ -87,8 +81,7 @@ struct Settings {
 
   Output output = Output::token;
   std::optional<int> hold_pid;
-  std::optional<Milliseconds> hold_for;
-  std::optional<WallTime> hold_until;
+  std::optional<lock::HoldEnd> hold_end;
   bool end = false;
   bool force = false;
   bool now = false;
@@ -102,6 +95,14 @@ struct Settings {
   bool failed = false;
   bool follow = false;
   bool timeline = false;
+
+  // What was noticed:
+  bool ignores_sigchld = false;           // rlock was started with SIGCHLD ignored, and its command must be too
+  std::string lease_place;                // FILE:LINE, if a file alone says --ttl, --renew-every and --kill-after
+  std::vector<std::string> doubts;        // warnings of what was probably meant otherwise
+  std::vector<std::string> secret_files;  // configuration files with a password
+  std::vector<std::string> handed_on;     // NAME=value for a nested rlock, but for the servers and the prefix
+  std::string server_words;               // the options of the command line that tell which Redis, to be repeated
 };
 
 /// What main() was asked to do.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 
 #include "base/error.h"
@@ -21,8 +22,8 @@ double seconds(Milliseconds duration) { return static_cast<double>(duration.coun
 std::optional<double> held(const LockFacts& lock) {
   if (lock.foreign)
     return 1;
-  const auto holds = [](const observe::HolderFacts& holder) { return !holder.cools(); };
-  return static_cast<double>(std::count_if(lock.holders.begin(), lock.holders.end(), holds));
+  return static_cast<double>(
+      std::count_if(lock.holders.begin(), lock.holders.end(), std::mem_fn(&observe::HolderFacts::holds)));
 }
 
 /// How long the lock stays taken if nobody renews it.
@@ -37,7 +38,7 @@ std::optional<double> lease(const LockFacts& lock) {
 std::optional<double> held_for(const LockFacts& lock) {
   std::optional<Milliseconds> longest;
   for (const auto& holder : lock.holders) {
-    if (!holder.cools())
+    if (holder.holds())
       longest = std::max(longest.value_or(Milliseconds{0}), holder.held);
   }
   return longest ? std::optional{seconds(*longest)} : std::nullopt;
@@ -108,7 +109,7 @@ void add_skips(std::string& out, const std::vector<LockFacts>& locks, const std:
     const auto& skipped = locks[i].counters.skipped;
     for (std::size_t r = 0; r < skipped.size(); ++r)
       out += fmt::format(
-          "{}{{key=\"{}\",reason=\"{}\"}} {}\n", name, labels[i], observe::skip_reasons.at(r), skipped.at(r));
+          "{}{{key=\"{}\",reason=\"{}\"}} {}\n", name, labels[i], observe::skip_reasons.at(r).name, skipped.at(r));
   }
 }
 

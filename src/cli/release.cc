@@ -46,7 +46,7 @@ class ForcedRelease {
 
   /// A hold comes first, so that nobody gets the lock meanwhile, not even if its holder has just gone.
   ExitCode run() {
-    if (settings_.hold_for)
+    if (settings_.hold_end)
       put_on_hold();
     const lock::Forced found = look();
     if (!is_there(found))
@@ -61,11 +61,11 @@ class ForcedRelease {
  private:
   /// An existing hold keeps its reason, unless another one is given.
   void put_on_hold() {
-    Settings how = settings_;
-    const auto found = how.note.empty() ? read_status() : std::vector<observe::LockFacts>{};
+    std::string note = settings_.note;
+    const auto found = note.empty() ? read_status() : std::vector<observe::LockFacts>{};
     if (!found.empty() && found[0].hold)
-      how.note = found[0].hold->hold.by.note;
-    cli::put_on_hold(how, lock_, lock::AtLeast{*settings_.hold_for});
+      note = found[0].hold->hold.by.note;
+    cli::put_on_hold(settings_, note, lock_);
   }
 
   ExitCode break_it(const lock::Forced& found) {
@@ -121,7 +121,7 @@ class ForcedRelease {
                            lock_.name().text(),
                            which,
                            why,
-                           settings_.hold_for ? "it is on hold now" : "nothing changed",
+                           settings_.hold_end ? "it is on hold now" : "nothing changed",
                            is_pattern ? "; release takes the name of one lock, not a pattern" : "",
                            is_unheard_of_ && !is_pattern ? fmt::format("; {}", doubt) : ""));
     return ExitCode::negative;
@@ -141,7 +141,7 @@ class ForcedRelease {
   std::string describe_free() {
     const auto found = read_status();
     is_unheard_of_ = !found.empty() && observe::is_unheard_of(found[0]);
-    if (settings_.hold_for || found.empty() || !found[0].hold)
+    if (settings_.hold_end || found.empty() || !found[0].hold)
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
                        lock::describe_date(found[0].hold->hold),
@@ -218,10 +218,11 @@ class ForcedRelease {
     }
     const std::chrono::duration<double> took = now - begun_;
     if (is_silent) {
-      print(fmt::format("{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s\n",
-                        name(),
-                        owner,
-                        took.count()));
+      print(fmt::format(
+          "{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s: its command may run on\n",
+          name(),
+          owner,
+          took.count()));
       return;
     }
     print(target.dead ? fmt::format("{}: {} had died, and its lease ended after {:.1f}s\n", name(), owner, took.count())
@@ -295,35 +296,10 @@ class ForcedRelease {
   bool is_unheard_of_ = false;
 };
 
-void check_options(const Settings& settings) {
-  if (settings.force)
-    return;
-  for (const auto& [given, option] : {std::pair{settings.fence.has_value(), "--fence"},
-                                      std::pair{settings.now, "--now"},
-                                      std::pair{settings.wait.has_value(), "--wait"},
-                                      std::pair{settings.hold_for.has_value(), "--hold"}}) {
-    const bool is_hold = option == std::string_view{"--hold"};
-    if (given)
-      throw Error{
-          ExitCode::usage,
-          fmt::format("{} needs --force{}",
-                      option,
-                      is_hold ? "; to keep a lock free without breaking it write `rlock hold KEY --for D`" : "")};
-  }
-}
-
-ExitCode give_up_or_force(const Settings& settings) {
-  const Log log{settings.verbosity};
-  check_options(settings);
-  const lock::LockName name = choose_held_lock(settings);
-  Loop loop;
-  auto servers = choose_servers(loop, settings, log, observe::listing_limits);  // --force lists all holders
-  lock::Lock lock{servers, name, settings.max_lease};
+ExitCode release_own(const Settings& settings, std::vector<redis::Server>& servers, lock::Lock& lock, const Log& log) {
   const Deadline give_up = BootClock::now() + settings.timeout;
-  if (settings.force)
-    return ForcedRelease{settings, servers, lock, log}.run();
   const lock::Token token = choose_token(
-      settings, name, servers, "; `rlock acquire` prints one; to break the lock of somebody else write --force");
+      settings, lock.name(), servers, "; `rlock acquire` prints one; to break the lock of somebody else write --force");
   const lock::Level request = lock::Level::random();
   const auto attempt = [&](Deadline deadline) { return lock.release_all(token, request, deadline); };
   const auto outcome = lock::release_in_time(lock, settings.timeout, never, log, attempt, [] {});
@@ -335,7 +311,16 @@ ExitCode give_up_or_force(const Settings& settings) {
 }  // namespace
 
 ExitCode release(const Settings& settings) {
-  return explaining(settings, "nothing was released", [&] { return give_up_or_force(settings); });
+  const Log log{settings.verbosity};
+  const lock::LockName name = choose_held_lock(settings);
+  Loop loop;
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);  // --force lists all holders
+  lock::Lock lock{servers, name, settings.max_lease};
+  const std::string done = "it may be released all the same: rlock status " + lock_words(settings, name.text());
+  return explaining(settings, lock, "nothing was released", done, [&] {
+    return settings.force ? ForcedRelease{settings, servers, lock, log}.run()
+                          : release_own(settings, servers, lock, log);
+  });
 }
 
 }  // namespace rlock::cli

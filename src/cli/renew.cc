@@ -22,14 +22,15 @@ ExitCode renew(const Settings& settings) {
   check_quorum_times(settings);
   lock::Lock lock{servers, name, settings.max_lease};
   const Deadline give_up = BootClock::now() + settings.timeout;
-  const auto renewal = explaining(settings, "the lease was not extended", [&] {
+  const std::string_view done = "the lease may have been extended all the same";
+  const auto renewal = explaining(settings, lock, "the lease was not extended", done, [&] {
     return lock::persist(
         lock, settings.timeout, give_up, [&](Deadline deadline) { return lock.renew(token, ttl, deadline); });
   });
   if (std::holds_alternative<lock::Extended>(renewal))
     return ExitCode::ok;
   if (const auto* evicted = std::get_if<lock::Evicted>(&renewal)) {
-    log.notice(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
+    log.error(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
     return ExitCode::negative;
   }
   return say_not_held(lock, token, settings, give_up, log);

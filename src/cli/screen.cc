@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/signals.h"
+#include "base/word.h"
 #include "cli/config.h"
 
 namespace rlock::cli {
@@ -16,8 +17,10 @@ namespace {
 
 bool wants_utf8() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    if (const auto locale = from_environment(variable))
-      return locale->find("UTF-8") != std::string::npos || locale->find("utf8") != std::string::npos;
+    if (const auto locale = from_environment(variable)) {
+      const std::string name = lower(*locale);
+      return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+    }
   }
   return false;
 }
@@ -43,6 +46,7 @@ FullScreen::FullScreen() {
   if (ours && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
     termios raw = before_;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a shell would be left with this screen
     if (::tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0)
       keys_ = STDIN_FILENO;
   }

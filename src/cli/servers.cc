@@ -35,7 +35,7 @@ void warn_of_exposed_secrets(const Settings& settings, const Log& log) {
     warn("password file", settings.password_file);
   if (!key.empty() && others_can_read(key))
     warn("the private key in", key);
-  for (const std::string& file : settings.files_with_password) {
+  for (const std::string& file : settings.secret_files) {
     if (others_can_read(file))
       warn("the URL's password in configuration file", file);
   }
@@ -141,10 +141,7 @@ std::vector<redis::Server> choose_servers(Loop& loop,
     servers.emplace_back(loop, address, limits, log);
   }
   warn_of_exposed_secrets(settings, log);
-  for (const std::string& words : {settings.ttl_doubt, settings.variable_doubt}) {
-    if (!words.empty())
-      log.error("warning: " + words);
-  }
+  for (const std::string& words : settings.doubts) log.error("warning: " + words);
   return servers;
 }
 

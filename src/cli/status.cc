@@ -34,23 +34,12 @@ bool is_unrecognisable(const observe::LockFacts& lock) {
   return lock.foreign && !(lock.foreign->type == "hash" && lock.foreign->value);
 }
 
-/// A keeper on this machine that was killed no longer renews.
-void mark_dead_holders(Locks& locks) {
-  for (observe::LockFacts& lock : locks) {
-    for (observe::HolderFacts& holder : lock.holders) {
-      holder.dead = holder.kept && lock::is_gone(holder.owner);
-      holder.kept = holder.kept && !holder.dead;
-    }
-  }
-}
-
 Locks look(std::vector<redis::Server>& servers, const Settings& settings) {
   observe::Scope scope = choose_scope(settings);
   scope.remembered = settings.prometheus || settings.all || !scope.patterns.empty();
   Locks locks = observe::survey(servers, scope, settings.timeout);
   if (settings.keys.empty() && scope.prefix.empty())
     std::erase_if(locks, is_unrecognisable);
-  mark_dead_holders(locks);
   return locks;
 }
 
@@ -67,15 +56,18 @@ std::string format(const Locks& locks, const Settings& settings, const Screen& s
   return wants_block(locks, settings, screen) ? format_block(locks[0], settings, screen) : format_table(locks, screen);
 }
 
-/// The servers, of which the rest of a row must be enough, and the time.
+/// The servers, of which the rest of a row must be enough, and the time. The last column stays empty, since a terminal
+/// may erase it together with what follows the row.
 std::string watch_header(const std::vector<redis::Server>& servers, bool has_keys, const Screen& screen) {
   std::string urls;
   for (const redis::Server& server : servers) urls += server.address().url + " ";
   urls = printable(urls);
-  const std::string rest = fmt::format(" {}{}\n", format_local(wall_now()), has_keys ? "  (q quits)" : "");
-  if (screen.columns > rest.size())
-    urls = cut_to_columns(urls, screen.columns - rest.size(), screen.utf8);
-  return urls + rest;
+  const std::string rest = fmt::format(" {}{}", format_local(wall_now()), has_keys ? "  (q quits)" : "");
+  if (screen.columns == 0)
+    return fmt::format("{}{}\n", urls, rest);
+  const std::size_t width = screen.columns - 1;
+  urls = width > rest.size() ? cut_to_columns(urls, width - rest.size(), screen.utf8) : "";
+  return cut_to_columns(urls + rest, width, screen.utf8) + "\n";
 }
 
 /// Cuts the text to the lines that there is room for; the last one says how many are missing.

@@ -15,6 +15,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"run",
      Subcommand::run,
      run,
+     Keys::one,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
      "  rlock run backup --once-per day --attempts 3 --backoff 10m -w 12h \\\n"
@@ -29,18 +30,22 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"acquire",
      Subcommand::acquire,
      acquire,
+     Keys::one,
      "acquire KEY [--hold-pid PID] [--output FORMAT] [OPTION...]",
      "Take a lock and print its token",
      "  eval \"$(rlock acquire migration --hold-pid $$ --output shell || echo exit $?)\"\n"
      "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
      "75, or what -E says: somebody holds the lock, or the wait ran out.",
-     "Without `|| echo exit $?` the script would go on without the lock if there is no rlock. Without `--output shell` "
-     "the script must hand the token to `rlock release`, and an `rlock run` of the same lock in it would wait. No trap "
-     "is needed with --hold-pid. Whether the script failed is not known, so --backoff is for a lease that was lost."},
+     "Without `|| echo exit $?` the script would go on without the lock if rlock is not installed. Without `--output "
+     "shell` the script must hand the token to `rlock release`, and an `rlock run` of the same lock in it would wait. "
+     "No trap is needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect "
+     "only "
+     "after a lease that was lost."},
     {"renew",
      Subcommand::renew,
      renew,
+     Keys::one,
      "renew [KEY] [--token T] [--ttl D]",
      "Extend the lease of a lock that acquire or run took",
      "  rlock renew --ttl 10m || exit\n",
@@ -50,16 +55,18 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"release",
      Subcommand::release,
      release,
+     Keys::one,
      "release [KEY] [--token T | --force [--now] [--fence N] [--hold D]]",
      "Give a lock up, or make its holder give it up",
-     "  trap 'rlock release' EXIT\n"
-     "  rlock release backup --force --hold 1h\n",
+     "  trap 'rlock release || exit $?' EXIT\n"
+     "  rlock release backup --force --fence N --hold 1h  # `rlock status` shows N\n",
      "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD.",
-     "1: the lock is free, or somebody else has it.",
+     "1: the lock is free, or somebody else has it. 75: with --force, the wait of -w ran out.",
      ""},
     {"hold",
      Subcommand::hold,
      hold,
+     Keys::several,
      "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
      "Make sure that nobody is granted a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
@@ -71,6 +78,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"status",
      Subcommand::status,
      status,
+     Keys::several,
      "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
      "Show who holds which lock, and who is waiting",
      "  rlock status 'deploy-*'\n"
@@ -79,13 +87,14 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
      "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
-     "is when the lock falls free without a renewal, or the hold ends; until rlock has renewed it once, that is a few "
-     "seconds. LAST is "
-     "how and when the previous "
-     "run ended. Each pid is that of rlock, not of the command."},
+     "is how long it takes until the lock is free if nobody renews it, or until the hold ends; before the first "
+     "renewal "
+     "that is a few seconds. LAST is how and when the previous run ended. Each pid is that of rlock, not of the "
+     "command."},
     {"log",
      Subcommand::log,
      log,
+     Keys::several,
      "log [KEY|GLOB...] [--failed] [--since D] [--timeline] [OPTION...]",
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
@@ -100,6 +109,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"check",
      Subcommand::check,
      check,
+     Keys::none,
      "check [--json]",
      "Tell whether this Redis can be trusted with locks",
      "  rlock check --redis rediss://db1:6380\n",

@@ -32,11 +32,15 @@ enum class Subcommand : unsigned {
   hold = 128
 };
 
+/// How many names of locks a subcommand takes.
+enum class Keys { none, one, several };
+
 /// A subcommand: the table of them serves the command line, --help, the completions and main().
 struct SubcommandEntry {
   std::string_view name;
   Subcommand id;
   ExitCode (*call)(const Settings&);
+  Keys keys;
   std::string_view synopsis;
   std::string_view purpose;
   std::string_view example;      // a few lines, indented

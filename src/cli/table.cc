@@ -182,7 +182,7 @@ using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-/// KEY and FENCE are what `release --force` needs: they stay.
+/// KEY and FENCE are what `release --force` needs: FENCE stays, and of KEY 40 characters.
 constexpr std::array status_columns{Column{"KEY", Cut::early, 40},
                                     Column{"MODE"},
                                     Column{"HOLDER", Cut::late},
@@ -244,7 +244,7 @@ std::string note_of(const HolderFacts& h) {
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
-  const bool lives = h.kept && h.owner.stays && h.owner.pid > 0 && !h.cools();
+  const bool lives = h.kept && !h.has_left() && h.owner.pid > 0 && h.holds();
   return {{lock.name},
           mode_of(lock, h),
           {h.owner.holder},

@@ -54,24 +54,24 @@ class Window {
   std::size_t columns_;
 };
 
-void draw_block(const Block& block, const Window& window, std::vector<Slice>& lane) {
+void draw_bar(const Bar& bar, const Window& window, std::vector<Slice>& lane) {
   const auto right = static_cast<double>(lane.size());
-  if (window.place(block.end) < 0 || window.place(block.begin) >= right)
+  if (window.place(bar.end) < 0 || window.place(bar.begin) >= right)
     return;
-  const double begin = std::max(window.place(block.begin), 0.0);
-  const double end = std::clamp(window.place(block.end), begin, right);
+  const double begin = std::max(window.place(bar.begin), 0.0);
+  const double end = std::clamp(window.place(bar.end), begin, right);
   const auto first = static_cast<std::size_t>(begin);
   const auto last = std::max(first, static_cast<std::size_t>(std::ceil(end)) - (end > 0 ? 1 : 0));
   for (std::size_t i = first; i <= last; ++i) {
     const auto left = static_cast<double>(i);
-    lane[i].on_hold = lane[i].on_hold || block.on_hold;
-    if (block.on_hold)
+    lane[i].on_hold = lane[i].on_hold || bar.on_hold;
+    if (bar.on_hold)
       continue;
     lane[i].touched = true;
     lane[i].held += std::min(end, left + 1) - std::max(begin, left);
-    lane[i].part_of_failed = lane[i].part_of_failed || block.failed;
+    lane[i].part_of_failed = lane[i].part_of_failed || bar.failed;
   }
-  lane[last].failed = lane[last].failed || block.failed;
+  lane[last].failed = lane[last].failed || bar.failed;
 }
 
 /// The character for a column. With several holders the held time may exceed the column's; it is drawn as all of it.
@@ -95,7 +95,7 @@ std::string_view colour_of(const Slice& column) {
 
 std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
   std::vector<Slice> columns(window.columns());
-  for (const Block& block : lane.blocks) draw_block(block, window, columns);
+  for (const Bar& bar : lane.bars) draw_bar(bar, window, columns);
   const double known_since = window.place(lane.known_since);
   std::string out;
   std::string_view now = colour::none;
@@ -147,14 +147,27 @@ std::string format_label(time_t time, seconds step) {
   return format_parts(parts, step < 1min ? "%H:%M:%S" : "%H:%M");
 }
 
+/// The round local time after `tick`. Hours and days are those of the local clock, which may be set meanwhile.
+time_t next_tick(time_t tick, seconds step) {
+  const time_t plain = tick + static_cast<time_t>(step.count());
+  if (step < 1h)
+    return plain;
+  tm parts = local_parts_of(tick);
+  parts.tm_hour += static_cast<int>(step / 1h);
+  parts.tm_isdst = -1;
+  const time_t next = ::mktime(&parts);
+  return next > tick ? next : plain;
+}
+
 /// The first round local time, a whole number of steps after midnight.
 time_t first_tick(time_t begin, seconds step) {
   tm midnight = local_parts_of(begin);
   midnight.tm_hour = midnight.tm_min = midnight.tm_sec = 0;
   midnight.tm_isdst = -1;
   time_t tick = ::mktime(&midnight);
-  const auto length = static_cast<time_t>(step.count());
-  tick += (begin - tick + length - 1) / length * length;
+  if (const auto length = static_cast<time_t>(step.count()); step < 1h)
+    tick += (begin - tick) / length * length;
+  while (tick < begin) tick = next_tick(tick, step);
   return tick;
 }
 
@@ -180,7 +193,7 @@ Axis draw_axis(WallTime begin, WallTime end, std::size_t columns, bool utf8) {
   const seconds step = choose_step(window, columns);
   Axis axis;
   std::vector<bool> ticks(columns);
-  for (time_t tick = first_tick(from, step); tick < from + window.count(); tick += static_cast<time_t>(step.count())) {
+  for (time_t tick = first_tick(from, step); tick < from + window.count(); tick = next_tick(tick, step)) {
     const auto place = static_cast<std::size_t>(tick - from) * columns / static_cast<std::size_t>(window.count());
     const std::string label = format_label(tick, step);
     ticks[std::min(place, columns - 1)] = true;
@@ -203,8 +216,7 @@ std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTi
   bool with_holds = false;
   for (const Lane& lane : lanes) {
     names = std::max(names, count_columns(printable(lane.name)));
-    with_holds =
-        with_holds || std::any_of(lane.blocks.begin(), lane.blocks.end(), [](const Block& b) { return b.on_hold; });
+    with_holds = with_holds || std::any_of(lane.bars.begin(), lane.bars.end(), [](const Bar& b) { return b.on_hold; });
   }
   names = std::min(names, std::max<std::size_t>(8, screen.columns * 2 / 5));
   const std::size_t wanted = screen.columns > names + 1 ? screen.columns - names - 1 : 0;

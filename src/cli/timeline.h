@@ -9,7 +9,7 @@
 namespace rlock::cli {
 
 /// One period during which a lock was held, or on hold.
-struct Block {
+struct Bar {
   WallTime begin, end;
   bool failed = false;   // drawn as a mark where it ended
   bool on_hold = false;  // drawn where the lock was not held
@@ -18,7 +18,7 @@ struct Block {
 /// One lock in a timeline.
 struct Lane {
   std::string name;
-  std::vector<Block> blocks;
+  std::vector<Bar> bars;
   WallTime known_since{};  // what happened earlier is not known
 };
 

@@ -56,8 +56,8 @@ constexpr std::array<UnitName, 11> unit_names{{{"milliseconds", "ms"},
                                                {"weeks", "w"}}};
 
 /// The unit with that name, in upper or lower case; empty where there is none.
-std::string_view unit_called(std::string name) {
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+std::string_view unit_called(std::string_view written) {
+  const std::string name = lower(written);
   const auto* const found = std::find_if(unit_names.begin(), unit_names.end(), [&](const UnitName& u) {
     return name == u.unit || name == u.name || name + 's' == u.name;
   });
@@ -109,7 +109,8 @@ std::string meant_duration(std::string_view text) {
     take_characters(text, " ", true);
     std::string_view unit = name.empty() && meant.ends_with('h') ? "m" : unit_called(name);
     if (unit == "w") {
-      amount = std::to_string(7 * parse_number(amount, 0LL, 1000LL).value_or(0));
+      const auto weeks = parse_number(amount, 0LL, 1000LL);
+      amount = weeks ? std::to_string(7 * *weeks) : "";
       unit = "d";
     }
     meant.append(amount).append(unit);

@@ -10,7 +10,7 @@
 --             waited_ms is the age of the acquisition then
 -- ->    granted fence slot lease_ms          (a new grant lasts 5 s at most, until its first renewal;
 --                                             fence 0: re-entry before the quorum's fence has been settled here)
---       lost                                 (reenter: this token does not hold)
+--       lost                                 (reenter: this token does not hold; restore: there is no room for it)
 --       upgrade capacity                     (reenter: the token holds in a mode that does not allow this one)
 --       once id                              (reenter: the token holds for another ID)
 --       evicted kind by                      (reenter: the token must give up the lock)
@@ -358,7 +358,7 @@ local function answer()
   if how == 'reenter' then return {'lost'} end
   if not can_grant() then return no_fence() end
   if mine and (has_level(mine, level) or mine.levels == 'ended' or how == 'restore') then forget_cooling() end
-  if how == 'restore' and has_room(cap) then return take(false) end
+  if how == 'restore' then return has_room(cap) and take(false) or {'lost'} end
   local success = success_for(claim.tail, claim.born)
   if success then return done(success) end
   if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then

@@ -1,5 +1,6 @@
 -- force: make holders give up the lock, or take it from them. It touches only those whose fences it is given, so that a
--- repetition does no harm to the next holder. Without fences it only lists the holders. Records who has died.
+-- repetition does no harm to the next holder; of another program's key nothing tells it from the next one. Without
+-- fences it only lists the holders. Records who has died.
 -- KEYS  lock queue waiters meta history seats
 -- ARGV  how(evict|now) by(percent-encoded) fence... ('foreign' alone: delete another program's key)
 --       evict: a holder with a keeper, its own or that of a run inside it, is marked and told, and holds on until its

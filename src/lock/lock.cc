@@ -247,6 +247,7 @@ void Lock::note_held(const Claim& claim, const Granted& granted, Deadline until)
 }
 
 void Lock::sleep(Deadline until) {
+  credit_stragglers();  // over TLS, what has just begun is only sent when it goes on
   redis::await_messages(servers_, until);
   credit_stragglers();
 }

@@ -36,6 +36,7 @@ local function read_meta()
   is_known = last ~= nil
   if not is_known then return end
   floor = tonumber(last)
+  is_old = now_us - floor > LIFE * 500 -- whoever was granted the lock half of META's life ago may hold it still
   local failed, later = rest:match('^ (%d+)(.*)$')
   later_words = failed and later or rest
   counters = {acquired = acquired, waited = waited, evicted = evicted, lost = lost, failed = failed or 0}

@@ -11,4 +11,5 @@ local function count_skip(reason, its_owner)
   words = with_extra(words, reason, num((tonumber(extra(words, reason)) or 0) + 1))
   words = with_extra(words, 'last', table.concat({now, reason, holder or '', host or ''}, ','))
   redis.pcall('HSET', META, 'skipped', words)
+  if is_old then keep_memory() end
 end

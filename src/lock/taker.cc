@@ -295,7 +295,8 @@ void Taker::note_obstacle(const Busy& busy) {
   holder_ = busy.cooling.count() > 0 ? Owner{} : busy.holder;
   obstacle_ = describe(busy, claim_.capacity);
   if (busy.failures && busy.cooling.count() > 0)
-    obstacle_ += fmt::format("; `rlock release {} --force` ends that", key_word(lock_->name().text()));
+    obstacle_ += fmt::format("; `rlock status {}` on a terminal shows the command that ends that",
+                             key_word(lock_->name().text()));
 }
 
 void Taker::note_obstacle(const OnHold& held_back) {
@@ -378,10 +379,14 @@ void Taker::sleep(Deadline until) {
   }
 }
 
-/// A message never lengthens a sleep: to the server, a waiter that sleeps longer than it was told is dead.
+/// A message never lengthens a sleep: to the server, a waiter that sleeps longer than it was told is dead. Of each
+/// fence the first message counts: who may listen on all channels knows its proof from then on, and can repeat it,
+/// changed.
 void Taker::heed(std::string_view message, Deadline& until) {
-  if (const auto granted = read_hand_over(message, asked_, claim_.token))
+  if (const auto granted = read_hand_over(message, asked_, claim_.token); granted && granted->fence > heard_) {
+    heard_ = granted->fence;
     handed_over_ = granted;
+  }
   until = std::min(until, std::max(BootClock::now() + read_sleep(message), throttle_.next()));
 }
 

@@ -98,7 +98,7 @@ std::string describe(const Failures& failures, std::string_view host) {
 }
 
 std::string describe(const Exhausted& exhausted) {
-  return fmt::format("{} {} ago; a run without --attempts tries again, unless the lock cools",
+  return fmt::format("{} {} ago; a run without --attempts makes one more once the lock no longer cools",
                      describe(exhausted.failures, "attempt failed", "attempts failed", exhausted.host),
                      format_duration(exhausted.ended_ago));
 }
@@ -118,7 +118,7 @@ std::string key_word(std::string_view name) {
 void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade) {
   throw Error{
       ExitCode::usage,
-      fmt::format("{}: held {} by an enclosing run; a run inside it that wants the lock {} would wait for itself",
+      fmt::format("{}: held {} by an enclosing run, which a run inside it cannot hold {}: give both the same option",
                   name.text(),
                   describe(upgrade.in_force),
                   describe(wanted))};

@@ -90,11 +90,11 @@ void read_success(lock::WordReader words, LockFacts& facts) {
 }
 
 void read_hold(lock::WordReader words, LockFacts& facts) {
-  HoldFacts held_back;
-  held_back.hold.until = words.time();
-  held_back.since = words.time();
-  held_back.hold.by = words.owner();
-  facts.hold = std::move(held_back);
+  HoldFacts hold;
+  hold.hold.until = words.time();
+  hold.since = words.time();
+  hold.hold.by = words.owner();
+  facts.hold = std::move(hold);
 }
 
 template <auto counter>
@@ -106,7 +106,7 @@ void read_skips(lock::WordReader words, LockFacts& facts) {
   Counters& counters = facts.counters;
   for (std::size_t i = 0; i < skip_reasons.size(); ++i)
     counters.skipped.at(i) =
-        lock::WordReader{lock::find_extra(words.rest(), skip_reasons.at(i)).value_or("")}.number_or_zero();
+        lock::WordReader{lock::find_extra(words.rest(), skip_reasons.at(i).name).value_or("")}.number_or_zero();
   const auto last = lock::find_extra(words.rest(), "last");
   if (!last)
     return;

@@ -41,6 +41,9 @@ struct HolderFacts {
   std::optional<Ending> evicted;  // set when the holder was told to give the lock up, with who told it
 
   bool cools() const { return cooling.count() > 0; }
+  bool holds() const { return !cools(); }
+  /// Whether its process has ended while a run inside it goes on.
+  bool has_left() const { return kept && !owner.stays; }
 };
 
 /// One waiter in a lock's queue.
@@ -89,8 +92,18 @@ std::string describe(const ForeignFacts& key);
 /// "3h ago", in the largest unit only.
 std::string format_ago(WallTime then, WallTime now);
 
-/// Why a taker left without the lock, as the scripts call it, in the order of Counters::skipped.
-constexpr std::array<std::string_view, 6> skip_reasons{"held", "timed_out", "done", "superseded", "full", "attempts"};
+/// Why a taker left without the lock, as the scripts call it, and in words.
+struct SkipReason {
+  std::string_view name, words;
+};
+
+/// In the order of Counters::skipped.
+constexpr auto skip_reasons = std::to_array<SkipReason>({{"held", "not free"},
+                                                         {"timed_out", "wait over"},
+                                                         {"done", "already done"},
+                                                         {"superseded", "superseded"},
+                                                         {"full", "too many waiting"},
+                                                         {"attempts", "out of attempts"}});
 
 /// The last taker that left without the lock.
 struct Skip {

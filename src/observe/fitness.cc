@@ -183,7 +183,7 @@ class Info {
     const auto begin = line + name.size() + 2;
     return std::string_view{text_}.substr(begin, text_.find_first_of("\r\n", begin) - begin);
   }
-  long long number(std::string_view name) const { return parse_number<long long>(value(name)).value_or(0); }
+  long long number(std::string_view name) const { return parse_number(value(name), 0LL, largest_whole).value_or(0); }
 
  private:
   std::string text_;

@@ -112,8 +112,13 @@ History merge_histories(const std::vector<History>& histories, std::size_t count
   }
   for (auto& [fence, run] : runs) merged.runs.push_back(std::move(run));
   std::sort(merged.runs.begin(), merged.runs.end(), ended_before);
-  if (merged.runs.size() > count)
-    merged.runs.erase(merged.runs.begin(), merged.runs.end() - static_cast<std::ptrdiff_t>(count));
+  auto first = merged.runs.end();  // of the newest `count` runs, with the holds among them
+  for (std::size_t left = count; left > 0 && first != merged.runs.begin();) {
+    --first;
+    if (first->ending.is_of_run())
+      --left;
+  }
+  merged.runs.erase(merged.runs.begin(), first);
   return merged;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/word.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 
@@ -88,8 +89,8 @@ class Scan {
 
  private:
   static bool is_cursor(const redis::Reply& reply) {
-    const bool digits = reply.text.find_first_not_of("0123456789") == std::string::npos;
-    return reply.kind == redis::Reply::Kind::text && digits && !reply.text.empty() && reply.text.size() <= 20;
+    return reply.kind == redis::Reply::Kind::text && is_digits(reply.text) && !reply.text.empty() &&
+           reply.text.size() <= 20;
   }
 
   [[noreturn]] void refuse(std::string_view what) const {

@@ -365,6 +365,16 @@ std::vector<LockFacts> look_at_quorum(const Quorum& quorum, Milliseconds timeout
   return merge(views, quorum.scope().names.size());
 }
 
+/// A keeper on this machine that was killed no longer renews.
+void mark_dead_holders(std::vector<LockFacts>& locks) {
+  for (LockFacts& lock : locks) {
+    for (HolderFacts& holder : lock.holders) {
+      holder.dead = holder.kept && lock::is_gone(holder.owner);
+      holder.kept = holder.kept && !holder.dead;
+    }
+  }
+}
+
 std::vector<History> look_back_at_quorum(const Quorum& quorum, std::size_t count, Milliseconds timeout) {
   ByName<std::vector<History>> found;
   quorum.for_each([&](redis::Server& server, bool answers) {
@@ -387,10 +397,14 @@ std::vector<LockFacts> merge(const std::vector<ServerView>& views, std::size_t c
 }
 
 std::vector<LockFacts> survey(std::span<redis::Server> servers, const Scope& scope, Milliseconds timeout) {
-  if (servers.size() == 1)
-    return in_order(look(servers.front(), scope, timeout), scope);
-  const Quorum quorum{servers, scope, timeout};
-  return quorum.scope().names.empty() ? std::vector<LockFacts>{} : look_at_quorum(quorum, timeout);
+  std::vector<LockFacts> locks;
+  if (servers.size() == 1) {
+    locks = in_order(look(servers.front(), scope, timeout), scope);
+  } else if (const Quorum quorum{servers, scope, timeout}; !quorum.scope().names.empty()) {
+    locks = look_at_quorum(quorum, timeout);
+  }
+  mark_dead_holders(locks);
+  return locks;
 }
 
 std::vector<History> survey_histories(std::span<redis::Server> servers,

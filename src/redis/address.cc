@@ -43,6 +43,9 @@ std::optional<std::string_view> read_line(const Fd& fd, std::span<char> buffer) 
 constexpr std::uint16_t redis_port = 6379;
 constexpr std::uint16_t sentinel_port = 26379;
 
+/// A scheme may be written in upper case.
+bool names_socket(std::string_view url) { return lower(url.substr(0, 5)) == "unix:"; }
+
 /// Where the password stands in a URL: between the first ':' and the last '@' of "//user:pass@host".
 struct Span {
   std::size_t begin, end;
@@ -54,7 +57,7 @@ std::optional<Span> find_password(std::string_view url) {
   const auto start = slashes == std::string_view::npos ? 0 : slashes + 3;
   // A password may contain an unencoded '/' or '?', so the last '@' of all counts, lest a part of it be shown. In the
   // path of a socket an '@' means nothing.
-  const bool is_unix = url.starts_with("unix:");
+  const bool is_unix = names_socket(url);
   const auto at = is_unix ? url.substr(0, url.find('/', start)).rfind('@') : url.rfind('@');
   const auto colon = url.find(':', start);
   if (at == std::string_view::npos || at < start || colon > at)
@@ -85,8 +88,7 @@ bool looks_like_a_password(std::string_view host) {
   if (colon == std::string_view::npos || host.starts_with('[') || host.starts_with("::"))  // an IPv6 address
     return false;
   const std::string_view name = host.substr(0, colon);
-  const bool is_port = host.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
-  return !is_port && name != "localhost" && name.find('.') == std::string_view::npos;
+  return !is_digits(host.substr(colon + 1)) && name != "localhost" && name.find('.') == std::string_view::npos;
 }
 
 void mask_stray_password(std::string& url) {
@@ -103,7 +105,7 @@ void mask_stray_password(std::string& url) {
 /// A user without a password may be a password: some clients take a lone word before the '@' for that.
 void mask_bare_user(std::string& url) {
   const auto at = url.rfind('@');
-  if (at == std::string::npos || url.starts_with("unix:") || find_password(url))
+  if (at == std::string::npos || names_socket(url) || find_password(url))
     return;
   const auto scheme = url.find("://");
   const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
@@ -154,7 +156,7 @@ const Scheme* find_scheme(std::string_view name) {
 std::string guess_url(std::string_view text) {
   if (text.starts_with('/'))
     return fmt::format("unix://{}", text);
-  if (std::string_view path = text; path.starts_with("unix:")) {
+  if (std::string_view path = text; names_socket(path)) {
     path.remove_prefix(std::min(path.find_first_not_of('/', 5), path.size()));
     return fmt::format("unix:///{}", path);
   }
@@ -169,8 +171,7 @@ std::string guess_url(std::string_view text) {
   }
   if (!parse_endpoint(host, redis_port) || looks_like_a_password(host) || host.find('@') != std::string_view::npos)
     return "redis://HOST[:PORT][/DB]";
-  const bool is_port = host.find_first_not_of("0123456789") == std::string_view::npos;
-  return fmt::format("{}://{}{}", scheme, is_port ? "127.0.0.1:" : "", host);
+  return fmt::format("{}://{}{}", scheme, is_digits(host) ? "127.0.0.1:" : "", host);
 }
 
 /// What is wrong with a scheme that is none of ours; other clients have others for the same.
@@ -219,7 +220,7 @@ class Parser {
       fail(fmt::format("no scheme; write {}", guess_url(rest_)));
     const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);
-    if (name == "unix") {
+    if (lower(name) == "unix") {
       parse_unix();
       return std::move(address_);
     }
@@ -381,7 +382,7 @@ std::string strip_password(std::string_view url) {
     out.erase(span->begin - 1, span->end - span->begin + separators);
   }
   // A '?' in a user name begins no parameters. An '@' in the path of a socket ends no user name.
-  const auto at = url.starts_with("unix:") ? std::string::npos : out.rfind('@');
+  const auto at = names_socket(url) ? std::string::npos : out.rfind('@');
   if (const auto query = out.find('?', at == std::string::npos ? 0 : at); query != std::string::npos) {
     std::string parameters = out.substr(query);
     mask_parameters(parameters);

@@ -160,7 +160,11 @@ std::string find_command(const std::string& command) {
                 fmt::format("{0}=...: command not found; to set a variable write -- env {0}=... COMMAND", variable)};
   const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
   throw Error{ExitCode::not_found,
-              fmt::format("{}: command not found{}", command, is_line ? "; for a shell, write -- sh -c '...'" : "")};
+              fmt::format("{}: command not found{}",
+                          command,
+                          is_line    ? "; for a shell, write -- sh -c '...'"
+                          : searched ? "; it is in no folder of PATH"
+                                     : "")};
 }
 
 std::string lock_variables(const Plan& plan, const lock::Granted& grant) {

@@ -126,10 +126,10 @@ void Guard::run() {
 }
 
 void Guard::watch() {
+  become_punctual();  // before the command is there, which may have a real-time priority and never sleep
   // This runs the code that handles an order once, so that its pages are in memory when the first order comes.
   look_at_clock();
   take_order();
-  become_punctual();  // before the command is there, which may have a real-time priority and never sleep
   while (state_ != State::gone) {
     const int keeper = keeper_is_gone_ ? -1 : keeper_->fd();
     std::array<pollfd, 3> fds{{{keeper, POLLIN, 0}, {timer_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};

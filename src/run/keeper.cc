@@ -148,14 +148,15 @@ void Keeper::do_what_is_due() {
   }
 }
 
-/// When to stop trying to renew. Survivors of KILL cannot be stopped in time anyway, so for them the lease is used to
-/// its very end. If the command may outlive its lease, we go on trying once the user has been told that the lease is
+/// When to stop trying to renew. A command that is being stopped since its lease runs out may be found to survive KILL,
+/// so that goes on until KILL is due. For survivors, which cannot be stopped in time anyway, the lease is used to its
+/// very end. If the command may outlive its lease, we go on trying once the user has been told that the lease is
 /// over.
 Deadline Keeper::renew_until() const {
   if (command_.survivors())
     return renewer_->lease().end();
   if (stops_when_lost())
-    return renewer_->lease().term_at();
+    return renewer_->lease().kill_at();
   return loss_ ? never : renewer_->lease().end();
 }
 
@@ -171,7 +172,7 @@ void Keeper::warn_of_end() {
       "lost {}: it could not be renewed in time; the command goes on, and others may get the lock", plan_.name.text()));
 }
 
-/// Once it is too late there is no next renewal: the guard has begun to stop the command.
+/// Once it is too late there is no next renewal: the guard kills the command.
 Deadline Keeper::next_renewal() const { return BootClock::now() < renew_until() ? renewer_->next() : never; }
 
 /// When we must kill the command ourselves, without the guard.
@@ -248,7 +249,7 @@ void Keeper::look_at_survivors() {
   constexpr std::chrono::minutes interval{1};
   const auto now = BootClock::now();
   if (renewer_->state() != Renewer::State::held || now >= renewer_->lease().end()) {
-    leave_survivors("it cannot be renewed");
+    leave_survivors("the lock can no longer be renewed");
     return;
   }
   complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until none is left",
@@ -258,10 +259,12 @@ void Keeper::look_at_survivors() {
 }
 
 void Keeper::leave_survivors(const std::string& why) {
-  complaints_.add(fmt::format("{} of the command could not be killed ({}); {} stays taken until its lease runs out",
-                              describe(*command_.survivors()),
-                              why,
-                              plan_.name.text()));
+  complaints_.add(
+      fmt::format("{} of the command could not be killed ({}); {} stays taken until its lease runs out, and then "
+                  "another may run beside it",
+                  describe(*command_.survivors()),
+                  why,
+                  plan_.name.text()));
   command_.abandon();
 }
 
@@ -422,7 +425,8 @@ void Keeper::note_late_loss() {
   if (std::holds_alternative<lock::GivenBack>(fate))
     return;
   result_.verdict.outcome = Outcome::lost;
-  complaints_.add(fmt::format("{} was no longer held when the command ended", plan_.name.text()));
+  complaints_.add(fmt::format("{} was no longer held when the command ended, so another may have run beside it",
+                              plan_.name.text()));
 }
 
 }  // namespace rlock::run

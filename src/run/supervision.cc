@@ -56,8 +56,6 @@ void Supervision::start(Order order, const std::string& environment) {
   state_ = State::guarded;
   order.kind = Order::Kind::start;
   order.foreground = jobs_.may_lend();
-  if (plan_->command.max_runtime)
-    expect_within(*plan_->command.max_runtime + usual_answer);
   start_due_ = BootClock::now() + longest_start;
   next_check_ = BootClock::now() + check_interval;
   if (!guard_.line.send(order, environment)) {
@@ -147,9 +145,9 @@ void Supervision::look(Deadline overdue) {
 
 /// What has stopped us for a while may have stopped the guard too, which must not cost the command its first signal.
 void Supervision::give_guard_time() {
-  expect_within(usual_answer);
-  if (start_due_ != never)
-    start_due_ = answer_due_;
+  const Deadline later = BootClock::now() + usual_answer;
+  answer_due_ = std::max(answer_due_, later);
+  start_due_ = std::max(start_due_, later);
 }
 
 /// A guard that is stopped while the lease ends kills nobody, whatever it has begun, and sees no end of survivors.
@@ -219,6 +217,8 @@ void Supervision::on_news(const News& news) {
     case News::Kind::started:
       leader_ = news.value;
       start_due_ = never;
+      if (const auto limit = plan_->command.max_runtime)
+        answer_due_ = std::min(answer_due_, BootClock::now() + *limit + usual_answer);
       take_over_.started(leader_);
       break;
     case News::Kind::lent:

@@ -49,15 +49,24 @@ class Tree::Kin {
  public:
   /// The tree begins with the child `first`, and `alone` is in it wherever it stands.
   Kin(pid_t first, pid_t alone) : begun_(first == 0), first_(first), alone_(alone) {}
+  /// Of all that become our children only the guard was there yet.
+  static Kin while_alive(pid_t guard) {
+    Kin kin{-1, guard};
+    kin.has_living_guard_ = true;
+    return kin;
+  }
+
   bool includes(pid_t child) {
     begun_ = begun_ || child == first_;
     return begun_ || child == alone_;
   }
+  bool has_living_guard() const { return has_living_guard_; }
 
  private:
   bool begun_;
   pid_t first_;
   pid_t alone_;
+  bool has_living_guard_ = false;
 };
 
 /// While the guard lives, nothing of the command is our child yet. When it is dead, it left us the leader first; a
@@ -70,13 +79,15 @@ Tree::Kin Tree::kin() const noexcept {
     if (child == leader_)
       return {leader_, guard_};
   }
-  return has_ended(guard_) && !exhausted_ ? Kin{guard_, guard_} : Kin{-1, guard_};
+  if (!has_ended(guard_))
+    return Kin::while_alive(guard_);
+  return exhausted_ ? Kin{-1, guard_} : Kin{guard_, guard_};
 }
 
 bool Tree::reap() const noexcept {
   bool left = false;
-  bool reaped = true;
-  while (std::exchange(reaped, false)) {  // a child that is reaped may hide others from this reader
+  bool again = true;
+  while (std::exchange(again, false)) {
     left = false;
     Kin kin_of_ours = kin();
     ProcessTable::Children children{processes_};
@@ -85,9 +96,11 @@ bool Tree::reap() const noexcept {
         continue;
       const bool stays = child == leader_ || child == guard_;
       if (!stays && ::waitpid(child, nullptr, WNOHANG) > 0)
-        reaped = true;
+        again = true;  // it may have hidden others from this reader
       else if (!stays || !has_ended(child))
         left = true;
+      else if (child == guard_ && kin_of_ours.has_living_guard())
+        again = true;  // it has died meanwhile, and left us its children
     }
   }
   return left;
@@ -104,6 +117,7 @@ void Tree::reap_others() const {
 }
 
 BootClock::duration Tree::rehearse(Deadline until) {
+  allow_many_descriptors();
   const auto begin = BootClock::now();
   look(until);
   forget();  // closing thousands of pidfds would delay the killing

@@ -344,6 +344,17 @@ answers() { # WORD...
   completes "$(held plain)" release ''
 }
 
+@test "no name is offered where the line has all that it may have" {
+  try acquire plain
+  completes "$(held plain)" status other ''
+  local line words
+  for line in 'acquire other' 'release other' 'status --key other' check 'help run'; do
+    read -r -a words <<<"$line"
+    try __complete "${words[@]}" ''
+    same "$STATUS $OUT" '0 '
+  done
+}
+
 @test "a lock is offered with its holder, or how its last run ended" {
   try run job -- false
   wait_until "$PATIENCE" answers status j

@@ -94,6 +94,16 @@ END
   same "$ERR" ''
 }
 
+@test "a wait in a file is for those who wait: a release without --force needs none" {
+  printf 'redis = %s\nwait = 5\n' "$HERE" | configure
+  export RLOCK_CONFIG=$T/rlock.conf
+  refuses 64 '--wait needs --force' release job -w 5 --token 0123456789abcdef0123456789abcdef
+  try acquire job
+  exits 0
+  try release job --token "$OUT"
+  exits 0
+}
+
 @test "redis may repeat, and the servers of a stronger source replace all of them" {
   printf 'redis = %s\n' "$NOWHERE" redis://127.0.0.1:2 redis://127.0.0.1:3 | configure
   try acquire job --config "$T/rlock.conf"
@@ -115,7 +125,8 @@ END
   wrong ":1: unknown option 'RLOCK_REDIS'; write \`redis = URL\`" 'RLOCK_REDIS=redis://db1'
   wrong ":1: unknown option 't'; write \`ttl = D\`" 't = 3'
   wrong ":1: unknown option 'q'; write \`quiet = yes\`" 'q = yes'
-  wrong ":1: key has no place in a file; write the lock's name on the command line" 'key = backup'
+  wrong ":1: key has no place in a file, which would name the lock of every run; write --key on the command line" 'key = backup'
+  wrong ":2: output has no place in a file, since a script depends on it; write --output on the command line" $'[acquire]\noutput = shell'
   wrong ":3: 'ttl ...' is neither" $'\n\nttl 30'
   wrong ":1: 'password ...' is neither" 'password s3cret'
   wrong ":1: unknown section '[walk]'" '[walk]'

@@ -341,6 +341,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'did you mean 1h30m?' acquire a --ttl 1h30
   refuses 64 'did you mean 1d?' log --since 1day
   refuses 64 'did you mean 14d?' log --since 2weeks
+  refuses 64 "'1.5w' is neither a time" log --since 1.5w
+  [[ $ERR != *'did you mean'* ]]
   refuses 64 'not a duration' acquire a --ttl 10mib
   [[ $ERR != *'did you mean'* ]]
 }

@@ -93,6 +93,9 @@ not_renewed() {
   try renew --key busy --token "$(<"$T/run.out")"
   exits 1
   matches "$ERR" "^rlock: busy is not renewed: its holder was evicted by $(id -un)@$(uname -n) pid [0-9]+\$"
+  try renew -q --key busy --token "$(<"$T/run.out")"
+  exits 1
+  contains "$ERR" 'busy is not renewed'
   kill -CONT "$PID"
   finish "$PID"
   exits 76

@@ -9,6 +9,17 @@ load ../support/helpers
   matches "$(tail -n 1 "$T/out")" '^[0-9]+ passed, 0 failed'
 }
 
+@test "the tests have the home of the user database, whatever HOME was" {
+  local repository=$T/repository home
+  export RLOCK=$T/bin/rlock RLOCK_INSTALL=no PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  mkdir -p "$repository/tests/lock"
+  cp "$BATS_TEST_DIRNAME/../run.sh" "$repository/tests"
+  echo "@test \"home\" { echo \"\$HOME\" >$T/home; }" >"$repository/tests/lock/queue.bats"
+  HOME=/nowhere bash "$repository/tests/run.sh" >"$T/out" || fail "$(<"$T/out")"
+  home=$(getent passwd "$(id -u)" | cut -d : -f 6)
+  same "$(<"$T/home")" "$home"
+}
+
 @test "--quick runs the tests of the rooms and the files that were changed since main, committed or not" {
   optional git git
   local repository=$T/repository file

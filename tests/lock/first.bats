@@ -75,7 +75,7 @@ waits() {
 
 @test "--hold needs --force, and holds back a lock whose holder has just gone too: 1" {
   refuses 64 '--hold needs --force' release job --token "$(printf 'a%.0s' {1..32})" --hold 1h
-  refuses 64 '--note is the reason for a hold; it needs --hold' release job --force --note 'hung NFS'
+  refuses 64 '--note needs --hold, for which it is the reason' release job --force --note 'hung NFS'
   try release job --force --hold 1h --note 'hung NFS'
   matches "$OUT" '^job: on hold until .* \(hung NFS\)$'
   exits 1

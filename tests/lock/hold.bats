@@ -354,6 +354,22 @@ backup +hold +ann@ops1 +- +- +- +59m[0-9]+s +0 +- +until $(shown "$until" %a) \(
   wait_until "$PATIENCE" exists '{rlock:job}:hold'
 }
 
+@test "a server that is frozen may release or renew a lock when it thaws, and is not said to have done nothing" {
+  hold other # so that the server knows the scripts
+  try acquire job
+  local token=$OUT
+  try renew job --token "$token"
+  try release none --token "$token"
+  kill -STOP "$REDIS_PID"
+  try renew job --token "$token" --redis-timeout 300ms
+  exits 69
+  matches "$ERR" '^rlock: job: .*no answer.*; the lease may have been extended all the same$'
+  try release job --force --redis-timeout 300ms
+  exits 69
+  contains "$ERR" '; it may be released all the same: rlock status job'
+  kill -CONT "$REDIS_PID"
+}
+
 @test "a server that cannot be reached has put nothing on hold, and ended no hold" {
   stop "$REDIS_PID"
   try hold job --for 1h

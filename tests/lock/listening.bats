@@ -333,6 +333,32 @@ only_one_left() { # PID...
   waiter_has_its_turn
 }
 
+@test "a grant that somebody repeats with a later time is not taken for a new one" {
+  local words channel
+  start ear "$REDIS_CLI" -s "$REDIS_SOCK" PSUBSCRIBE '*:wake:*'
+  EAR=$PID
+  wait_for_text psubscribe "$T/ear.out"
+  hold job --ttl 60s
+  line_up waiter
+  WAITER=$PID
+  kill -STOP "$WAITER"
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  wait_for_text 'granted ' "$T/ear.out"
+  stop "$EAR"
+  read -r -a words < <(grep -a '^granted ' "$T/ear.out")
+  channel=$(grep -a -B 1 '^granted ' "$T/ear.out" | head -n 1)
+  wait_until "$PATIENCE" absent rlock:job # nobody has used that grant
+  hold job --ttl 60s -n
+  words[5]=$((words[5] + 5000))
+  cli PUBLISH "$channel" "${words[*]}" >/dev/null
+  kill -CONT "$WAITER"
+  wait_until "$PATIENCE" waiting 1
+  [[ ! -s $T/log ]] || fail "the waiter has started beside the holder"
+  PID=$WAITER
+  waiter_has_its_turn
+}
+
 mallory() { cli --user mallory --pass m --no-auth-warning "$@"; }
 
 @test "a flood of messages delays neither TERM nor -w nor an eviction" {

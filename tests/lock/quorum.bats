@@ -422,6 +422,16 @@ at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
   if gone "$HOLDER"; then fail "the holder was disturbed: $(<"$T/holder.err")"; fi
 }
 
+@test "status and log show a lock that is named twice once" {
+  hold_briefly job
+  try status job job --json
+  exits 0
+  query 'map(.key) == ["job"]'
+  stop "$HOLDER"
+  try log job other job
+  same "$(grep -c ^job "$T/out")" 1
+}
+
 @test "a server that has forgotten the lock gets it back past the waiters in its queue" {
   hold_briefly job
   start waiter rlock run --key job --ttl 1s -- true

@@ -249,7 +249,7 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
 @test "exclusive inside shared is refused at once, since it would wait for itself" {
   try run --key job --shared -- rlock run --key job -E 0 -- touch "$T/ran"
   exits 64
-  contains "$ERR" 'held shared by an enclosing run; a run inside it that wants the lock exclusive would wait for itself'
+  contains "$ERR" 'held shared by an enclosing run, which a run inside it cannot hold exclusive: give both the same option'
   [[ ! -e $T/ran ]]
   absent rlock:job
 }

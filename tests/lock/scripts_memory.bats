@@ -128,6 +128,16 @@ setup() { start_scripts; }
   replies lost
 }
 
+@test "memory: what is known of a lock outlives a holder of weeks, while others ask for it" {
+  hold a
+  cli PEXPIRE "$META" 100000 >/dev/null
+  acquire b
+  between 1 "$(cli PTTL "$META")" 100000 # such a holder is granted the lock every day
+  remember_floor $((($(server_ms) - 20 * 86400000) * 1000))
+  acquire b
+  between 2000000000 "$(cli PTTL "$META")" 2592000000
+}
+
 @test "memory: a cancel that comes after the release does not end the minimum hold" {
   hold a hold=20000
   call release a level-a 0 ''

@@ -34,6 +34,17 @@ counts() { same "$(cli HGET "$META" skipped | xargs -n 1 | grep -v ^last= | xarg
   between "$BEGAN" "$(cli HGET "$META" skipped | sed 's/.*last=\([0-9]*\),.*/\1/')" "$(server_ms)"
 }
 
+@test "a holder for which a server of a quorum has no room yet does not count as one that was turned away" {
+  hold a
+  wait_until "$PATIENCE" has_no_room_for b
+  same "$(cli HGET "$META" skipped)" ''
+}
+
+has_no_room_for() { # TOKEN: says a server that has been up for long enough to vote
+  HOW=restore MAX_LEASE=1 acquire "$1" || return
+  [[ ${REPLY[0]} == lost ]]
+}
+
 @test "a lock that was never used remembers no skip" {
   cli SET "$LOCK" foreign >/dev/null
   acquire a

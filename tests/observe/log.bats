@@ -328,6 +328,34 @@ remembered() { # LOCK END...
   same "$(jq -c '[.[].note]' "$T/follower.out")" $'["first"]\n["second"]'
 }
 
+@test "-f shows what has ended meanwhile in the order in which it began, whichever lock it was" {
+  try run --key job --note before -- true
+  start follower rlock log -f --redis-timeout 500ms
+  wait_for_text before "$T/follower.out"
+  kill -STOP "$PID"
+  try run --key late --note first -- true
+  try run --key early --note second -- true
+  kill -CONT "$PID"
+  wait_for_text second "$T/follower.out"
+  kill "$PID"
+  same "$(grep -oE 'before|first|second' "$T/follower.out" | xargs)" 'before first second'
+}
+
+@test "--since shows all runs that the server keeps, however often the lock was on hold" {
+  local i now
+  now=$(date +%s%3N)
+  for i in {1..100}; do
+    echo "RPUSH {rlock:job}:history \"$i $((now - 9000 + i)) $((now - 8000 + i)) 0 1 0 a@h h u 1 c n\""
+  done | cli >/dev/null
+  for i in 1 2 3; do
+    try hold job --for 1h
+    try hold job --end
+  done
+  try log job --since 1h --json
+  query '[.[] | select(.fence)] | length == 100'
+  query '[.[] | select(.event)] | length == 6'
+}
+
 @test "-f goes on when Redis does not answer for a while: it says so once, and prints what has ended meanwhile" {
   try run --key job --note before -- true
   start follower rlock log -f --redis-timeout 500ms
@@ -477,6 +505,15 @@ a_day() {
   LC_ALL=C.UTF-8 try log --timeline 'nightly*'
   contains "$OUT" '█✗'
   same "$(grep -c ^nightly "$T/out")" 7
+}
+
+@test "the marks of a timeline are those of UTF-8, however the locale spells that" {
+  try run job -- false
+  local locale
+  for locale in C.UTF-8 C.utf8 en_US.UTF8 en_US.utf-8; do
+    contains "$(env LC_ALL="$locale" rlock log --timeline)" '✗'
+  done
+  contains "$(env LC_ALL=C rlock log --timeline)" X
 }
 
 @test "the timeline marks what --failed lists, and no run that was told to stop" {

@@ -354,6 +354,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" $'\njob +dead +[^ ]+ +- '
   NO_COLOR=1 on_terminal 'rlock status job'
   contains "$OUT" 'job  held, but the holder has died'
+  same "$(rlock status job --json | jq -c '.[0].holders[0] | [.kept, .dead]')" '[false,true]'
   matches "$(rlock log job 2>&1)" 'has held it since .*, but has died$'
   try acquire taken
   NO_COLOR=1 on_terminal 'rlock status taken'
@@ -523,6 +524,17 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   exits 1
 }
 
+@test "a command that is to be pasted repeats the configuration file and the password file of the command line" {
+  printf 'redis = unix://%s\nprefix = %s\n' "$REDIS_SOCK" other: >"$T/other.conf"
+  (umask 77 && echo unused >"$T/password")
+  cd "$T" || return
+  try acquire job --config other.conf
+  exits 0
+  NO_COLOR=1 on_terminal 'rlock status job --config other.conf --username default --password-file=password'
+  contains "$(tr -s ' \\\r\n' ' ' <<<"$OUT")" \
+    " break rlock release job --username=default --password-file=$T/password --config=$T/other.conf --force --fence "
+}
+
 @test "a block loses nothing on a narrow terminal: values go on below, and commands can be pasted all the same" {
   local note row wide=0
   note="the disks of all four machines are replaced one after the other, which takes until the end of the week at best"
@@ -539,7 +551,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
 @test "the commands that status and others show to be pasted name a lock that begins with a dash by --key" {
   try run --key='-x y' --backoff 1h -- sh -c 'exit 3'
   try run --key='-x y' -w 0.1 -- true
-  contains "$ERR" "\`rlock release --key='-x y' --force\` ends that"
+  contains "$ERR" "\`rlock status --key='-x y'\` on a terminal shows the command that ends that"
   try acquire --key=-f
   try hold --key=-f --for 1h
   exits 0
@@ -733,6 +745,21 @@ key C"
   on_terminal 'stty cols 45; LC_ALL=C rlock status --watch' "expect do not fit
 key C"
   matches "$OUT" "redis://127\.~ [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}  .q quits."
+}
+
+@test "--watch keeps its first row within a narrow terminal" {
+  try acquire job
+  on_terminal 'stty cols 20; rlock status --watch' "expect FENCE
+key C"
+  matches "$OUT" $'\e\\[H [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{6}[0-9]?~\e\\[K'
+}
+
+@test "--watch is not stopped by Ctrl-Z, which would leave its screen to the shell" {
+  on_terminal 'rlock status --watch' "expect KEY
+key Z
+do sleep 0.1
+type q"
+  exits 0
 }
 
 @test "--watch without Redis from the start: 69" {

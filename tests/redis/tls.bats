@@ -37,6 +37,22 @@ refused() {
   refused "the certificate of 127.0.0.1 is refused: IP address mismatch; name whom it is for with --tls-server-name"
 }
 
+@test "a server of a quorum that has lost the lock gets it back over TLS too, with its fence" {
+  local port urls=("$RLOCK_REDIS") ports=("$REDIS_PORT")
+  for _ in 1 2; do
+    start_tls_redis
+    urls+=("$RLOCK_REDIS") ports+=("$REDIS_PORT")
+  done
+  export RLOCK_REDIS="${urls[*]}" RLOCK_MAX_LEASE=9s
+  for port in "${ports[@]}"; do wait_until "$PATIENCE" info_says "$port" 'uptime_in_seconds:[1-9][0-9]'; done
+  start holder rlock run job --ttl 9s -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  wait_until "$PATIENCE" test -s "$T/holder.out"
+  cli_at "${ports[2]}" DEL rlock:job
+  wait_until "$PATIENCE" has_fence "${ports[2]}" "$(<"$T/holder.out")"
+}
+
+has_fence() { [[ $(cli_at "$1" HVALS rlock:job) == *" $2 "* ]]; } # PORT FENCE
+
 @test "an expired certificate is refused" {
   stop_redis
   start_tls_redis expired

@@ -26,7 +26,7 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
     exits 75
     rlock status job --json >"$T/json"
     same "$(jq -c '.[0].holders[0].cooling_after' "$T/json")" "{\"failures\":$((i + 1)),\"end\":\"exited\",\"exit_status\":3}"
-    matches "$ERR" "^rlock: job not acquired: cooling for [0-9hms]+ after $((i + 1)) failures?, last exit 3 on $host; \`rlock release job --force\` ends that$"
+    matches "$ERR" "^rlock: job not acquired: cooling for [0-9hms]+ after $((i + 1)) failures?, last exit 3 on $host; \`rlock status job\` on a terminal shows the command that ends that$"
     pass
   done
   try run job -- true
@@ -50,7 +50,7 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
 @test "release --force ends the cooling, of a waiter too, as the message says" {
   fail_with 3 --backoff 1h
   start waiter rlock run job -- echo ran
-  wait_for_text '; `rlock release job --force` ends that' "$T/waiter.err"
+  wait_for_text '; `rlock status job` on a terminal shows the command that ends that' "$T/waiter.err"
   try release job --force
   exits 0
   finish "$PID"
@@ -143,7 +143,7 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   for i in 1 2 3; do fail_with 3 --once-per day --attempts 3; done
   try run job --once-per day --attempts 3 -- echo never
   exits 75
-  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; a run without --attempts tries again, unless the lock cools$"
+  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; a run without --attempts makes one more once the lock no longer cools$"
   try run job --once-per day --attempts 3 -E 0 -q -- echo never
   exits 0
   same "$OUT$ERR" ''

@@ -51,6 +51,25 @@ run_with_a_root_descendant() {
   absent rlock:job
 }
 
+@test "a server that comes back before KILL: a process that cannot be killed keeps the lock" {
+  ((EUID == 0)) || skip "only root can make what an ordinary user cannot kill"
+  ordinary_user
+  install -m 4755 "$(command -v setpriv)" "$T/become"
+  start job "${AS_USER[@]}" rlock run --key job --ttl 8 -- \
+    sh -c '"$0" --reuid 0 --regid 0 --clear-groups sh -c "echo \$\$; exec sleep 600"' "$T/become"
+  wait_until "$PATIENCE" test -s "$T/job.out"
+  freeze "$REDIS_PID"
+  wait_for_text 'could not be renewed in time; stopping the command' "$T/job.err"
+  kill -CONT "$REDIS_PID"
+  wait_for_text 'cannot be killed; job is held until none is left' "$T/job.err"
+  sleep 9 # longer than the lease
+  exists rlock:job
+  kill -KILL "$(<"$T/job.out")"
+  finish "$PID"
+  exits 76
+  absent rlock:job
+}
+
 does_not_wait_after() { # SIGNAL
   run_with_a_root_descendant
   kill "-$1" "$PID"
@@ -101,6 +120,20 @@ does_not_wait_after() { # SIGNAL
 }
 
 has_long_lease() { (($(cli PTTL rlock:job) > 20000)); } # it was renewed once
+
+@test "a command that is started late has all of its --max-runtime, and its first signal" {
+  hold job --ttl 60s
+  start waiter rlock run job --ttl 60s --max-runtime 3s -- sh -c 'trap "echo told; exit 0" TERM; while :; do sleep .1; done'
+  wait_for_text 'waiting for job' "$T/waiter.err"
+  freeze "$(guard_of "$PID")"
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  sleep 2 # more than the time that the guard may take to report
+  kill -CONT "$(guard_of "$PID")"
+  finish "$PID"
+  exits 124
+  same "$(<"$T/waiter.out")" told
+}
 
 @test "keeper and guard are stopped beyond --max-runtime: the command gets its first signal all the same" {
   local guard

@@ -49,7 +49,8 @@ class History:
     """The whole history of a run, read from its folder."""
 
     def __init__(self, folder):
-        lines = [json.loads(line) for line in (folder / "history").read_text(encoding="utf-8").splitlines()]
+        texts = [path.read_text(encoding="utf-8") for path in (folder / "history", folder / "stalls") if path.exists()]
+        lines = [json.loads(line) for text in texts for line in text.splitlines()]
         self.options = next(line for line in lines if "seed" in line)
         self.has_wire = next(line["wire"] for line in lines if "wire" in line)
         self.beside = any("programs" in line and len(line["programs"]) > 1 for line in lines)

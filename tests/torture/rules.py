@@ -154,7 +154,7 @@ def spares(hold, attempt, history):
 def felt(history, attempt, at):
     """Whether a fault explains what happened to the attempt at that time."""
     since = at - attempt["lease"] - GRACE
-    lanes = {"server", "visitor", {"far": "network", "remote": "wire"}.get(attempt["site"])}
+    lanes = {"machine", "server", "visitor", {"far": "network", "remote": "wire"}.get(attempt["site"])}
     if attempt["fault"]:
         return True
     for fault in history.faults:

@@ -21,6 +21,7 @@ from topologies import TOPOLOGIES
 from wire import make_wire
 from workload import KEYS, PROGRAMS, Population
 
+HERE = pathlib.Path(__file__).parent
 TICK = 0.005
 LONGEST_DRAIN = 120  # seconds after the last fault in which everybody must be served
 EXPIRES_LATER = re.compile(":(meta|history|seats|ended:[0-9a-f]+)$")
@@ -44,6 +45,7 @@ class Lab:
         self.note({"wire": self.wire is not None})
         self.container = spawn(INIT, self.environment) if self.wire else None
         self.namespace = self.container and self.find_namespace()
+        self.stalls = spawn([sys.executable, str(HERE / "stalls.py"), str(folder / "stalls")], self.environment)
 
     def find_namespace(self):
         """The namespace of processes of a container, into which nsenter leads; whoever may make a wire may make one."""
@@ -55,6 +57,7 @@ class Lab:
 
     def close(self):
         self.history.close()
+        send(self.stalls, signal.SIGKILL)
         if self.container:
             send(self.container, signal.SIGKILL)
         if self.wire:

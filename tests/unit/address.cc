@@ -24,6 +24,7 @@ void test_networks() {
   expect_same(full.url, "rediss://me:***@[::1]:7000/3", "the password is masked");
   expect_same(full.bare_url, "rediss://me@[::1]:7000/3", "the password is left out for the environment");
   expect(parse_address("REDISS://h").tls.has_value(), "a scheme may be written in upper case");
+  expect_same(parse_address("UNIX:///run/a@b:c@d").url, "UNIX:///run/a@b:c@d", "and so may that of a socket");
   expect_same(parse_address("redis://y?pass=x@h").bare_url, "redis://y?pass=x@h", "a user's '?' begins no parameters");
 }
 

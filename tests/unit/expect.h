@@ -62,6 +62,7 @@ void test_verdicts();
 void test_ballots();
 void test_calendar();
 void test_process_table();
+void test_trees();
 void test_merges();
 void test_lock_names();
 void test_configuration();

@@ -51,6 +51,12 @@ void test_histories() {
   expect_same(merged.runs.size(), 3UL, "runs are told apart by their fences");
   expect_same(merged.runs[1].ending.describe(), "0", "an end that one server knows outranks a death");
   expect_same(observe::merge_histories({history, elsewhere}, 1).runs[0].fence.value, 11, "the newest runs are kept");
+  const auto held_back = observe::read_history(
+      name,
+      answer({"history", "9000", "hold a 3600 8000 8000 - - a@b b a 12 x -", "7 1000 2500 10 1 3 a@b b a 12 x -"}));
+  expect_same(observe::merge_histories({held_back, elsewhere}, 3).runs.size(),
+              5UL,
+              "the beginning and the end of a hold do not count as runs");
   expect_failure(
       [] {
         return observe::read_history(name, answer({"held", "1"}));

@@ -19,6 +19,7 @@ int main() {
   test_verdicts();
   test_ballots();
   test_process_table();
+  test_trees();
   test_merges();
   test_lock_names();
   test_configuration();

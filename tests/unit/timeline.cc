@@ -26,38 +26,38 @@ std::vector<std::string> draw(const std::vector<cli::Lane>& lanes, const cli::Sc
   return lines;
 }
 
-std::vector<cli::Block> every_minute() {
-  std::vector<cli::Block> blocks;
+std::vector<cli::Bar> every_minute() {
+  std::vector<cli::Bar> bars;
   for (int i = 0; i < 24 * 60; ++i)
-    blocks.push_back({.begin = midnight + minutes{i}, .end = midnight + minutes{i} + seconds{20}});
-  return blocks;
+    bars.push_back({.begin = midnight + minutes{i}, .end = midnight + minutes{i} + seconds{20}});
+  return bars;
 }
 
 void test_marks() {
   const cli::Screen narrow{.columns = 29, .utf8 = false};  // 24 columns: an hour each
-  const cli::Block hour{.begin = midnight + hours{2}, .end = midnight + hours{3}};
-  const cli::Block moment{.begin = midnight + hours{5}, .end = midnight + hours{5}};
-  const cli::Block failure{.begin = midnight + hours{8}, .end = midnight + hours{9} + minutes{30}, .failed = true};
-  const auto lanes = draw({{.name = "job1", .blocks = {hour, moment, failure}}}, narrow);
+  const cli::Bar hour{.begin = midnight + hours{2}, .end = midnight + hours{3}};
+  const cli::Bar moment{.begin = midnight + hours{5}, .end = midnight + hours{5}};
+  const cli::Bar failure{.begin = midnight + hours{8}, .end = midnight + hours{9} + minutes{30}, .failed = true};
+  const auto lanes = draw({{.name = "job1", .bars = {hour, moment, failure}}}, narrow);
   expect_same(lanes[0],
               "job1   #  .  #X" + std::string(14, ' '),
               "an hour fills its column, a moment is seen, a failure is marked at its end");
-  const auto busy = draw({{.name = "job1", .blocks = every_minute()}}, narrow);
+  const auto busy = draw({{.name = "job1", .bars = every_minute()}}, narrow);
   expect_same(
       busy[0], "job1 " + std::string(24, '-'), "a run every minute that takes a third of it makes an even lane");
-  const auto all_day = draw({{.name = "job1", .blocks = {{midnight - hours{9}, midnight + hours{99}}}}}, narrow);
+  const auto all_day = draw({{.name = "job1", .bars = {{midnight - hours{9}, midnight + hours{99}}}}}, narrow);
   expect_same(all_day[0], "job1 " + std::string(24, '#'), "a run that began before and goes on fills the lane");
-  const auto unknown = draw({{.name = "job1", .blocks = {hour}, .known_since = midnight + hours{2}}}, narrow);
+  const auto unknown = draw({{.name = "job1", .bars = {hour}, .known_since = midnight + hours{2}}}, narrow);
   expect_same(
       unknown[0], "job1 ~~#" + std::string(21, ' '), "a time before the first known run differs from one without runs");
-  const auto outside = draw({{.name = "job1", .blocks = {{midnight - hours{9}, midnight - hours{8}}}}}, narrow);
+  const auto outside = draw({{.name = "job1", .bars = {{midnight - hours{9}, midnight - hours{8}}}}}, narrow);
   expect_same(outside[0], "job1 " + std::string(24, ' '), "a run that ended before the day is not drawn");
 }
 
 void test_size() {
-  std::vector<cli::Lane> lanes{{.name = "short", .blocks = every_minute()}};
-  lanes.push_back({.name = std::string(91, 'x'), .blocks = {{midnight, midnight + hours{1}, true}}});
-  lanes.push_back({.name = "日本\x1b[2J", .blocks = {{midnight + hours{23}, midnight + hours{24}}}});
+  std::vector<cli::Lane> lanes{{.name = "short", .bars = every_minute()}};
+  lanes.push_back({.name = std::string(91, 'x'), .bars = {{midnight, midnight + hours{1}, true}}});
+  lanes.push_back({.name = "日本\x1b[2J", .bars = {{midnight + hours{23}, midnight + hours{24}}}});
   for (const std::size_t columns : {40UL, 80UL, 100UL, 200UL}) {
     for (const bool utf8 : {false, true}) {
       const auto lines = draw(lanes, {.columns = columns, .utf8 = utf8});
@@ -75,10 +75,29 @@ void test_size() {
   expect(coloured[2].find("\x1b[2J") == std::string::npos, "a name cannot speak to the terminal");
 }
 
+/// In a week in which the clock is set back, the axis of the timeline names each day once, where it begins.
+void test_changed_clock() {
+  ::setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+  ::tzset();
+  const WallTime begin{seconds{1792706400}};  // 2026-10-23 00:00 in summer time, two days before the change
+  const std::string text = cli::draw_timeline(
+      {{.name = "job1", .bars = {}}}, begin, begin + hours{24 * 7 + 1}, {.columns = 5 + 7 * 25 + 1, .utf8 = false});
+  for (const std::string day : {"23 Oct", "24 Oct", "25 Oct", "26 Oct", "27 Oct", "28 Oct", "29 Oct"}) {
+    const auto place = text.find(day);
+    expect(place != std::string::npos && text.find(day, place + 1) == std::string::npos, day + " is named once", text);
+  }
+  const std::string half_days = cli::draw_timeline(
+      {{.name = "job1", .bars = {}}}, begin + hours{48}, begin + hours{97}, {.columns = 60, .utf8 = false});
+  expect(half_days.find("26 Oct") != std::string::npos, "the day after the change begins at midnight", half_days);
+  ::unsetenv("TZ");
+  ::tzset();
+}
+
 }  // namespace
 
 void test_timelines() {
   test_marks();
+  test_changed_clock();
   test_size();
 }
 
