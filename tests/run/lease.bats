@@ -337,7 +337,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
   same "$OUT" term
   contains "$ERR" 'rlock: job: --max-runtime 200ms is over'
   absent rlock:job
-  run_witness --max-runtime 1500ms --kill-after 200ms -- stubborn child setsid double
+  run_witness --max-runtime 3s --kill-after 200ms -- stubborn child setsid double
   finish "$PID"
   exits 124
   absent rlock:job
