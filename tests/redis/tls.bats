@@ -45,10 +45,11 @@ refused() {
   done
   export RLOCK_REDIS="${urls[*]}" RLOCK_MAX_LEASE=9s
   for port in "${ports[@]}"; do wait_until "$PATIENCE" info_says "$port" 'uptime_in_seconds:[1-9][0-9]'; done
-  start holder rlock run job --ttl 9s -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
+  start holder rlock run -v job --ttl 9s -- sh -c 'echo "$RLOCK_FENCE"; exec sleep 600'
   wait_until "$PATIENCE" test -s "$T/holder.out"
   cli_at "${ports[2]}" DEL rlock:job
   wait_until "$PATIENCE" has_fence "${ports[2]}" "$(<"$T/holder.out")"
+  ! grep 'no answer in time' "$T/holder.err" || fail 'it was not asked at once'
 }
 
 has_fence() { [[ $(cli_at "$1" HVALS rlock:job) == *" $2 "* ]]; } # PORT FENCE
