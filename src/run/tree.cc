@@ -95,12 +95,12 @@ bool Tree::reap() const noexcept {
       if (!kin_of_ours.includes(child))
         continue;
       const bool stays = child == leader_ || child == guard_;
-      if (!stays && ::waitpid(child, nullptr, WNOHANG) > 0)
-        again = true;  // it may have hidden others from this reader
-      else if (!stays || !has_ended(child))
+      const bool ended = stays ? has_ended(child) : ::waitpid(child, nullptr, WNOHANG) > 0;
+      const bool left_us_others = child == guard_ && kin_of_ours.has_living_guard();
+      if (!ended)
         left = true;
-      else if (child == guard_ && kin_of_ours.has_living_guard())
-        again = true;  // it has died meanwhile, and left us its children
+      else if (!stays || left_us_others)
+        again = true;  // one that was reaped may have hidden others from this reader
     }
   }
   return left;
