@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/word.h"
+
 namespace {
 
 using namespace rlock;
@@ -46,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(text, reader);
   // A line that was meant to be `redis = URL`, whatever stands before the URL.
   const std::string line = text.substr(0, text.find('\n'));
-  if (line.find("unix:") != std::string::npos)
+  if (lower(line).find("unix:") != std::string::npos)
     return 0;  // has no password, but a path in which anything may stand
   check(line + "redis://user:" + std::string{password} + "@host", reader);
   return 0;
