@@ -57,7 +57,7 @@ touched() {
   [[ $base != $(git -C "$root" rev-parse HEAD) ]] || base=$(git -C "$root" rev-parse -q --verify HEAD~ || echo "$base")
   { git -C "$root" diff --name-only "$base" && git -C "$root" ls-files --others --exclude-standard; } |
     sed -nE 's,^(src/base|tests/unit)/.*,unit,p; s,^src/(cli|lock|observe|redis|run)/.*,\1,p
-      s,^tests/([a-z]+/[a-z_]+)\.bats$,\1,p; s,^(man|completions)/.*|^README\.md|^src/main\.cc,cli,p
+      s,^tests/([a-z]+/[a-z_]+)\.bats$,\1,p; s,^(man|completions|src/packaging)/.*|^README\.md|^src/main\.cc,cli,p
       s,^(tests/support/.*|CMakeLists\.txt)$,cli\nlock\nobserve\nredis\nrun\nunit,p' | sort -u
 }
 
