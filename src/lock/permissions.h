@@ -16,7 +16,7 @@ struct Use {
 };
 
 /// The rules of ACL SETUSER (keys, channels, commands) that a Redis user needs for the locks under a prefix. They are
-/// one line without a character that is special to redis-cli or within a shell's double quotes.
+/// one line for redis-cli: what is blank, a quote or not printable ASCII in the prefix is matched by a question mark.
 std::string needed_permissions(std::string_view prefix, Use use);
 
 /// The same failure; if a permission is missing, its message also says where to find what is needed.

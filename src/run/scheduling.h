@@ -31,7 +31,8 @@ class Scheduling {
 /// that this process runs promptly on a busy machine. Without the permission nothing changes.
 void become_punctual();
 
-/// Keeps every page that this process has used, and those that it comes to use, in memory, where that is permitted.
+/// Keeps in memory what this process has used, and comes to use, of the mappings that it has now, where that is
+/// permitted.
 void keep_pages();
 
 /// Keeps this process from preempting others when it wakes up. To be called at the end, when only tidying is left and a

@@ -23,9 +23,9 @@ struct Survivors {
 };
 
 /// The command and its descendants, all of which are descendants of this process: of the guard, or of a keeper whose
-/// guard has died. A signal never reaches a process that merely reuses a PID: our children keep theirs until we reap
-/// them, and every other descendant is held by a pidfd that is opened before we check that the process is still listed
-/// as a child of its parent.
+/// guard has died. A signal reaches no process that merely reuses a PID: our children keep theirs until we reap them,
+/// and every other descendant is held by a pidfd that is opened before we check that the process is still listed as a
+/// child of its parent. Only a parent whose own PID was used again in that moment could deceive us.
 class Tree {
  public:
   /// Throws Error{os} where /proc exists and cannot be opened. Where there is none, nothing is visible.
