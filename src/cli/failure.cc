@@ -7,7 +7,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "cli/config.h"
 #include "lock/retry.h"
 #include "lock/wording.h"

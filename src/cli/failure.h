@@ -32,7 +32,7 @@ auto explaining(const Settings& settings, std::string_view undone, Action action
 /// of several servers a minority may have done it.
 bool may_be_done(const lock::Lock& lock, const Error& error);
 
-/// The same for an action on a lock, of which `done` says that it may have succeeded all the same.
+/// Calls an action on a lock, and explains its failure; `done` says that it may have succeeded all the same.
 template <typename Action>
 auto explaining(
     const Settings& settings, const lock::Lock& lock, std::string_view undone, std::string_view done, Action action) {

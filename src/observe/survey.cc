@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "lock/owner.h"
 #include "lock/permissions.h"
 #include "lock/quorum.h"
 #include "lock/request.h"

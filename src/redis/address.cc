@@ -1,7 +1,6 @@
 #include "redis/address.h"
 
 #include <fmt/format.h>
-#include <strings.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -145,9 +144,8 @@ std::string known_schemes() {
 
 /// In upper or lower case (RFC 3986, 3.1).
 const Scheme* find_scheme(std::string_view name) {
-  const auto found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) {
-    return s.name.size() == name.size() && ::strncasecmp(s.name.data(), name.data(), name.size()) == 0;
-  });
+  const auto found = std::find_if(
+      schemes.begin(), schemes.end(), [wanted = lower(name)](const Scheme& s) { return s.name == wanted; });
   return found == schemes.end() ? nullptr : &*found;
 }
 

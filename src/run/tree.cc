@@ -49,24 +49,15 @@ class Tree::Kin {
  public:
   /// The tree begins with the child `first`, and `alone` is in it wherever it stands.
   Kin(pid_t first, pid_t alone) : begun_(first == 0), first_(first), alone_(alone) {}
-  /// Of all that become our children only the guard was there yet.
-  static Kin while_alive(pid_t guard) {
-    Kin kin{-1, guard};
-    kin.has_living_guard_ = true;
-    return kin;
-  }
-
   bool includes(pid_t child) {
     begun_ = begun_ || child == first_;
     return begun_ || child == alone_;
   }
-  bool has_living_guard() const { return has_living_guard_; }
 
  private:
   bool begun_;
   pid_t first_;
   pid_t alone_;
-  bool has_living_guard_ = false;
 };
 
 /// While the guard lives, nothing of the command is our child yet. When it is dead, it left us the leader first; a
@@ -79,9 +70,7 @@ Tree::Kin Tree::kin() const noexcept {
     if (child == leader_)
       return {leader_, guard_};
   }
-  if (!has_ended(guard_))
-    return Kin::while_alive(guard_);
-  return exhausted_ ? Kin{-1, guard_} : Kin{guard_, guard_};
+  return has_ended(guard_) && !exhausted_ ? Kin{guard_, guard_} : Kin{-1, guard_};
 }
 
 bool Tree::reap() const noexcept {
@@ -89,6 +78,7 @@ bool Tree::reap() const noexcept {
   bool again = true;
   while (std::exchange(again, false)) {
     left = false;
+    const bool guard_lived = guard_ != 0 && !has_ended(guard_);
     Kin kin_of_ours = kin();
     ProcessTable::Children children{processes_};
     while (const pid_t child = children.next()) {
@@ -96,7 +86,7 @@ bool Tree::reap() const noexcept {
         continue;
       const bool stays = child == leader_ || child == guard_;
       const bool ended = stays ? has_ended(child) : ::waitpid(child, nullptr, WNOHANG) > 0;
-      const bool left_us_others = child == guard_ && kin_of_ours.has_living_guard();
+      const bool left_us_others = child == guard_ && guard_lived;
       if (!ended)
         left = true;
       else if (!stays || left_us_others)
