@@ -685,12 +685,16 @@ Invocation parse_arguments(int argc, const char* const* argv) {
 
 bool is_for_eval(const std::vector<std::string_view>& words) {
   bool acquires = false;
-  bool for_shell = false;
+  std::string_view output = "token";
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     acquires = acquires || words[i] == "acquire";
-    for_shell = for_shell || words[i] == "--output=shell" || (words[i] == "shell" && words[i - 1] == "--output");
+    if (words[i].starts_with("--output="))
+      output = words[i].substr(words[i].find('=') + 1);
+    else if (words[i - 1] == "--output")
+      output = words[i];
   }
-  return acquires && for_shell;
+  constexpr std::array shell{std::string_view{"shell"}};
+  return acquires && (output == shell[0] || !did_you_mean(output, shell).empty());
 }
 
 }  // namespace rlock::cli

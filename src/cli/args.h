@@ -41,8 +41,8 @@ void blot_passwords(int argc, char** argv);
 /// What these words, the environment and the configuration files ask for.
 Settings read_settings(const Words& words);
 
-/// Whether these words ask for output that a shell evaluates: acquire --output shell. It looks at the words alone, so
-/// that it also knows when they, or the configuration, are wrong.
+/// Whether these words ask for output that a shell evaluates: acquire --output shell, or a word that may be meant for
+/// it. It looks at the words alone, so that it also knows when they, or the configuration, are wrong.
 bool is_for_eval(const std::vector<std::string_view>& words);
 
 }  // namespace rlock::cli

@@ -185,8 +185,7 @@ class Block {
       return fmt::format("none any more: it ran {}, and has died; the lease runs out", where);
     if (h.has_left())
       return fmt::format("none any more: it ran {}, and has ended; a run inside it goes on", where);
-    return h.owner.pid > 0 && h.kept ? fmt::format("pid {} {}", h.owner.pid, where)
-                                     : fmt::format("none: nobody renews it; taken {}", where);
+    return h.pid() ? fmt::format("pid {} {}", *h.pid(), where) : fmt::format("none: nobody renews it; taken {}", where);
   }
 
   void add_waiters() {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,21 +66,47 @@ Settings connection_settings(Words words) {
   return settings;
 }
 
-/// The keys of `hold --end` are those that are on hold. Leaves out names that a shell would not show unchanged, and
-/// those that would be read as options, lest whoever has named a lock `--redis=URL` be sent a password.
-std::string lock_names(const Words& words) {
+/// The locks on the Redis that these words choose: the one named `key`, or all, and with `remembered` free ones too.
+std::vector<observe::LockFacts> look(const Words& words, const std::optional<std::string>& key, bool remembered) {
   const Settings settings = connection_settings(words);
   Loop loop;
   auto servers = choose_servers(loop, settings, Log{Verbosity::quiet}, observe::listing_limits);
-  const bool ends_hold = words.find("end") != nullptr;
-  const observe::Scope scope{.prefix = settings.prefix, .remembered = !ends_hold};
+  observe::Scope scope{.prefix = settings.prefix, .remembered = remembered};
+  if (key)
+    scope.names.emplace_back(settings.prefix, *key);
   const BootTimer timer;  // for all questions together: a slow server could use up one time limit for each
   timer.set(BootClock::now() + patience);
   loop.watch(timer.fd(), [] { throw Error{ExitCode::unavailable, "too late"}; });
+  return observe::survey(servers, scope, settings.timeout);
+}
+
+/// Those that the subcommand can do something with: `release` and `renew` with a lock that is not free, `hold --end`
+/// with one that is on hold. Leaves out names that a shell would not show unchanged, and those that would be read as
+/// options, lest whoever has named a lock `--redis=URL` be sent a password.
+std::string lock_names(const Words& words) {
+  using enum Subcommand;
+  const bool ends_hold = words.find("end") != nullptr;
+  const bool of_taken =
+      words.subcommand != nullptr && (words.subcommand->id == release || words.subcommand->id == renew);
   std::string out;
-  for (const observe::LockFacts& lock : observe::survey(servers, scope, settings.timeout)) {
-    if (printable(lock.name) == lock.name && !lock.name.starts_with('-') && (lock.hold || !ends_hold))
+  for (const observe::LockFacts& lock : look(words, std::nullopt, !ends_hold && !of_taken)) {
+    const bool serves = (lock.hold || !ends_hold) && (lock.state != observe::State::free || !of_taken);
+    if (serves && printable(lock.name) == lock.name && !lock.name.starts_with('-'))
       out += line_of(lock.name, describe(lock));
+  }
+  return out;
+}
+
+/// The fences of those who hold the lock that is named, which nobody likes to copy by hand.
+std::string fences(const Words& words) {
+  const Given* const option = words.find("key");
+  if (option == nullptr && words.plain.empty())
+    return {};
+  std::string out;
+  const std::string& key = option != nullptr ? option->values.back().text : words.plain.front();
+  for (const observe::LockFacts& lock : look(words, key, false)) {
+    for (const observe::HolderFacts& holder : lock.holders)
+      out += line_of(std::to_string(holder.fence.value), holder.owner.holder);
   }
   return out;
 }
@@ -91,6 +119,8 @@ std::string values(const Option& option, const Words& words) {
   add_all(option.choices());
   if (option.value == "K")
     out += lock_names(words);
+  if (option.name == "fence")
+    out += fences(words);
   if (option.value == "SIG")
     add_all(common_signals);
   if (option.value == "PERIOD")

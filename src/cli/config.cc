@@ -196,11 +196,13 @@ class Parser {
     if (section_ == nullptr && find_option(name) != nullptr)
       refuse(place(), fmt::format("unknown section '{0}'; write the option without brackets: `{1} = ...`", text, name));
     if (section_ == nullptr)
-      refuse(place(),
-             fmt::format("unknown section '{}'; write [run], or another subcommand{}{}",
-                         text,
-                         suggest_subcommand(name),
-                         name.find(' ') == std::string_view::npos ? "" : "; a single lock has none"));
+      refuse(
+          place(),
+          fmt::format("unknown section '{}'; write [run], or another subcommand{}{}",
+                      text,
+                      suggest_subcommand(name),
+                      name.find(' ') == std::string_view::npos ? "; lines for all of them stand above the first section"
+                                                               : "; a single lock has none"));
   }
 
   void take_option(std::string_view text) {

@@ -56,7 +56,7 @@ Json format_failures(const std::optional<lock::Failures>& failures) {
 
 Json format_holder(const observe::HolderFacts& h, bool slots) {
   JsonObject object;
-  return add_owner(object, h.owner, h.has_left() ? std::nullopt : std::optional{h.owner.pid})
+  return add_owner(object, h.owner, h.pid())
       .add("kept", h.kept)
       .add("dead", h.dead)
       .add("acquired_at", format_utc(h.acquired_at))

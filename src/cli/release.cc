@@ -121,7 +121,9 @@ class ForcedRelease {
                            lock_.name().text(),
                            which,
                            why,
-                           settings_.hold_end ? "it is on hold now" : "nothing changed",
+                           settings_.hold_end ? fmt::format("it is on hold now, which `rlock hold {} --end` ends",
+                                                            lock_words(settings_, lock_.name().text()))
+                                              : "nothing changed",
                            is_pattern ? "; release takes the name of one lock, not a pattern" : "",
                            is_unheard_of_ && !is_pattern ? fmt::format("; {}", doubt) : ""));
     return ExitCode::negative;

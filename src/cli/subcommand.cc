@@ -11,6 +11,10 @@
 namespace rlock::cli {
 namespace {
 
+constexpr std::string_view own_lock =
+    "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD: `rlock "
+    "run` and `acquire --output shell` set all three.";
+
 constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"run",
      Subcommand::run,
@@ -37,10 +41,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
      "75, or what -E says: somebody holds the lock, or the wait ran out.",
-     "Without `|| echo exit $?` the script would go on without the lock if rlock is not installed. Without `--output "
-     "shell` the script must hand the token to `rlock release`, and an `rlock run` of the same lock in it would wait. "
-     "No trap is needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect "
-     "only "
+     "Without `|| echo exit $?` the script would go on without the lock after any failure, or under `set -e` only if "
+     "rlock is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock "
+     "run` of the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No "
+     "trap is needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only "
      "after a lease that was lost."},
     {"renew",
      Subcommand::renew,
@@ -48,8 +52,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Keys::one,
      "renew [KEY] [--token T] [--ttl D]",
      "Extend the lease of a lock that acquire or run took",
-     "  rlock renew --ttl 10m || exit\n",
-     "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD.",
+     "  rlock renew migration --token \"$token\" --ttl 10m || exit\n",
+     own_lock,
      "1: the lock is free, or somebody else has it.",
      ""},
     {"release",
@@ -58,9 +62,9 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Keys::one,
      "release [KEY] [--token T | --force [--now] [--fence N] [--hold D]]",
      "Give a lock up, or make its holder give it up",
-     "  trap 'rlock release || exit $?' EXIT\n"
+     "  rlock release migration --token \"$token\"\n"
      "  rlock release backup --force --fence N --hold 1h  # `rlock status` shows N\n",
-     "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD.",
+     own_lock,
      "1: the lock is free, or somebody else has it. 75: with --force, the wait of -w ran out.",
      ""},
     {"hold",
@@ -73,7 +77,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --end\n",
      "",
      "1: with --end, nothing was on hold.",
-     "TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (its midnight), '2026-11-25 08:00' or RFC "
+     "KEY is a name, not a pattern. TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (its "
+     "midnight), '2026-11-25 08:00' or RFC "
      "3339."},
     {"status",
      Subcommand::status,
@@ -82,7 +87,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
      "Show who holds which lock, and who is waiting",
      "  rlock status 'deploy-*'\n"
-     "  rlock status --json | jq '.[] | select(.state == \"held\").holders[].pid'\n",
+     "  rlock status --json | jq '.[].holders[].pid | values'\n",
      "NO_COLOR turns colours off.",
      "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "

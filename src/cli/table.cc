@@ -244,11 +244,10 @@ std::string note_of(const HolderFacts& h) {
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
-  const bool lives = h.kept && !h.has_left() && h.owner.pid > 0 && h.holds();
   return {{lock.name},
           mode_of(lock, h),
           {h.owner.holder},
-          {lives ? std::to_string(h.owner.pid) : ""},
+          {h.pid() ? std::to_string(*h.pid()) : ""},
           {h.owner.command},
           {format_duration(h.held)},
           {format_duration(h.cools() ? h.cooling : h.lease)},

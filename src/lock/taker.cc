@@ -122,6 +122,13 @@ Taken Taker::take(const std::optional<Token>& inherited) {
     if (const auto* granted = std::get_if<Granted>(&taken))
       tell(*granted);
     return taken;
+  } catch (const Error& error) {
+    withdraw();
+    const bool has_waited = lock_->was_reached() && patience_.wait > Milliseconds{0} && BootClock::now() >= give_up_;
+    if (error.code() != ExitCode::unavailable || !has_waited)
+      throw;
+    throw Error{error.code(),
+                fmt::format("the wait of {} is over: {}", format_duration(*patience_.wait), error.what())};
   } catch (...) {
     withdraw();
     throw;

@@ -44,6 +44,10 @@ struct HolderFacts {
   bool holds() const { return !cools(); }
   /// Whether its process has ended while a run inside it goes on.
   bool has_left() const { return kept && !owner.stays; }
+  /// Of its process, while that lives and renews the lease.
+  std::optional<int> pid() const {
+    return kept && holds() && !has_left() && owner.pid > 0 ? std::optional{owner.pid} : std::nullopt;
+  }
 };
 
 /// One waiter in a lock's queue.

@@ -212,6 +212,14 @@ lease() { cli PTTL "rlock:$1"; }
   done
   try acquire --output shell
   same "$OUT" '(exit 64)'
+  local word
+  for word in shel shells sh3ll; do
+    try acquire job --output "$word"
+    exits 64
+    same "$OUT" '(exit 64)'
+  done
+  try acquire job --output json --nonsense
+  same "$STATUS $OUT" '64 '
   hold job
   try acquire job -n --output shell
   exits 75

@@ -363,6 +363,22 @@ answers() { # WORD...
   completes $'job\theld by another program' status j
 }
 
+@test "renew and release are offered the locks that are not free; --fence, the fences of those who hold the lock" {
+  try run over -- true
+  exits 0
+  try acquire plain
+  completes "$(held plain)" release ''
+  completes "$(held plain)" renew ''
+  local offer
+  offer=$(printf '%s\t%s@%s' "$(rlock status plain --json | jq '.[0].holders[0].fence')" "$(id -un)" "$(uname -n)")
+  completes "$offer" release plain --force --fence ''
+  completes "$offer" release --key plain --force --fence=
+  try __complete release --force --fence ''
+  same "$STATUS $OUT" '0 '
+  try __complete release over --force --fence ''
+  same "$STATUS $OUT" '0 '
+}
+
 @test "no option is offered that is given already, or contradicts one that is" {
   try __complete run job -n --ttl 5 --
   exits 0

@@ -77,6 +77,16 @@ says() {
   matches "$ERR" '\(from RLOCK_REDIS\)$'
 }
 
+@test "a wait that ends without an answer is told from an attempt that failed at once" {
+  hold job
+  start waiter rlock run job -w 2s -- true
+  wait_for_text 'waiting for job' "$T/waiter.err"
+  stop_redis
+  finish "$PID"
+  exits 69
+  matches "$(<"$T/waiter.err")" $'\nrlock: job: the wait of 2s is over: redis://127.0.0.1:[^\n]*; the command was not started$'
+}
+
 @test "a report has the same message" {
   try run -k backup --redis "$NOWHERE" --report "$T/report" -- true
   exits 69

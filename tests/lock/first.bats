@@ -79,7 +79,7 @@ waits() {
   try release job --force --hold 1h --note 'hung NFS'
   matches "$OUT" '^job: on hold until .* \(hung NFS\)$'
   exits 1
-  contains "$ERR" 'job is not held: it is free; it is on hold now'
+  contains "$ERR" 'job is not held: it is free; it is on hold now, which `rlock hold job --end` ends'
   try run --key job -n -- true
   exits 75
 }

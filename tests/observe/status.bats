@@ -354,11 +354,12 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" $'\njob +dead +[^ ]+ +- '
   NO_COLOR=1 on_terminal 'rlock status job'
   contains "$OUT" 'job  held, but the holder has died'
-  same "$(rlock status job --json | jq -c '.[0].holders[0] | [.kept, .dead]')" '[false,true]'
+  same "$(rlock status job --json | jq -c '.[0].holders[0] | [.kept, .dead, .pid]')" '[false,true,null]'
   matches "$(rlock log job 2>&1)" 'has held it since .*, but has died$'
   try acquire taken
   NO_COLOR=1 on_terminal 'rlock status taken'
   contains "$OUT" 'process  none: nobody renews it; taken as '
+  same "$(rlock status taken --json | jq -c '.[0].holders[0] | [.kept, .pid]')" '[false,null]'
 }
 
 @test "nothing is said of a killed holder on another machine, whose processes nobody here can know" {
