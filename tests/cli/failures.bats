@@ -78,13 +78,13 @@ says() {
 }
 
 @test "a wait that ends without an answer is told from an attempt that failed at once" {
-  hold job
-  start waiter rlock run job -w 2s -- true
+  hold job --ttl 3
+  start waiter rlock run job -w 4s -- true
   wait_for_text 'waiting for job' "$T/waiter.err"
   stop_redis
   finish "$PID"
   exits 69
-  matches "$(<"$T/waiter.err")" $'\nrlock: job: the wait of 2s is over: redis://127.0.0.1:[^\n]*; the command was not started$'
+  matches "$(<"$T/waiter.err")" $'\nrlock: job: the wait of 4s is over: redis://127.0.0.1:[^\n]*; the command was not started$'
 }
 
 @test "a report has the same message" {
