@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -15,6 +16,14 @@ namespace rlock {
 bool is_ignored(int number) {
   struct sigaction action {};
   return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+bool is_any_pending(std::initializer_list<int> numbers) {
+  sigset_t pending;
+  ::sigpending(&pending);
+  return std::any_of(numbers.begin(), numbers.end(), [&pending](int number) {
+    return sigismember(&pending, number) == 1 && !is_ignored(number);
+  });
 }
 
 sigset_t Signals::set_of(std::initializer_list<int> numbers) {

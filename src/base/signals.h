@@ -14,6 +14,9 @@ namespace rlock {
 /// Whether this process ignores the signal, which it may have inherited.
 bool is_ignored(int number);
 
+/// Whether one of these blocked signals has been sent to this process, which does not ignore it.
+bool is_any_pending(std::initializer_list<int> numbers);
+
 /// Whether it is one of those by which people, terminals and service managers tell a program to stop.
 constexpr bool tells_to_stop(int number) {
   return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;

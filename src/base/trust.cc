@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,20 +23,24 @@ bool is_given_descriptor(std::string_view file) {
 
 std::string our_name() { return ::geteuid() == 0 ? "root" : std::to_string(::geteuid()); }
 
+/// There is nothing in it, whoever owns it: in a user namespace, nobody whom we know.
+bool is_null_device(const struct stat& info) { return S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3); }
+
 constexpr std::string_view itself = "it";
 
 /// `subject`: `itself`, or "its folder". In a sticky folder nobody can replace the files of others, but everybody can
-/// add his own, such as an authority to a directory of them.
+/// add his own, such as an authority to a directory of them. Others may write to a terminal, but only its owner types
+/// what is read from it.
 void judge(const struct stat& info, std::string_view subject, const std::string& path, const std::string& shown) {
   const auto refuse = [&shown](const std::string& why) { throw Error{ExitCode::config, shown + ": " + why}; };
-  if (S_ISCHR(info.st_mode))
+  if (is_null_device(info))
     return;
   const std::string word = shell_word(path);
   if (!is_trusted_owner(info.st_uid))
     refuse(fmt::format(
         "{} belongs to user {}; if it can be trusted: chown {} {}", subject, info.st_uid, our_name(), word));
   const bool is_safe_folder = subject != itself && (info.st_mode & S_ISVTX) != 0;
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !is_safe_folder)
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !is_safe_folder && !S_ISCHR(info.st_mode))
     refuse(fmt::format("{} can be written by others; if it can be trusted: chmod go-w {}", subject, word));
 }
 
@@ -89,7 +94,7 @@ void check_trusted(const std::string& file, const std::string& shown) {
   if (is_given_descriptor(file) || ::stat(file.c_str(), &info) < 0)
     return;
   judge(info, itself, file, shown);
-  if (S_ISCHR(info.st_mode))
+  if (is_null_device(info))
     return;
   judge_links(file, shown);
   // A folder may be a link as well.
@@ -105,7 +110,7 @@ Fd open_trusted(const std::string& file, const std::string& shown) {
     return {};
   }
   check_trusted(file, shown);  // first, since opening a pipe that somebody has planted may block for ever
-  Fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  Fd fd{::open(file.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC)};
   if (fd && !is_given_descriptor(file) && ::fstat(fd.get(), &info) == 0)
     judge(info, itself, file, shown);  // again: whoever owns a folder further up may have exchanged it
   return fd;

@@ -27,8 +27,8 @@ std::optional<Link> read_link(const std::filesystem::path& file);
 constexpr int most_links = 40;  // in a row, as in the kernel
 
 /// Throws Error{config} that begins with `shown` and says which chown or chmod helps, for a file or directory that
-/// somebody else can write or replace. Accepts what cannot be examined, since opening it fails as well; devices; and
-/// the descriptors that our caller gave us, such as /dev/stdin.
+/// somebody else can write or replace. Accepts what cannot be examined, since opening it fails as well; /dev/null; and
+/// the descriptors that our caller gave us, such as /dev/stdin. Of other devices only the owner counts.
 void check_trusted(const std::string& file, const std::string& shown);
 
 /// Opens a file for reading, after check_trusted(). If it returns no descriptor, errno says why.

@@ -19,6 +19,7 @@
 #include "cli/subcommand.h"
 #include "lock/quorum.h"
 #include "observe/fitness.h"
+#include "observe/listing.h"
 
 namespace rlock::cli {
 namespace {
@@ -299,7 +300,7 @@ ExitCode judge(const Checkup& all) {
 ExitCode check(const Settings& settings) {
   const Log log{settings.verbosity};
   Loop loop;
-  auto servers = choose_servers(loop, settings, log);
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
   const observe::ExamineOptions how{.prefix = settings.prefix,
                                     .timeout = settings.timeout,
                                     .new_password = lock::Token::random().text(),  // the same on all servers

@@ -160,9 +160,10 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// The first word of a line, since the others may be a password.
+/// The first word of a line, since what follows may be a password.
 std::string begin_of(std::string_view line) {
-  const auto end = line.find_first_of(" \t");
+  const auto colon = line.find(':');
+  const auto end = std::min(line.find_first_of(" \t"), line.substr(0, colon + 3).ends_with("://") ? line.npos : colon);
   return redis::mask_password(line.substr(0, end)) + (end == std::string_view::npos ? "" : " ...");
 }
 

@@ -137,7 +137,7 @@ std::vector<redis::Server> choose_servers(Loop& loop,
     complete_credentials(address, ours);
     if (address.tls)
       address.tls = settings.tls;
-    log.step(fmt::format("using {}", address.bare_url));
+    log.step(fmt::format("using {}", address.url));
     servers.emplace_back(loop, address, limits, log);
   }
   warn_of_exposed_secrets(settings, log);

@@ -41,11 +41,11 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
      "75, or what -E says: somebody holds the lock, or the wait ran out.",
-     "Without `|| echo exit $?` the script would go on without the lock after any failure, or under `set -e` only if "
-     "rlock is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock "
-     "run` of the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No "
-     "trap is needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only "
-     "after a lease that was lost."},
+     "Without `|| echo exit $?` the script goes on without the lock after any failure; with `set -e`, only if rlock "
+     "is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock run` of "
+     "the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No trap is "
+     "needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only after a "
+     "lease that was lost."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -72,7 +72,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      hold,
      Keys::several,
      "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
-     "Make sure that nobody is granted a lock for a while",
+     "Grant a lock to nobody for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
      "",
@@ -90,17 +90,16 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status --json | jq '.[].holders[].pid | values'\n",
      "NO_COLOR turns colours off.",
      "1, with keys: some are free.",
-     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held, but the process has died), "
-     "cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another program's key) or free. LEASE "
-     "is how long it takes until the lock is free if nobody renews it, or until the hold ends; before the first "
-     "renewal "
-     "that is a few seconds. LAST is how and when the previous run ended. Each pid is that of rlock, not of the "
-     "command."},
+     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held by a process of this "
+     "machine that has died), cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another "
+     "program's key) or free. LEASE is how long it takes until the lock is free if nobody renews it, or until the "
+     "hold ends; before the first renewal that is a few seconds. LAST is how and when the previous run ended. FENCE "
+     "is for `release --force --fence`. Each pid is that of rlock, not of the command."},
     {"log",
      Subcommand::log,
      log,
      Keys::several,
-     "log [KEY|GLOB...] [--failed] [--since D] [--timeline] [OPTION...]",
+     "log [KEY|GLOB...] [--failed] [--since D|TIME] [--timeline] [OPTION...]",
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
      "  rlock log --failed --since 1d\n"

@@ -146,6 +146,7 @@ std::optional<Taken> Taker::reenter(const Token& token) {
       break;
     if (auto taken = secure(examine(answer)))
       return taken;
+    lock_->loop().wait_out(throttle_.next());
   }
   claim_.nested = false;
   claim_.token = own;

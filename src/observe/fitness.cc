@@ -571,7 +571,7 @@ Fitness examine(redis::Server& server, const ExamineOptions& how) {
     fitness.run_id = examiner.run_id();
     fitness.votes_in = examiner.votes_in();
   };
-  server.visit_nodes(BootClock::now() + how.timeout, {}, examine_node);
+  server.visit_nodes(BootClock::now() + how.timeout, listing_limits, examine_node);
   fitness.findings = summary.findings();
   fitness.own_user = own_user(server.address());
   const auto refusals = Rehearsal{server, how.prefix, how.timeout}.play();

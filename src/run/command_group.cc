@@ -44,6 +44,8 @@ std::uint64_t pending_in(const Fd& status) {
   return pending;
 }
 
+constexpr std::uint64_t bit_of(int number) { return std::uint64_t{1} << (number - 1); }
+
 constexpr Milliseconds pause_between_looks{50};
 
 bool is_our_child(pid_t pid) {
@@ -68,14 +70,19 @@ void Lookout::join(pid_t group) {
 }
 
 bool Lookout::has_seen_stop() const {
-  if (!status_)
-    return false;
-  const std::uint64_t pending = pending_in(status_);
+  if (!status_ || had_seen_stop_)
+    return had_seen_stop_;
+  const std::uint64_t pending = pending_in(status_) & ~expected_;
   for (const int number : {SIGINT, SIGQUIT, SIGHUP}) {
-    if ((pending >> (number - 1) & 1U) != 0 && !is_ignored(number))
+    if ((pending & bit_of(number)) != 0 && !is_ignored(number))
       return true;
   }
   return false;
+}
+
+void Lookout::expect(int number) {
+  had_seen_stop_ = has_seen_stop();
+  expected_ |= bit_of(number);
 }
 
 void Lookout::dismiss() {
@@ -148,6 +155,11 @@ void CommandGroup::signal(int number) const noexcept {
   send(number);
   if (!reaped_ && ::getpgid(leader_) != leader_)  // it has joined another group
     ::kill(leader_, number);
+}
+
+void CommandGroup::pass_on(int number) {
+  lookout_.expect(number);
+  signal(number);
 }
 
 /// Kernels before 6.9 know no signal to the group of a pidfd. There the ID is all that is left, and it was in use when

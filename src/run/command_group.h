@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
@@ -22,6 +23,8 @@ class Lookout {
   /// Whether INT, QUIT or HUP was sent to the group since, unless rlock was started with that signal ignored. When the
   /// end of the command can be seen, so can what was sent to its group before.
   bool has_seen_stop() const;
+  /// What we are about to send to the group ourselves is not the terminal's.
+  void expect(int number);
 
   /// Ends it. The SIGCHLD comes later.
   void dismiss();
@@ -31,6 +34,8 @@ class Lookout {
  private:
   pid_t pid_ = 0;
   Fd status_;  // its file in /proc, opened beforehand
+  bool had_seen_stop_ = false;
+  std::uint64_t expected_ = 0;  // as a set of signals in /proc: bit 0 is signal 1
 };
 
 /// The command's process group and its leader, the process that was started, as seen by the leader's parent: the guard,
@@ -69,6 +74,8 @@ class CommandGroup {
   std::optional<int> stopped_by() const;
   /// Sends a signal to every member of the group, including those that outlive the leader.
   void signal(int number) const noexcept;
+  /// The same with a signal that somebody has sent to rlock, which is not to be taken for the terminal's.
+  void pass_on(int number);
   /// Makes the group the terminal's foreground group. Returns false where that cannot be done.
   bool take_terminal();
 

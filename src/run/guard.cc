@@ -90,6 +90,7 @@ class Guard {
   Child child_{command_};
   const Line* keeper_;
   bool keeper_is_gone_ = false;
+  bool is_abandoned_ = false;  // the keeper has gone on purpose, and left survivors to us
   Signals signals_;
   BootTimer timer_;
   Tree tree_;
@@ -119,7 +120,7 @@ void Guard::run() {
   } else {
     finish(News{.kind = News::Kind::blind});
   }
-  if (keeper_is_gone_ && group_.was_started())
+  if (keeper_is_gone_ && !is_abandoned_ && group_.was_started())
     tell_of_keeper();
   give_way();
   keeper_->await_end();  // our exit must not compete with the keeper's, which the user waits for
@@ -213,6 +214,8 @@ void Guard::obey(const Order& order, const std::string& environment) {
       return begin_kill(Cause::ordered);
     case Order::Kind::resume:
       return resume(order.foreground);
+    case Order::Kind::abandon:
+      is_abandoned_ = true;
   }
 }
 
@@ -253,7 +256,7 @@ void Guard::prepare() {
 }
 
 void Guard::pass_on(int number) {
-  group_.signal(number);
+  group_.pass_on(number);
   if (!tells_to_stop(number))
     return;
   told_to_stop_at_ = BootClock::now();
@@ -286,8 +289,11 @@ void Guard::look_at_children() {
   }
 }
 
+/// A service manager that stops a unit signals every process of it: us, who are older, before the command, which may
+/// then end before our keeper has passed on anything.
 bool Guard::was_told_to_stop() const {
-  return group_.died_of_signal() || told_to_stop_at_ || group_.was_told_by_terminal();
+  return group_.died_of_signal() || told_to_stop_at_ || group_.was_told_by_terminal() ||
+         is_any_pending({SIGTERM, SIGINT, SIGQUIT});
 }
 
 /// A command that exited by itself has left processes behind on purpose.

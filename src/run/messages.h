@@ -23,12 +23,13 @@ enum class Cause : int {
 /// by a NUL.
 struct Order {
   enum class Kind : int {
-    start,   // term_at, kill_at, foreground
-    lease,   // term_at, kill_at: the deadlines from now on
-    signal,  // signal: pass it on to the command's group
-    stop,    // kill_at: send the first signal now, KILL at that time
-    kill,    // send KILL now
-    resume,  // foreground: continue a stopped command
+    start,    // term_at, kill_at, foreground
+    lease,    // term_at, kill_at: the deadlines from now on
+    signal,   // signal: pass it on to the command's group
+    stop,     // kill_at: send the first signal now, KILL at that time
+    kill,     // send KILL now
+    resume,   // foreground: continue a stopped command
+    abandon,  // the keeper goes, although somebody has survived
   };
   Kind kind = Kind::lease;
   int signal = 0;

@@ -80,6 +80,8 @@ void Supervision::pass_on(Signal signal) {
     complaints_->add(fmt::format("{}: {} again: killing the command", plan_->name.text(), signal_name(number)));
     return;
   }
+  const bool is_sent = guard_.line.send({.kind = Order::Kind::signal, .signal = number});
+  const int reason = errno;
   if (stop)
     note_stop_signal(signal, now);
   if (number == SIGTSTP && is_lingering())
@@ -90,8 +92,8 @@ void Supervision::pass_on(Signal signal) {
   evidence_.passed_on = number;
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
   evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
-  if (!guard_.line.send({.kind = Order::Kind::signal, .signal = number}))
-    complaints_->add(fmt::format("cannot pass on {}: {}", signal_name(number), ::strerror(errno)));
+  if (!is_sent)
+    complaints_->add(fmt::format("cannot pass on {}: {}", signal_name(number), ::strerror(reason)));
 }
 
 /// Says when another such signal will kill the command. At a terminal the first Ctrl-C needs no words.
@@ -361,6 +363,11 @@ void Supervision::explain_take_over() {
       complaints_->add(fmt::format("{}: the guard process did not answer; the command was killed without it", name));
       return;
   }
+}
+
+void Supervision::abandon() {
+  guard_.line.send({.kind = Order::Kind::abandon});
+  state_ = State::over;
 }
 
 /// Does not wait for a guard that hangs, or that still watches survivors: it ends when it can.

@@ -68,7 +68,7 @@ class Supervision {
   /// The processes that KILL has not ended, if any.
   const std::optional<Survivors>& survivors() const { return survivors_; }
   /// Stops waiting for the survivors.
-  void abandon() { state_ = State::over; }
+  void abandon();
 
   /// How the command ended; what became of the lock is for the keeper to add.
   const Evidence& evidence() const { return evidence_; }

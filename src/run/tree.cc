@@ -47,30 +47,40 @@ void adopt_orphans() {
 /// Tells which of our children are in the tree, if it is asked about them one after the other, in their order.
 class Tree::Kin {
  public:
-  /// The tree begins with the child `first`, and `alone` is in it wherever it stands.
-  Kin(pid_t first, pid_t alone) : begun_(first == 0), first_(first), alone_(alone) {}
+  /// The tree begins with the child `first`; 0: with the first of all. The guard is in it too, and with `early` whoever
+  /// has come to us since the guard was forked.
+  Kin(pid_t first, pid_t guard, bool early) : begun_(first == 0), first_(first), guard_(guard), early_(early) {}
   bool includes(pid_t child) {
     begun_ = begun_ || child == first_;
-    return begun_ || child == alone_;
+    after_guard_ = after_guard_ || child == guard_;
+    return begun_ || child == guard_ || (early_ && after_guard_ && ::getpgid(child) != ::getpgrp());
   }
 
  private:
   bool begun_;
+  bool after_guard_ = false;
   pid_t first_;
-  pid_t alone_;
+  pid_t guard_;
+  bool early_;
 };
+
+void Tree::is_left_by(pid_t guard) noexcept {
+  guard_ = guard;
+  has_strangers_ = ::getpid() == 1 || ProcessTable::Children{processes_}.next() != guard;
+}
 
 /// While the guard lives, nothing of the command is our child yet. When it is dead, it left us the leader first; a
 /// guard that had already reaped the leader, or not told us of it, leaves only its own place to go by.
 Tree::Kin Tree::kin() const noexcept {
+  constexpr pid_t nobody = -1;
   if (guard_ == 0)
-    return {0, 0};
+    return {0, 0, false};
   ProcessTable::Children children{processes_};
   while (const pid_t child = children.next()) {
     if (child == leader_)
-      return {leader_, guard_};
+      return {leader_, guard_, !has_strangers_};
   }
-  return has_ended(guard_) && !exhausted_ ? Kin{guard_, guard_} : Kin{-1, guard_};
+  return {has_ended(guard_) && !exhausted_ ? guard_ : nobody, guard_, !has_strangers_};
 }
 
 bool Tree::reap() const noexcept {

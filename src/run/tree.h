@@ -39,11 +39,13 @@ class Tree {
   /// The leader has been reaped, so no other process of the tree is left.
   void is_exhausted() { exhausted_ = true; }
 
-  /// To be called in the keeper, which may have other children too: those of a script that became rlock by exec,
-  /// orphans of theirs, and as process 1 of a container everybody's. Only the guard, which must not be reaped, and what
-  /// it leaves to us is in the tree. The orphans of a dead process become our children together and in order, so what
-  /// is listed before the leader is not the command's.
-  void is_left_by(pid_t guard) { guard_ = guard; }
+  /// To be called in the keeper, right after it has forked the guard, which must not be reaped. The keeper may have
+  /// other children too, which are not in the tree: its look-ups, which stay in its process group, and strangers: the
+  /// children of a script that became rlock by exec, orphans of theirs, and as process 1 of a container everybody's.
+  /// The orphans of a dead process become our children together and in order, so what is listed before the leader is
+  /// not the command's. There is one exception: what loses its parent while the guard dies comes to us before all that
+  /// the guard leaves. Where there are strangers it is taken for one of them.
+  void is_left_by(pid_t guard) noexcept;
 
   /// Looks at all descendants, which brings the pages that a later call needs into memory. Returns how long that took.
   /// Ends at `until` at the latest: a look may not keep pace with a tree that goes on growing.
@@ -96,6 +98,7 @@ class Tree {
   pid_t leader_ = 0;
   bool exhausted_ = false;
   pid_t guard_ = 0;  // 0 in the guard itself, whose children are all in the tree
+  bool has_strangers_ = false;
   std::vector<Member> members_;
   std::unordered_set<pid_t> known_;  // the PIDs of members
 };

@@ -129,6 +129,8 @@ END
   wrong ":2: output has no place in a file, since a script depends on it; write --output on the command line" $'[acquire]\noutput = shell'
   wrong ":3: 'ttl ...' is neither" $'\n\nttl 30'
   wrong ":1: 'password ...' is neither" 'password s3cret'
+  wrong ":1: 'password ...' is neither" 'password:s3cret'
+  wrong ":1: 'redis://h' is neither" 'redis://h'
   wrong ":1: unknown section '[walk]'; write [run], or another subcommand; lines for all of them stand above the first section" '[walk]'
   wrong ":1: unknown section '[run'" '[run'
   wrong ":1: unknown section '[run backup]'; write [run], or another subcommand; a single lock has none" '[run backup]'

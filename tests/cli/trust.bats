@@ -179,6 +179,18 @@ print(server.accept()[0].recv(100), flush=True)' "$T/trap"
   same "$ERR" ''
 }
 
+@test "a device that somebody else has linked to is not read: a terminal is one, and they type at it" {
+  ln -s /dev/zero "$T/zero"
+  chown -h 12345 "$T/zero"
+  try status --config "$T/zero"
+  exits 78
+  contains "$ERR" "the link $T/zero belongs to user 12345"
+  ln -s /dev/null "$T/null"
+  chown -h 12345 "$T/null"
+  try status --config "$T/null" --redis "redis://127.0.0.1:$REDIS_PORT" --password-file <(echo s3cret)
+  exits 0
+}
+
 @test "a user trusts root's files and their own, and nobody else's" {
   local user=(--reuid=12345 --regid=12345 --clear-groups)
   sed -i '/password-file/d' "$CONF"

@@ -206,6 +206,15 @@ in_step() { rlock check | grep -q 'ok .*replicas .*1'; }
   [[ $OUT != *'check that the server runs'* ]] || fail "$OUT"
 }
 
+@test "locks about which there is much to say are no fault of the server" {
+  local i words
+  words=$(printf '%01024d' 0)
+  for i in {1..40}; do try acquire "job$i" --holder "$words" --note "$words"; done
+  exits 0
+  try check
+  says ok reachable
+}
+
 @test "on a terminal, the text is folded within its column, and a failure is told once" {
   OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c 'stty cols 60 rows 24; rlock check; rlock check -r redis://127.0.0.1:1; true')
   [[ $OUT == *'what to do'* ]] || fail "$OUT"

@@ -193,6 +193,17 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
   same "$(<"$T/network.out")" ran
 }
 
+@test "an inner run that gets no answer which it can use does not ask as fast as it can" {
+  local asked
+  start_fake cancelling
+  RLOCK_HELD=job=$(printf '%032d' 7) RLOCK_PREFIX=rlock: start inner rlock run job -- true
+  wait_until "$PATIENCE" has_lines "$T/fake.out" 8
+  asked=$(wc -l <"$T/fake.out")
+  sleep 2
+  stop "$PID"
+  (($(wc -l <"$T/fake.out") < asked + 100)) || fail "$(wc -l <"$T/fake.out")" # one each 40 ms
+}
+
 @test "servers that are not Redis: 69, one line, little memory" {
   local mode
   for mode in garbage partial endless nested wide silent closing ok; do

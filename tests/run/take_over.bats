@@ -71,11 +71,15 @@ run_with_a_root_descendant() {
 }
 
 does_not_wait_after() { # SIGNAL
+  local guard
   run_with_a_root_descendant
+  guard=$(guard_of "$PID")
   kill "-$1" "$PID"
   finish "$PID"
   kill -KILL "$ROOT_PID"
   exits 124
+  wait_until "$PATIENCE" gone "$guard"
+  [[ $(<"$T/job.err") != *'was killed, and so'* ]] || fail "$(<"$T/job.err")"
   contains "$(<"$T/job.err")" "(SIG$1); job stays taken until its lease runs out"
   exists rlock:job
 }

@@ -57,6 +57,32 @@ END_OF_SCRIPT
   contains "$SHOWN" 'status 130'
 }
 
+# sends SIGNAL COMMAND WORD...: a script whose user leaves the terminal to rlock sends it SIGNAL once the command is ready
+sends() {
+  cat >"$T/run.py" <<'END_OF_SCRIPT'
+import pathlib, subprocess, sys
+run = subprocess.Popen(["rlock", "run", "job", "--once", "v1", "--kill-after", "100ms", "--", "sh", "-c", sys.argv[2]])
+pathlib.Path(sys.argv[1]).write_text(str(run.pid))
+print("status", run.wait())
+END_OF_SCRIPT
+  user python3 "$T/run.py" "$T/pid" "$2" @ 'expect ready' "until test -s $T/pid" "do kill -$1 \$(cat $T/pid)" "${@:3}"
+  exits 0
+}
+
+@test "an INT that is sent while the command has the terminal is no Ctrl-C: the calling script goes on" {
+  sends INT 'echo ready; exec sleep 600' 'expect status'
+  contains "$SHOWN" 'status 130'
+}
+
+@test "a HUP that is sent while the command has the terminal is no hang-up: what ends with 0 later is done" {
+  sends HUP "trap 'echo again' HUP; echo ready; until [ -e $T/go ]; do sleep .05; done" 'expect again' 'do sleep 2.5' "do touch $T/go" \
+    'expect status'
+  contains "$SHOWN" 'status 0'
+  try run job --once v1 -- echo repeated
+  exits 0
+  same "$OUT" ''
+}
+
 @test "a command that handles Ctrl-C decides itself" {
   user rlock run --key job -- sh -c 'trap "echo handled; exit 9" INT; echo ready; while :; do sleep .1; done' @ \
     'expect ready' 'key C'

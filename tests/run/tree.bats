@@ -442,6 +442,26 @@ lingers() { grep -q "waiting for what it left" "$T/job.err" && (($(family_of "$P
   [[ -e $T/job.told ]] || fail "it was only killed"
 }
 
+@test "TERM to everybody, as a service manager sends it: what the command leaves is dead before the lock is free" {
+  local guard
+  start job rlock run job --kill-after 1s -- bash -c '
+    (trap "" TERM; echo "$BASHPID" >"$0.worker"; exec sleep 600) &
+    until [ -s "$0.worker" ]; do sleep .02; done
+    trap "exit 0" TERM
+    echo $$ >"$0.command"
+    while :; do sleep .05; done' "$T/job"
+  wait_until "$PATIENCE" test -s "$T/job.command"
+  guard=$(guard_of "$PID")
+  freeze "$PID" # it is slow to hear of it
+  kill -TERM "$PID" "$guard" "$(<"$T/job.command")"
+  wait_until "$PATIENCE" gone "$(<"$T/job.command")"
+  wait_until "$PATIENCE" gone "$(<"$T/job.worker")"
+  kill -CONT "$PID"
+  finish "$PID"
+  exits 0
+  absent rlock:job
+}
+
 @test "a stop that begins during the short first lease: --kill-after counts, since the lease is renewed meanwhile" {
   start job rlock run --key job --ttl 60s --kill-after 8s -- bash -c '
     (trap "sleep 5; touch $0.tidied; exit" TERM; touch "$0"; while :; do sleep .02; done) & exec sleep 600' "$T/job"

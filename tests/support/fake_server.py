@@ -2,13 +2,15 @@
 """Listens, prints its port, answers every connection as MODE says, and prints what it was sent.
 
     fake_server.py garbage|partial|endless|nested|wide|silent|closing|ok|protected|stuck|odd|flood|forgetful|lualess|master HOST:PORT|auth|moved
-    fake_server.py forgetting|crowd|holds|targets|sprawl|parrot WORDS
+    fake_server.py cancelling|forgetting|crowd|holds|targets|sprawl|parrot WORDS
 
 `master` is a sentinel that always names HOST:PORT; `auth` accepts a password after a while, and answers nothing else;
 `forgetful` is a member of a quorum that has lost every lock, and does not answer when it is given one back;
 `lualess` has no scripting engine;
 `moved` is a node of a cluster that redirects every key to itself. SCAN is answered by `stuck` with an endless cursor, by
 `odd` with an error inside an array, and by `flood` with 10 MB of names each time.
+
+`cancelling` says of each question that it was called off.
 
 These answer far more than was asked for: `forgetting` sends 15 MB about each of 12 locks, and forgets the script
 each time; `crowd` names 3,900 holders of each of 120 locks, in few bytes; `holds` knows 150,000 holds in the
@@ -77,6 +79,7 @@ def array(*words):
 
 
 ANSWERS = {
+    "cancelling": lambda: array(b"cancelled"),
     "forgetting": lambda: array(b"held", b"1", b"1", b"x" * 15_000_000),
     "crowd": lambda: array(b"held", b"1", b"1", *[b"holder"] * 3900),
     "holds": lambda: array(b"history", b"2", *[b"hold %012x0 1 1 1 ffffffffffff x a b c 1 d e" % i for i in range(150_000)]),
