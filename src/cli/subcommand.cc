@@ -99,7 +99,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::log,
      log,
      Keys::several,
-     "log [KEY|GLOB...] [--failed] [--since D|TIME] [--timeline] [OPTION...]",
+     "log [KEY|GLOB...] [--failed] [--since D] [--timeline] [OPTION...]",
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
      "  rlock log --failed --since 1d\n"
