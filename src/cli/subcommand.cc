@@ -78,8 +78,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "",
      "1: with --end, nothing was on hold.",
      "KEY is a name, not a pattern. TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (its "
-     "midnight), '2026-11-25 08:00' or RFC "
-     "3339."},
+     "midnight), '2026-11-25 08:00' or RFC 3339."},
     {"status",
      Subcommand::status,
      status,
