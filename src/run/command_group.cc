@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "base/duration.h"
 #include "base/signals.h"
@@ -133,8 +134,12 @@ bool CommandGroup::is_over() noexcept {
   } else if (leader_handle_ && !is_our_child(leader_)) {  // the guard is dead, and had reaped it
     reaped_ = true;
   }
-  // A group ID that still has members cannot be used again. A member may be a zombie that nobody reaps.
-  if (!reaped_ || (send(0) < 0 && errno == ESRCH) || !tree_->has_group_members())
+  // A group ID that still has members cannot be used again. A member may be a zombie that nobody reaps. One that forks
+  // and ends while /proc is read hides its child, but not twice.
+  if (!reaped_ || (send(0) < 0 && errno == ESRCH))
+    return true;
+  const bool seems_empty = !tree_->has_group_members();
+  if (std::exchange(seemed_empty_, seems_empty) && seems_empty)
     return true;
   look_again_at_ = BootClock::now() + pause_between_looks;
   return false;

@@ -90,6 +90,7 @@ class CommandGroup {
   Fd leader_handle_;  // a pidfd, by which the group can still be named once the leader is reaped
   Lookout lookout_;   // while the group has the terminal
   bool told_by_terminal_ = false;
+  bool seemed_empty_ = false;  // no living member was seen when is_over() last looked
   Deadline look_again_at_ = never;
 };
 

@@ -89,6 +89,7 @@ bool Tree::reap() const noexcept {
   while (std::exchange(again, false)) {
     left = false;
     const bool guard_lived = guard_ != 0 && !has_ended(guard_);
+    const bool leader_lived = leader_ != 0 && !has_ended(leader_);
     Kin kin_of_ours = kin();
     ProcessTable::Children children{processes_};
     while (const pid_t child = children.next()) {
@@ -96,7 +97,7 @@ bool Tree::reap() const noexcept {
         continue;
       const bool stays = child == leader_ || child == guard_;
       const bool ended = stays ? has_ended(child) : ::waitpid(child, nullptr, WNOHANG) > 0;
-      const bool left_us_others = child == guard_ && guard_lived;
+      const bool left_us_others = (child == guard_ && guard_lived) || (child == leader_ && leader_lived);
       if (!ended)
         left = true;
       else if (!stays || left_us_others)
@@ -147,8 +148,9 @@ bool Tree::kill() noexcept {
     }
     // The youngest come first: one of them may still be forking when its stop is on the way, and only KILL ends a fork.
     for (auto member = members_.rbegin(); member != members_.rend(); ++member) signal(*member, SIGKILL);
+    const bool saw_all = can_open();
     forget();
-    return can_open();
+    return saw_all;
   } catch (const std::bad_alloc&) {
     kill_children();
     return false;
@@ -174,6 +176,7 @@ bool Tree::has_group_members() const noexcept {
 }
 
 Survivors Tree::survivors() noexcept {
+  const bool guard_lived = guard_ != 0 && !has_ended(guard_);
   Survivors survivors;
   const auto add = [&survivors](pid_t pid) {
     const auto place = static_cast<std::size_t>(survivors.count++);
@@ -195,7 +198,8 @@ Survivors Tree::survivors() noexcept {
       if (!known_.contains(pid))
         add(pid);
     }
-    if (members_.empty() && survivors.count == 0)  // a child is left that /proc does not show
+    const bool is_hidden = guard_lived && !can_open();
+    if (survivors.count == 0 && (is_hidden || members_.empty()))  // below the guard, or where /proc does not show it
       survivors.count = 1;
   } catch (const std::bad_alloc&) {
     survivors.count = std::max(survivors.count, 1);

@@ -473,6 +473,31 @@ fails_in() {
   absent rlock:job
 }
 
+@test "a guard in a frozen cgroup while no file can be opened: the lock is kept until the command can be killed" {
+  local guard
+  can_trace
+  freezer || skip "this machine has no cgroup that freezes"
+  run_witness --max-runtime 2 --kill-after 200ms -- "${ALL[@]}"
+  guard=$(guard_of "$PID")
+  fails_in "$PID" openat,pidfd_open ENFILE
+  echo "$guard" >"$FREEZER/cgroup.procs"
+  echo "$FROZEN" >"$FREEZER/$FREEZE"
+  wait_until "$PATIENCE" is_being_killed "$guard"
+  sleep 1 # ten times as long as killed processes have to die
+  exists rlock:job
+  thaw
+  finish "$PID"
+  exits 124
+  no_witnesses
+  absent rlock:job
+}
+
+is_being_killed() { # PID: KILL is pending
+  local pending
+  pending=$(sed -n 's/^ShdPnd:.//p' "/proc/$1/status")
+  (((16#$pending & 0x100) != 0))
+}
+
 @test "the guard is killed and the keeper has no memory: all that the command started is dead when it ends" {
   is_sanitized && skip "a sanitizer has memory of its own"
   run_witness --ttl 30 -- "${ALL[@]}"
