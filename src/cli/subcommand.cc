@@ -45,7 +45,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock run` of "
      "the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No trap is "
      "needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only after a "
-     "lease that was lost."},
+     "lease that ran out or was lost."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -72,7 +72,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      hold,
      Keys::several,
      "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
-     "Grant a lock to nobody for a while",
+     "Keep new holders out of a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
      "  rlock hold backup --end\n",
      "",
@@ -93,7 +93,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "machine that has died), cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another "
      "program's key) or free. LEASE is how long it takes until the lock is free if nobody renews it, or until the "
      "hold ends; before the first renewal that is a few seconds. LAST is how and when the previous run ended. FENCE "
-     "is for `release --force --fence`. Each pid is that of rlock, not of the command."},
+     "is for `release --force --fence`. Each pid is that of rlock, not of the command. A single KEY, on a terminal, "
+     "is shown in full, with why others left without the lock, and with the command that breaks it."},
     {"log",
      Subcommand::log,
      log,
