@@ -83,12 +83,14 @@ Tree::Kin Tree::kin() const noexcept {
   return {has_ended(guard_) && !exhausted_ ? guard_ : nobody, guard_, !has_strangers_};
 }
 
+bool Tree::has_living_guard() const noexcept { return guard_ != 0 && !has_ended(guard_); }
+
 bool Tree::reap() const noexcept {
   bool left = false;
   bool again = true;
   while (std::exchange(again, false)) {
     left = false;
-    const bool guard_lived = guard_ != 0 && !has_ended(guard_);
+    const bool guard_lived = has_living_guard();
     const bool leader_lived = leader_ != 0 && !has_ended(leader_);
     Kin kin_of_ours = kin();
     ProcessTable::Children children{processes_};
@@ -176,7 +178,7 @@ bool Tree::has_group_members() const noexcept {
 }
 
 Survivors Tree::survivors() noexcept {
-  const bool guard_lived = guard_ != 0 && !has_ended(guard_);
+  const bool guard_lived = has_living_guard();
   Survivors survivors;
   const auto add = [&survivors](pid_t pid) {
     const auto place = static_cast<std::size_t>(survivors.count++);

@@ -86,6 +86,7 @@ class Tree {
 
   class Kin;
   Kin kin() const noexcept;
+  bool has_living_guard() const noexcept;
 
   void look(Deadline until = never);
   void forget();
