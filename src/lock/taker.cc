@@ -124,6 +124,7 @@ Taken Taker::take(const std::optional<Token>& inherited) {
     return taken;
   } catch (const Error& error) {
     withdraw();
+    // After a wait of hours, an outage must not read like an attempt that failed at once.
     const bool has_waited = lock_->was_reached() && patience_.wait > Milliseconds{0} && BootClock::now() >= give_up_;
     if (error.code() != ExitCode::unavailable || !has_waited)
       throw;

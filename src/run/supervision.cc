@@ -80,8 +80,8 @@ void Supervision::pass_on(Signal signal) {
     complaints_->add(fmt::format("{}: {} again: killing the command", plan_->name.text(), signal_name(number)));
     return;
   }
-  const bool is_sent = guard_.line.send({.kind = Order::Kind::signal, .signal = number});
-  const int reason = errno;
+  if (!guard_.line.send({.kind = Order::Kind::signal, .signal = number}))
+    complaints_->add(fmt::format("cannot pass on {}: {}", signal_name(number), ::strerror(errno)));
   if (stop)
     note_stop_signal(signal, now);
   if (number == SIGTSTP && is_lingering())
@@ -92,8 +92,6 @@ void Supervision::pass_on(Signal signal) {
   evidence_.passed_on = number;
   // The terminal also sends WINCH when its window is resized, and that ends nothing.
   evidence_.typed = evidence_.typed || (signal.typed && (number == SIGINT || number == SIGQUIT));
-  if (!is_sent)
-    complaints_->add(fmt::format("cannot pass on {}: {}", signal_name(number), ::strerror(reason)));
 }
 
 /// Says when another such signal will kill the command. At a terminal the first Ctrl-C needs no words.

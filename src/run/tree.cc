@@ -90,6 +90,7 @@ bool Tree::reap() const noexcept {
   bool again = true;
   while (std::exchange(again, false)) {
     left = false;
+    // Either of them leaves us children when it dies, which this look may have missed if it dies meanwhile.
     const bool guard_lived = has_living_guard();
     const bool leader_lived = leader_ != 0 && !has_ended(leader_);
     Kin kin_of_ours = kin();

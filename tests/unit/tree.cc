@@ -75,16 +75,23 @@ bool has_ended(pid_t child) {
   return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
+/// What a keeper knows of the family.
+struct Known {
+  explicit Known(const Family& family) {
+    tree.is_left_by(family.guard);
+    group.started_by_guard(family.leader);
+  }
+  Tree tree;
+  CommandGroup group{tree};
+};
+
 /// Whether the command counts as over at any moment while its guard dies; it does not end before this returns.
 bool seems_over_while_guard_dies(const Family& family) {
-  Tree tree;
-  tree.is_left_by(family.guard);
-  CommandGroup group{tree};
-  group.started_by_guard(family.leader);
+  Known known{family};
   ::kill(family.guard, SIGKILL);
   bool over = false;
   for (int left = 20; left > 0 && !over; --left) {
-    over = group.is_over();
+    over = known.group.is_over();
     if (!has_ended(family.guard))
       left = 20;  // some more looks after its death
   }
@@ -94,15 +101,12 @@ bool seems_over_while_guard_dies(const Family& family) {
 /// Whether what the command leaves is overlooked if the command dies while the guard does: it then comes to us before
 /// the command itself.
 bool overlooks_orphan_of_that_moment(const Family& family) {
-  Tree tree;
-  tree.is_left_by(family.guard);
-  CommandGroup group{tree};
-  group.started_by_guard(family.leader);
+  Known known{family};
   ::kill(family.guard, SIGKILL);
   ::kill(family.leader, SIGKILL);
   do {
-    tree.kill();
-  } while (!group.is_over());
+    known.tree.kill();
+  } while (!known.group.is_over());
   return ::kill(family.worker, 0) == 0;
 }
 
