@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/word.h"
+
 namespace rlock {
 
 WallTime wall_now() {

@@ -111,8 +111,11 @@ Fd open_trusted(const std::string& file, const std::string& shown) {
   }
   check_trusted(file, shown);  // first, since opening a pipe that somebody has planted may block for ever
   Fd fd{::open(file.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC)};
-  if (fd && !is_given_descriptor(file) && ::fstat(fd.get(), &info) == 0)
-    judge(info, itself, file, shown);  // again: whoever owns a folder further up may have exchanged it
+  if (!fd || is_given_descriptor(file))
+    return fd;
+  if (::fstat(fd.get(), &info) < 0)
+    return {};
+  judge(info, itself, file, shown);  // again: whoever owns a folder further up may have exchanged it
   return fd;
 }
 

@@ -106,12 +106,12 @@ class Acquirer {
     if (!settings_.hold_pid)
       return std::nullopt;
     check_hold_pid(*settings_.hold_pid);
-    const run::HoldPlan plan{.name = name_,
-                             .claim = claim_,
-                             .lease = lease_,
-                             .max_lease = settings_.max_lease,
-                             .timeout = settings_.timeout,
-                             .signal = settings_.first_signal};
+    const run::PidPlan plan{.name = name_,
+                            .claim = claim_,
+                            .lease = lease_,
+                            .max_lease = settings_.max_lease,
+                            .timeout = settings_.timeout,
+                            .signal = settings_.first_signal};
     run::Process process = run::Process::open(*settings_.hold_pid);
     run::Background background = run::Background::start(plan, process, servers_);
     return HoldPid{.process = std::move(process), .background = std::move(background)};

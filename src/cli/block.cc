@@ -124,7 +124,7 @@ class Block {
     if (has_dead_holder())
       text += lock_.holders.size() == 1 ? ", but the holder has died" : ", but not all holders live";
     if (observe::is_unheard_of(lock_))
-      text += fmt::format("; {}", doubt);
+      text += fmt::format("; {}", unheard_of);
     const std::string line = fmt::format("{}  {}", printable(lock_.name), text);
     std::string_view rest = line;
     while (!rest.empty()) {

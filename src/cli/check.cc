@@ -179,7 +179,9 @@ Finding sum_up(const Checkup& all) {
   return conclude(Finding::Grade::warn, "", " can be trusted with locks, except for what " + exception);
 }
 
-bool lacks_right(const Finding& f) { return f.topic == observe::topic_of_rights && f.grade == Finding::Grade::fail; }
+bool lacks_right(const Finding& f) {
+  return f.topic == observe::topic_of_permissions && f.grade == Finding::Grade::fail;
+}
 
 /// What gives a user the rights that rlock needs.
 Finding explain_rights(const std::vector<Examined>& all, const std::set<std::string>& lines) {
@@ -223,7 +225,7 @@ std::vector<Finding> cut_rights(const std::vector<Finding>& findings) {
     return !lacks_right(f) || ++met <= most_named;
   });
   named.push_back({Finding::Grade::fail,
-                   observe::topic_of_rights,
+                   observe::topic_of_permissions,
                    fmt::format("{} more were refused; --json names them all", lacking - most_named)});
   return named;
 }

@@ -33,7 +33,6 @@ std::string read_line() {
   return line;
 }
 
-/// Checks that --slots is used with a single server only.
 lock::Capacity choose_capacity(const Settings& settings) {
   if (settings.shared)
     return lock::shared;
@@ -42,7 +41,6 @@ lock::Capacity choose_capacity(const Settings& settings) {
   return lock::Capacity{settings.slots.value_or(1)};
 }
 
-/// Checks that --replicas is used with a single server only.
 std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
   if (settings.replicas && settings.redis.size() > 1)
     throw Error{ExitCode::usage, "--replicas is for one --redis; with several servers a majority has the lock anyway"};
@@ -87,10 +85,10 @@ lock::Token choose_token(const Settings& settings,
   return Value{.text = *text, .origin = settings.token_from_stdin ? "--token -" : "RLOCK_TOKEN"}.token();
 }
 
-lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool kept) {
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool has_keeper) {
   if (settings.attempts && !settings.once && !settings.once_per && !settings.period)
     throw Error{ExitCode::usage, "--attempts is for an ID or a period: write --once ID or --once-per day too"};
-  const auto slot = settings.period ? std::optional{slot_of(*settings.period, wall_now())} : std::nullopt;
+  const auto calendar_slot = settings.period ? std::optional{slot_of(*settings.period, wall_now())} : std::nullopt;
   return {.token = lock::Token::random(),
           .level = lock::Level::random(),
           .capacity = choose_capacity(settings),
@@ -98,7 +96,7 @@ lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, boo
           .min_hold = settings.min_hold,
           .replicas = choose_replicas(settings),
           .owner = owner,
-          .kept = kept,
+          .has_keeper = has_keeper,
           .latest = settings.latest,
           .replace = settings.replace,
           .first = settings.first,
@@ -107,7 +105,7 @@ lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, boo
           .once_per = settings.once_per,
           .backoff = settings.backoff,
           .attempts = settings.attempts,
-          .slot = slot};
+          .calendar_slot = calendar_slot};
 }
 
 lock::Patience choose_patience(const Settings& settings) {

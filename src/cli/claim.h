@@ -26,9 +26,9 @@ lock::Token choose_token(const Settings& settings,
                          const std::vector<redis::Server>& servers,
                          std::string_view hint = {});
 
-/// The claim that the settings describe. Throws Error{usage} for options that exclude each other. `kept` means that a
+/// The claim that the settings describe. Throws Error{usage} for options that exclude each other. `has_keeper`: a
 /// process will renew the lease.
-lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool kept);
+lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool has_keeper);
 
 /// How long the settings allow to wait for the lock, and for one answer.
 lock::Patience choose_patience(const Settings& settings);

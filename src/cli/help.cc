@@ -24,7 +24,9 @@ constexpr auto own_meanings = std::to_array<Meaning>({
     {Subcommand::acquire, "ttl", "Lease, which nobody renews unless --hold-pid is given [30s]"},
     {Subcommand::acquire, "signal", "With --hold-pid: signal to PID if the lease is lost [TERM]"},
     {Subcommand::renew, "ttl", "How long the lease lasts from now on; it is never shortened [30s]"},
-    {Subcommand::release, "wait", "With --force: wait no longer than D, then exit with 75"},
+    {Subcommand::release,
+     "wait",
+     "With --force: wait for D at most [for ever], then exit with 75; the holder must still give it up"},
     {Subcommand::release, "note", "With --hold: the reason, which status and log show"},
     {Subcommand::hold, "holder", "Name of whoever puts the lock on hold [user@host]"},
     {Subcommand::hold, "note", "The reason, which status, log and those who wait show"},
@@ -116,8 +118,9 @@ std::string usage() {
   for (const SubcommandEntry& entry : all_subcommands()) text += fmt::format("  {:<10}{}\n", entry.name, entry.purpose);
   return text +
          "\nKEY is a name of your choice: commands under the same KEY exclude each other.\n"
-         "`rlock SUBCOMMAND --help` lists the options of a subcommand, `rlock --version`\n"
-         "prints the version, and rlock(1) is the manual.\n";
+         "RLOCK_REDIS, or `redis = URL` in /etc/rlock.conf, says where Redis is.\n"
+         "`rlock SUBCOMMAND --help` or `rlock help SUBCOMMAND` lists the options of a\n"
+         "subcommand, `rlock --version` prints the version, rlock(1) is the manual.\n";
 }
 
 std::string short_usage() {
@@ -144,7 +147,7 @@ std::string help(const SubcommandEntry& subcommand) {
                      statuses(subcommand),
                      variables(subcommand),
                      subcommand.words.empty() ? "" : wrap(subcommand.words, 0, 0),
-                     "D is a duration: 30 (seconds), 500ms, 5m, 1h30m. rlock(1) explains the rest.\n");
+                     "D is a duration: 30 (seconds), 500ms, 5m, 1h30m, 7d. rlock(1) has all the rest.\n");
 }
 
 }  // namespace rlock::cli

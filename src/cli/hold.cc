@@ -36,7 +36,7 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
       lock::persist(lock, settings.timeout, [&](Deadline deadline) { return lock.end_hold(user, request, deadline); });
   const std::string& name = lock.name().text();
   if (ended)
-    print(printable(fmt::format("{}: hold ended; it was {}", name, lock::describe_date(*ended))) + "\n");
+    print(printable(fmt::format("{}: hold ended; it was {}", name, lock::describe(*ended))) + "\n");
   else
     log.notice(fmt::format("{} is not on hold; nothing changed", name));
   return ended.has_value();
@@ -45,7 +45,7 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
 /// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held.
 void remark_on(const observe::LockFacts& lock, const Settings& settings, const Log& log) {
   if (observe::is_unheard_of(lock))
-    log.notice(fmt::format("{}: {}", lock.name, doubt));
+    log.notice(fmt::format("{}: {}", lock.name, unheard_of));
   std::vector<const observe::HolderFacts*> holders;
   for (const observe::HolderFacts& holder : lock.holders) {
     if (holder.holds())
@@ -124,8 +124,8 @@ void put_on_hold(const Settings& settings, const std::string& note, lock::Lock& 
     return lock.hold(*settings.hold_end, user, request, deadline);
   });
   const std::string replaced =
-      made.replaced ? fmt::format("; it was {}", lock::describe_date(*made.replaced)) : std::string{};
-  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe_date(made.hold), replaced)) + "\n");
+      made.replaced ? fmt::format("; it was {}", lock::describe(*made.replaced)) : std::string{};
+  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe(made.hold), replaced)) + "\n");
 }
 
 ExitCode hold(const Settings& settings) {

@@ -57,7 +57,7 @@ Json format_failures(const std::optional<lock::Failures>& failures) {
 Json format_holder(const observe::HolderFacts& h, bool slots) {
   JsonObject object;
   return add_owner(object, h.owner, h.pid())
-      .add("kept", h.kept)
+      .add("kept", h.has_keeper)
       .add("dead", h.dead)
       .add("acquired_at", format_utc(h.acquired_at))
       .add("waited_ms", h.waited.count())

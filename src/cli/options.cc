@@ -267,6 +267,12 @@ void set_signal(Settings& s, const Value& v) { s.first_signal = v.signal(); }
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
 
+void set_report(Settings& s, const Value& v) {
+  if (v.text == "-")
+    v.refuse("'-' is the name of a file; write /dev/stdout for standard output, or ./- for that file");
+  s.report = v.bytes();
+}
+
 void set_fence(Settings& s, const Value& v) { s.fence = {v.number(1, largest_whole)}; }
 
 using S = Settings;
@@ -277,7 +283,7 @@ using rlock::run::OnLost;
 // clang-format off
 constexpr Option options[] = {
   {'k', "key",                 "K",                with_key,          Section::lock, "",
-   "Name of the lock", set_key},
+   "Name of the lock, in place of KEY", set_key},
   {'t', "ttl",                 "D",                takers | renew,    Section::lock, "",
    "Lease: rlock renews it while the command runs; after a crash the lock is free within D [30s]", set_ttl},
   {'n', "nonblock",            "",                 takers,            Section::lock, "",
@@ -301,7 +307,7 @@ constexpr Option options[] = {
   {0,   "first",               "",                 takers,            Section::lock, "",
    "Wait at the head of the queue, behind others with --first", flag<&S::first>},
   {0,   "min-hold",            "D",                takers,            Section::lock, "",
-   "Keep the lock taken until D after it was acquired; D: more than clocks differ, less than the time between starts [0]",
+   "Keep the lock taken until D after it was acquired; choose D longer than clocks differ, and shorter than the time between two starts [0]",
    duration<0, longest_ttl, &S::min_hold>},
   {0,   "backoff",             "D[..MAX]",         takers,            Section::lock, "",
    "After the end of a failed run, grant the lock to nobody for D; twice as long after each further failure, at most MAX [1d]; D..D is always D",
@@ -331,14 +337,14 @@ constexpr Option options[] = {
   {0,   "once",                "ID",               run,               Section::lock, "",
    "Do nothing and exit with 0 if the last run that ended with 0 had this ID", set_once},
   {0,   "once-per",            "PERIOD",           run,               Section::lock, "",
-   "Run once per minute, hour, day, week (from Monday) or month of the local calendar; or for D: do nothing if a run "
-   "that got the lock less than D ago ended with 0", set_once_per},
+   "Run once per minute, hour, day, week (from Monday) or month of the local calendar; or, if PERIOD is a "
+   "duration, do nothing if a run that got the lock less than that ago ended with 0", set_once_per},
   {0,   "attempts",            "N",                run,               Section::lock, "",
-   "With --once or --once-per: give up, as if the lock were held, when N runs in a row have failed; one that was told "
-   "to stop is not counted [no limit]",
+   "With --once or --once-per: when N runs for this ID or PERIOD have failed, give up as if the lock were held; runs "
+   "that were told to stop do not count [no limit]",
    number<1, 50, &S::attempts>},
   {0,   "report",              "FILE",             run,               Section::output, "",
-   "Write how the run ended to FILE, as a JSON object", text<&S::report>},
+   "Write how the run ended to FILE, as a JSON object", set_report},
 
   {0,   "output",              "token|shell|json", acquire,           Section::output, "",
    "Print the token, a line for eval, or an object [token]", choice<&S::output, Output::token, Output::shell, Output::json>},
@@ -374,7 +380,7 @@ constexpr Option options[] = {
   {0,   "since",               "D|TIME",           history,           Section::output, "",
    "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
   {0,   "failed",              "",                 history,           Section::output, "",
-   "Show only the runs that failed (exit status other than 0, signal, died, lost, timeout) or were evicted", flag<&S::failed>},
+   "Show only the runs that failed (exit status other than 0, signal, died, lost, timeout) or were evicted, but not by --replace", flag<&S::failed>},
   {'f', "follow",              "",                 history,           Section::output, "",
    "Then show each run as it ends", flag<&S::follow>},
   {0,   "timeline",            "",                 history,           Section::output, "",

@@ -125,7 +125,7 @@ class ForcedRelease {
                                                             lock_words(settings_, lock_.name().text()))
                                               : "nothing changed",
                            is_pattern ? "; release takes the name of one lock, not a pattern" : "",
-                           is_unheard_of_ && !is_pattern ? fmt::format("; {}", doubt) : ""));
+                           is_unheard_of_ && !is_pattern ? fmt::format("; {}", unheard_of) : ""));
     return ExitCode::negative;
   }
 
@@ -146,7 +146,7 @@ class ForcedRelease {
     if (settings_.hold_end || found.empty() || !found[0].hold)
       return "it is free";
     return fmt::format("it is {}; `rlock hold {} --end` ends that",
-                       lock::describe_date(found[0].hold->hold),
+                       lock::describe(found[0].hold->hold),
                        lock_words(settings_, lock_.name().text()));
   }
 
@@ -208,7 +208,7 @@ class ForcedRelease {
   }
 
   /// Whether the holder was told to give the lock up by itself.
-  bool was_asked(const Target& target) const { return !settings_.now && target.kept && holds_on(target); }
+  bool was_asked(const Target& target) const { return !settings_.now && target.has_keeper && holds_on(target); }
 
   void print_gone(const Target& target) const {
     const std::string owner = printable(lock::describe(target.owner));
@@ -239,7 +239,7 @@ class ForcedRelease {
       return;
     }
     const std::string warning =
-        target.kept ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
+        target.has_keeper ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
     print(fmt::format("{}: evicted {}{}\n", name(), owner, warning));
   }
 

@@ -18,8 +18,6 @@
 #include "run/keeper.h"
 #include "run/report.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
-
 namespace rlock::cli {
 namespace {
 

@@ -181,7 +181,7 @@ void doubt_names(const Locks& locks, const Settings& settings, const Log& log) {
   for (const observe::LockFacts& lock : locks) {
     const bool is_named = std::find(settings.keys.begin(), settings.keys.end(), lock.name) != settings.keys.end();
     if (is_named && observe::is_unheard_of(lock))
-      log.notice(fmt::format("{}: {}", lock.name, doubt));
+      log.notice(fmt::format("{}: {}", lock.name, unheard_of));
   }
   for (const std::string& pattern : choose_scope(settings).patterns) {
     const observe::Scope matching{.prefix = settings.prefix, .patterns = {pattern}};

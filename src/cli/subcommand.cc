@@ -22,14 +22,13 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Keys::one,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run backup --once-per day --attempts 3 --backoff 10m -w 12h \\\n"
-     "    --max-runtime 6h -E 0 -q -- backup.sh --full\n"
+     "  rlock run backup --once-per day -w 12h -E 0 -q -- backup.sh --full  # cron\n"
      "  rlock run deploy -w 10m --max-runtime 30m --note \"release 42\" -- deploy.sh\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD. RLOCK_FENCE "
-     "grows with each run: storage that refuses a smaller one than it has seen is safe from a run that has lost its "
-     "lock.",
-     "That of the command, or 128 + n if signal n ended it. 75, or what -E says: somebody holds the lock, or the wait "
-     "ran out. 76: the lease was lost, or somebody evicted the run. 124: stopped by --max-runtime.",
+     "grows with each run: storage that refuses all below the greatest that it has seen is safe from a run that "
+     "has lost its lock.",
+     "That of the command, or 128 + n if signal n ended it. 75, or what -E says: the lock is held, cooling or on hold, "
+     "or all attempts have failed. 76: the lease was lost, or somebody evicted the run. 124: stopped by --max-runtime.",
      ""},
     {"acquire",
      Subcommand::acquire,
@@ -40,9 +39,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  eval \"$(rlock acquire migration --hold-pid $$ --output shell || echo exit $?)\"\n"
      "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
-     "75, or what -E says: somebody holds the lock, or the wait ran out.",
-     "Without `|| echo exit $?` the script goes on without the lock after any failure; with `set -e`, only if rlock "
-     "is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock run` of "
+     "75, or what -E says: the lock is held, cooling or on hold.",
+     "Keep `|| echo exit $?`: without it the script goes on when it did not get the lock, or, under `set -e`, when "
+     "rlock is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock "
+     "run` of "
      "the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No trap is "
      "needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only after a "
      "lease that ran out or was lost."},
@@ -77,23 +77,25 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --end\n",
      "",
      "1: with --end, nothing was on hold.",
-     "KEY is a name, not a pattern. TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (its "
-     "midnight), '2026-11-25 08:00' or RFC 3339."},
+     "KEY is a name, not a pattern. TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (at "
+     "0:00), '2026-11-25 08:00' or RFC 3339."},
     {"status",
      Subcommand::status,
      status,
      Keys::several,
      "status [KEY|GLOB...] [--all] [--json | --prometheus] [--watch]",
-     "Show who holds which lock, and who is waiting",
+     "Show who holds which lock, since when, and who is waiting",
+     "  rlock status backup\n"
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq '.[].holders[].pid | values'\n",
      "NO_COLOR turns colours off.",
      "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held by a process of this "
      "machine that has died), cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another "
-     "program's key) or free. LEASE is how long it takes until the lock is free if nobody renews it, or until the "
-     "hold ends; before the first renewal that is a few seconds. LAST is how and when the previous run ended. FENCE "
-     "is for `release --force --fence`. Each pid is that of rlock, not of the command. A single KEY, on a terminal, "
+     "program's key) or free. PID is that of rlock: kill it there, and the command gets the signal. HELD is how "
+     "long it has been held. LEASE is how long it stays taken if nobody renews it, or on hold; before the first "
+     "renewal that is a few seconds. LAST is how and when the previous run ended. FENCE "
+     "is for `release --force --fence`. A single KEY, on a terminal, "
      "is shown in full, with why others left without the lock, and with the command that breaks it."},
     {"log",
      Subcommand::log,
@@ -109,17 +111,19 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
      "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
      "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until a "
-     "time, and then hold ended or hold replaced (by somebody) or hold over (its time had come)."},
+     "time, and then hold ended or hold replaced (by somebody) or hold over (its time was up). Whoever left without "
+     "the lock has no line: `rlock "
+     "status KEY` says how many did, and why the last one did."},
     {"check",
      Subcommand::check,
      check,
      Keys::none,
      "check [--json]",
-     "Tell whether this Redis can be trusted with locks",
+     "Tell whether this Redis can be trusted with locks, and what to mend",
      "  rlock check --redis rediss://db1:6380\n",
      "NO_COLOR turns colours off.",
      "1: a finding is FAIL.",
-     ""},
+     "It takes and releases a lock whose name begins with rlock-check-, to try the permissions."},
 });
 
 /// What users of other tools type.

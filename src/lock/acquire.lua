@@ -168,8 +168,8 @@ end
 -- Makes holders give up the lock if they have --replace and were not born after us: of the holders of slots one, which
 -- was granted its slot first, and no second one while that has not ended.
 local function replace_holders()
-  local holder, pid, command = owner:match('^(%S*) %S* %S* (%d*)[-+]? (%S*)')
-  local by = (holder or owner) .. '%20pid%20' .. (pid or '')
+  local name, pid, command = owner:match('^(%S*) %S* %S* (%d*)[-+]? (%S*)')
+  local by = (name or owner) .. '%20pid%20' .. (pid or '')
   if command and command ~= '' then by = by .. '%20%22' .. command .. '%22' end
   local chosen = {}
   for its_token, r in pairs(holders) do
@@ -243,12 +243,14 @@ do
   local function sleep()
     local rank = wait and call('ZRANK', QUEUE, me) or nil
     local ms = patience(rank or 0, in_quorum and CONTEST or extra(claim.tail, 'poll') and POLL)
+    if rank and rank > 0 and fits(cap) then ms = math.min(ms, LOOK * (rank + 1)) end -- whoever is ahead may be dead
     if rank then
       call('HSET', WAITERS, me, cap .. ' ' .. now .. ' ' .. now + ms + GRACE .. ' ' .. ticket .. ' ' .. level .. ' ' ..
         ttl .. ' ' .. claim.hold .. ' ' .. claim.born .. ' ' .. claim.kept .. ' ' .. claim.tail)
       if rank == 0 then -- it asks every two seconds, and if it dies the next one becomes the first
         call('PEXPIRE', QUEUE, 2 * LONGEST)
         call('PEXPIRE', WAITERS, 2 * LONGEST)
+        if is_old then keep_meta() end
       end
     end
     return num(ms), num(rank and rank + 1 or 0)
@@ -358,7 +360,10 @@ local function answer()
   if how == 'reenter' then return {'lost'} end
   if not can_grant() then return no_fence() end
   if mine and (has_level(mine, level) or mine.levels == 'ended' or how == 'restore') then forget_cooling() end
-  if how == 'restore' then return has_room(cap) and take(false) or {'lost'} end
+  if how == 'restore' then
+    disown(token) -- it was taken for dead here
+    return has_room(cap) and take(false) or {'lost'}
+  end
   local success = success_for(claim.tail, claim.born)
   if success then return done(success) end
   if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then

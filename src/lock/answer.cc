@@ -241,9 +241,9 @@ Target read_target(const std::string& line) {
   target.fence = {words.number_or_zero()};
   target.state = read_state(words.word());
   target.lease = std::min(words.duration(), Milliseconds{longest_time});
-  target.kept = words.word() == "1";
+  target.has_keeper = words.word() == "1";
   target.owner = words.owner();
-  target.owner.stays = target.owner.stays && target.kept && target.state != Target::State::cooling;
+  target.owner.stays = target.owner.stays && target.has_keeper && target.state != Target::State::cooling;
   return target;
 }
 

@@ -214,9 +214,9 @@ struct Target {
   enum class State { held, cooling, marked, removed };
   Fence fence;
   State state = State::held;
-  Milliseconds lease{0};  // that it had left
-  bool kept = false;      // it has a keeper, which renews it and can be told to give it up
-  bool dead = false;      // as far as the caller can tell, that keeper is gone, so that the lease will run out
+  Milliseconds lease{0};    // that it had left
+  bool has_keeper = false;  // which renews it and can be told to give it up
+  bool dead = false;        // as far as the caller can tell, that keeper is gone, so that the lease will run out
   Owner owner;
 };
 

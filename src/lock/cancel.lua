@@ -1,8 +1,8 @@
 -- cancel: undo whatever this level asked for: leave the queue, give back a grant that was not used (whose minimum hold
 -- is void), and serve the next waiter. A request of this level that arrives later takes nothing.
 -- KEYS  lock queue waiters meta history seats level_end token_end
--- ARGV  token level waiter('': it keeps its place in the queue, for another token, or it is inside another level and
---       has none; by default the token itself)
+-- ARGV  token level waiter(which leaves the queue, by default the token; '': none does, since another token keeps its
+--       place, or it is inside another level)
 --       owner(of one whose wait has run out, to be counted; else none)
 -- ->    cancelled
 
@@ -15,7 +15,7 @@ load_lock()
 read_meta()
 local ended, r = call('GET', LEVEL_END), holder(token)
 local is_ours = r and not ended and has_level(r, level)
-local is_unused = is_ours and is_first(r.levels, level) and not end_of_first(r)
+local is_unused = is_ours and has_made(r.levels, level) and not end_of_first(r)
 -- What only cools has ended already, and its end is recorded, or will be like that of any that has died.
 if is_ours and (is_unused or is_live(r)) and not leave(token, r, level) then
   if is_unused then

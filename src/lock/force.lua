@@ -32,12 +32,6 @@ local function state_of(r)
   return extra(r.tail, 'evict') and 'marked' or 'held'
 end
 
-local function mark(token, r)
-  evict_holder(token, r, 'forced', by)
-  tell_levels(r.levels, 'evicted')
-  return 'marked'
-end
-
 local function take_away(token, r)
   if is_live(r) and not extra(r.tail, 'evict') then count('evicted') end
   if strike(token) then -- not for one that cools, whose end has been recorded
@@ -50,10 +44,12 @@ local function take_away(token, r)
   return 'removed'
 end
 
--- Returns the holder's state afterwards.
+-- Returns the holder's state afterwards. Whoever forces asks again and again, and a message may have been lost.
 local function evict(token, r)
   if how == 'now' or not is_live(r) or not has_keeper(r) then return take_away(token, r) end
-  return extra(r.tail, 'evict') and 'marked' or mark(token, r)
+  if not extra(r.tail, 'evict') then evict_holder(token, r, 'forced', by) end
+  tell_levels(r.levels, 'evicted')
+  return 'marked'
 end
 
 local ours = load_lock(true)

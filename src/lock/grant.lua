@@ -20,8 +20,10 @@ local function grant(token, claim, lease, counter, since)
              waited = math.max(0, since - claim.born), kept = claim.kept, levels = claim.level, tail = claim.tail}
   holders[token], touched[token] = r, true
   take_seat(cap)
-  count(counter)
   lengthen_memory(claim.tail)
-  if is_settled(r) then start_line(token, r, cap) end
+  if is_settled(r) then
+    count(counter)
+    start_line(token, r, cap)
+  end
   return r
 end

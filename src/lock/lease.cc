@@ -9,14 +9,12 @@
 namespace rlock::lock {
 namespace {
 
-using std::chrono::milliseconds;
-
-milliseconds margin_of(milliseconds ttl) {
-  return std::min(milliseconds{5000}, std::max(ttl / 20, std::min(milliseconds{250}, ttl / 10)));
+Milliseconds margin_of(Milliseconds ttl) {
+  return std::min(Milliseconds{5000}, std::max(ttl / 20, std::min(Milliseconds{250}, ttl / 10)));
 }
 
 /// "29.698s": exact, so that the reader can check a sum.
-std::string seconds(milliseconds duration) { return fmt::format("{}s", static_cast<double>(duration.count()) / 1000); }
+std::string seconds(Milliseconds duration) { return fmt::format("{}s", static_cast<double>(duration.count()) / 1000); }
 
 /// The options that leave too little room. Without any, the default times fit into every lease.
 std::string describe_cause(const LeaseOptions& options) {
@@ -50,7 +48,7 @@ void check_fit(const LeaseTerms& terms, const LeaseOptions& options) {
 
 }  // namespace
 
-LeaseTerms unconfirmed_terms(const LeaseTerms& terms, milliseconds ttl) {
+LeaseTerms unconfirmed_terms(const LeaseTerms& terms, Milliseconds ttl) {
   return {.ttl = ttl,
           .renew_every = ttl / 10,
           .attempt = ttl / 5,
@@ -59,12 +57,12 @@ LeaseTerms unconfirmed_terms(const LeaseTerms& terms, milliseconds ttl) {
 }
 
 LeaseTerms plan_lease(const LeaseOptions& options) {
-  const milliseconds ttl = options.ttl;
+  const Milliseconds ttl = options.ttl;
   const LeaseTerms terms{
       .ttl = ttl,
       .renew_every = options.renew_every.value_or(ttl / 3),
-      .attempt = std::min({ttl / 10, options.timeout, milliseconds{2000}}),
-      .kill_after = options.kill_after.value_or(std::min(milliseconds{5000}, ttl / 4)),
+      .attempt = std::min({ttl / 10, options.timeout, Milliseconds{2000}}),
+      .kill_after = options.kill_after.value_or(std::min(Milliseconds{5000}, ttl / 4)),
       .margin = margin_of(ttl),
   };
   check_fit(terms, options);

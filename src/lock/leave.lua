@@ -1,6 +1,24 @@
 -- Part of the verbs by which a level gives up what its acquisition holds.
 -- NEEDS queue
 
+-- Whether the acquisition is this level's: the first in the record has made it.
+local function has_made(levels, level) return find_level(levels, level) == 1 end
+
+local function levels_without(levels, level)
+  local from, to = find_level(levels, level)
+  if not from then return levels end
+  if from > 1 then return levels:sub(1, from - 2) .. levels:sub(to + 1) end
+  return levels:sub(to + 2)
+end
+
+-- Until when the last of its levels counts on it.
+local function last_end(r)
+  if not r.levels:find(':', 1, true) then return r.expires end
+  local last = 0
+  for ms in r.levels:gmatch(':(%d+)') do last = math.max(last, tonumber(ms)) end
+  return math.min(last, r.expires)
+end
+
 -- Whether somebody renews it, who can be told to give it up: its own keeper, or that of a run inside it.
 local function has_keeper(r)
   if r.kept == '1' then return true end

@@ -12,15 +12,6 @@ end
 
 local function has_level(r, level) return find_level(r.levels, level) ~= nil end
 
-local function is_first(levels, level) return find_level(levels, level) == 1 end
-
-local function levels_without(levels, level)
-  local from, to = find_level(levels, level)
-  if not from then return levels end
-  if from > 1 then return levels:sub(1, from - 2) .. levels:sub(to + 1) end
-  return levels:sub(to + 2)
-end
-
 local function count_levels(levels)
   local _, commas = levels:gsub(',', '')
   return commas + 1
@@ -48,12 +39,4 @@ local function note_end(r, level, till)
   local from, to, known = find_level(r.levels, level)
   if not from or known and known >= till then return end
   r.levels = r.levels:sub(1, from + #level - 1) .. ':' .. till .. r.levels:sub(to + 1)
-end
-
--- Until when the last of its levels counts on it.
-local function last_end(r)
-  if not r.levels:find(':', 1, true) then return r.expires end
-  local last = 0
-  for ms in r.levels:gmatch(':(%d+)') do last = math.max(last, tonumber(ms)) end
-  return math.min(last, r.expires)
 end

@@ -35,7 +35,8 @@ auto outcome_is(std::string_view name) {
 
 const std::string& waiter_of(const Claim& claim) { return claim.waiter ? claim.waiter->text() : claim.token.text(); }
 
-/// Whether whoever hears this from a majority goes away, or comes back with nothing.
+/// Whether a taker that hears this from a majority gives up its place in the queue: it leaves, or asks without a
+/// ticket.
 bool ends_wait(const Answer& refusal) {
   if (const auto* superseded = std::get_if<Superseded>(&refusal))
     return !superseded->tied;
@@ -127,7 +128,7 @@ Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
 /// True if a majority is in favour, false if none can be any more; throws if too many servers failed to answer.
 bool Lock::decide(const Ballot& ballot) const {
   if (!ballot.passed() && !ballot.rejected())
-    throw with_rights(ballot.failure());
+    throw advise_on_permissions(ballot.failure());
   return ballot.passed();
 }
 
@@ -149,7 +150,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted, max_lease_};
   const std::size_t majority = servers_.size() / 2 + 1;
-  std::optional<Answer> refusal = take_done(votes, claim.slot.has_value(), majority);
+  std::optional<Answer> refusal = take_done(votes, claim.calendar_slot.has_value(), majority);
   if (!refusal && question.how != Question::How::reenter && question.how != Question::How::restore)
     refusal = take_failed(votes, majority);
   if (!refusal && ballot.passed()) {
@@ -170,7 +171,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   }
   if (refusal)
     return *refusal;
-  throw with_rights(ballot.failure());
+  throw advise_on_permissions(ballot.failure());
 }
 
 /// Readers may be granted the same fence: each then chooses larger ones until they differ. A writer is always alone.
@@ -330,12 +331,12 @@ void Lock::call(std::size_t server, Step step, Request request) {
   calls_[server].emplace(servers_[server], std::move(request), BootClock::now() + longest_background);
 }
 
-Release Lock::release(const Token& token, const std::string& level, const End& end, Deadline deadline) {
+Release Lock::release(const Request& request, Deadline deadline) {
   stop_listening();
   const auto gave_up = [](const Fields& fields) {
     return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
   };
-  if (!decide(ask(release_request(name_, token, level, end), deadline, gave_up)))
+  if (!decide(ask(request, deadline, gave_up)))
     return {.kind = Release::Kind::lost};
   Release release;
   for (const CallResult& answer : answers_) {
@@ -352,11 +353,11 @@ Release Lock::release(const Token& token, const std::string& level, const End& e
 }
 
 Release Lock::release(const Claim& claim, const End& end, Deadline deadline) {
-  return release(claim.token, claim.level.text(), end, deadline);
+  return release(release_request(name_, claim.token, claim.level.text(), end, claim.nested), deadline);
 }
 
 Release Lock::release_all(const Token& token, const Level& request, Deadline deadline) {
-  return release(token, "*" + request.text(), {}, deadline);
+  return release(release_request(name_, token, "*" + request.text(), {}, false), deadline);
 }
 
 void Lock::cancel(const Claim& claim, Deadline deadline, bool timed_out) {

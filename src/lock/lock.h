@@ -96,7 +96,6 @@ class Lock {
   Fate fate_of(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline);
 
  private:
-  using Answers = std::vector<CallResult>;
   enum class Pace { prompt, patient };  // patient: nobody waits for the result
 
   /// What a majority has granted or extended, and until when nobody else can hold it.
@@ -127,18 +126,18 @@ class Lock {
   bool join_again(const Claim& claim, const Granted& granted, Deadline deadline);
   void check_replicas(const Replicas& replicas, Deadline deadline);
   Renewal renew(const Token& token, const std::string& level, Milliseconds ttl, Pace pace, Deadline deadline);
-  Release release(const Token& token, const std::string& level, const End& end, Deadline deadline);
+  Release release(const Request& request, Deadline deadline);
   Forced force(std::vector<std::string> arguments, Deadline deadline);
 
   std::span<redis::Server> servers_;
   LockName name_;
   Milliseconds max_lease_;
-  Answers answers_;            // to the last question
-  std::vector<bool> lagged_;   // the servers that did not answer it
-  std::vector<bool> settled_;  // the servers that are known to have the settled fence
-  std::optional<Held> held_;   // in a quorum
-  OpenCalls calls_;            // in the background, to servers that are not up to date
-  std::vector<Step> steps_;    // what each of these is
+  std::vector<CallResult> answers_;  // to the last question
+  std::vector<bool> lagged_;         // the servers that did not answer it
+  std::vector<bool> settled_;        // the servers that are known to have the settled fence
+  std::optional<Held> held_;         // in a quorum
+  OpenCalls calls_;                  // in the background, to servers that are not up to date
+  std::vector<Step> steps_;          // what each of these is
 };
 
 }  // namespace rlock::lock

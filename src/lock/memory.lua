@@ -59,9 +59,12 @@ local function held_back_until() return tonumber(recall('hold'):match('^%d+')) o
 
 local function is_on_hold() return meta.hold ~= '' and held_back_until() > now end
 
+local function keep_meta()
+  call('PEXPIRE', META, math.max(LIFE, tonumber(recall('memory')) or 0, held_back_until() - now + ENDED_FOR))
+end
+
 local function keep_memory()
-  local life = math.max(LIFE, tonumber(recall('memory')) or 0, held_back_until() - now + ENDED_FOR)
-  call('PEXPIRE', META, life)
+  keep_meta()
   call('PEXPIRE', HISTORY, LIFE)
 end
 

@@ -47,7 +47,7 @@ std::string needed_permissions(std::string_view prefix, Use use) {
   return rules;
 }
 
-Error with_rights(const Error& error) {
+Error advise_on_permissions(const Error& error) {
   const std::string_view message{error.what()};
   if (error.code() != ExitCode::no_permission || !redis::lacks_permission(message))
     return error;

@@ -20,6 +20,6 @@ struct Use {
 std::string needed_permissions(std::string_view prefix, Use use);
 
 /// The same failure; if a permission is missing, its message also says where to find what is needed.
-Error with_rights(const Error& error);
+Error advise_on_permissions(const Error& error);
 
 }  // namespace rlock::lock

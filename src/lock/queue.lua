@@ -154,7 +154,7 @@ end
 -- Returns whether it is the turn of `me`, which wants `cap`, and whether anybody is queued.
 local function walk(me, cap, seats_changed)
   local MOST_SEEN = 150 -- waiters that it looks at
-  if meta.running:find('=', 1, true) then bury_dead() end -- with --backoff, or an attempt of --once
+  if meta.running:find('=', 1, true) then bury_dead() end -- some deaths matter to waiters, as with --backoff
   local first
   local is_news, served, seen = seats_changed, 0, 0
   for rank, token, w in heads(MOST_SEEN) do

@@ -93,6 +93,14 @@ std::optional<Milliseconds> last_success(const Answer& vote) {
   return busy != nullptr ? busy->last_success : std::nullopt;
 }
 
+/// Whether the last failure of which it tells is one that nobody has reported.
+bool tells_of_death(const Answer& vote) {
+  if (const auto* exhausted = std::get_if<Exhausted>(&vote))
+    return exhausted->failures.end == "died";
+  const auto* busy = std::get_if<Busy>(&vote);
+  return busy != nullptr && busy->failures && busy->failures->end == "died";
+}
+
 void add_target(std::map<Fence, Target>& targets, const Target& target) {
   const auto [known, is_new] = targets.emplace(target.fence, target);
   if (!is_new && known->second.state == Target::State::removed)
@@ -168,7 +176,6 @@ Granted sum_up_grants(std::span<const Answer> votes, BootClock::time_point sent)
     if (grant == nullptr)
       continue;
     held.fence = std::max(held.fence, grant->fence);
-    held.slot = std::max(held.slot, grant->slot);
     if (grant->unconfirmed)
       held.unconfirmed = held.unconfirmed ? std::min(*held.unconfirmed, *grant->unconfirmed) : grant->unconfirmed;
   }
@@ -224,7 +231,10 @@ std::optional<Answer> take_failed(std::vector<Answer>& votes, std::size_t majori
       success = ago;
   }
   const bool is_exhausted = is_said_by<Exhausted>(majority, votes);
+  const auto deaths = static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), tells_of_death));
   const auto is_outdated = [&](const Answer& vote) {
+    if (tells_of_death(vote) && votes.size() - deaths >= majority)
+      return true;
     const bool is_certain = is_exhausted && std::holds_alternative<Exhausted>(vote);
     return !is_certain && success && *success < *failed_ago(vote);
   };

@@ -75,7 +75,8 @@ std::optional<Answer> take_done(std::vector<Answer>& votes, bool is_slot, std::s
 
 /// The answer of a server that remembers failures: the lock cools after one, or there were too many attempts. A single
 /// server is enough, as for take_done(), unless another knows of a success that was granted later; if a `majority` says
-/// that there were too many attempts, that counts even so.
+/// that there were too many attempts, that counts even so. A death of which a majority does not know is none: a server
+/// that was away when a run ended takes it for dead, while of a true death each server knows by itself.
 std::optional<Answer> take_failed(std::vector<Answer>& votes, std::size_t majority);
 
 /// The largest fence that servers have refused to settle because another reader may have it; 0 if none has refused.

@@ -3,13 +3,14 @@
 -- ARGV  token level('*' and an ID of this request: all) exit_status('-': unknown)
 --       end('': the status tells, else signal:N, evicted,BY, replaced,BY, lost, timeout, interrupted, ended or
 --       released)
---       excused(1: told to stop, or not started, so that this is no failure; else none)
+--       excused(1: told to stop, or not started, so that this is no failure; else 0)
+--       inner(1: of a level inside another, which does not know how the acquisition ended; else 0)
 -- ->    released [attempts] | cooling ms [attempts] | kept levels | lost
 --       (attempts: how many have failed of those that --attempts counts, if this was one of them)
 
 -- NEEDS clock record memory entry
 
-local token, level, status, how, excused = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
+local token, level, status, how, excused, is_inner = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', ARGV[6] == '1'
 
 -- Our record and the capacity, if nobody else holds the lock.
 local function only_record()
@@ -63,9 +64,8 @@ local function is_repeated()
   return call('GET', LEVEL_END) == 'r' or call('EXISTS', TOKEN_END) == 1
 end
 
--- Records how an acquisition that no longer holds really ended: one that ended by itself keeps its success. An acquire
--- that is still on its way takes nothing.
-local function report_late()
+-- Records how an acquisition that no longer holds really ended: one that ended by itself keeps its success.
+local function set_right()
   local cause = how == '' and status == '-' and 'lost' or how
   local run = strike(token)
   if run then
@@ -76,8 +76,13 @@ local function report_late()
     run = take_death(token)
     if run then correct_end(run, status, cause, excused) end
   end
-  keep_memory() -- first: a server that is out of memory allows it
   if run then serve_next() end
+end
+
+-- An acquire that is still on its way takes nothing.
+local function report_late()
+  if is_inner then bury_dead() else set_right() end
+  keep_memory() -- first: a server that is out of memory allows it
   commit()
   if not all then redis.pcall('SET', LEVEL_END, 'l', 'PX', ENDED_FOR) end
   return {'lost'}
@@ -87,7 +92,7 @@ local function release(r)
   local reply
   local before, lease_end = r.levels, r.expires
   local goes_on = not all and leave(token, r, level)
-  local is_first_level = all or is_first(before, level)
+  local is_first_level = all or has_made(before, level)
   if goes_on then
     if is_first_level and not end_of_first(r) then
       note_extra(token, r, 'end', status .. '/' .. how .. (excused and '/' or ''))

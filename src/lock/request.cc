@@ -34,7 +34,7 @@ std::string text(Question::How how) {
 void add_options(const Claim& claim, Question::How how, std::vector<std::string>& words) {
   if (claim.min_hold > Milliseconds{0})
     words.push_back("hold=" + text(claim.min_hold));
-  if (claim.kept)
+  if (claim.has_keeper)
     words.emplace_back("kept=1");
   if (claim.polls)
     words.emplace_back("poll=1");
@@ -50,8 +50,8 @@ void add_options(const Claim& claim, Question::How how, std::vector<std::string>
     words.push_back("waiter=" + claim.waiter->text());
   if (claim.once)
     words.push_back("once=" + percent_encode(*claim.once));
-  if (claim.slot && how != Question::How::reenter)
-    words.push_back("once=" + claim.slot->id);
+  if (claim.calendar_slot && how != Question::How::reenter)
+    words.push_back("once=" + claim.calendar_slot->id);
   if (claim.backoff)
     words.push_back("backoff=" + text(claim.backoff->first) + "-" + text(claim.backoff->most));
   if (claim.attempts)
@@ -101,11 +101,14 @@ Request renew_request(const LockName& name, const Token& token, const std::strin
   return script_request(scripts::renew, {.keys = {name.key()}, .values = {token.text(), text(ttl), level}});
 }
 
-Request release_request(const LockName& name, const Token& token, const std::string& level, const End& end) {
+Request release_request(
+    const LockName& name, const Token& token, const std::string& level, const End& end, bool is_inner) {
   const std::string status = end.status ? std::to_string(*end.status) : "-";
   ScriptArguments arguments{.keys = name.keys(level.substr(level.starts_with('*') ? 1 : 0), token.text()),
                             .values = {token.text(), level, status, end.word}};
-  if (end.is_excused)
+  if (end.is_excused || is_inner)
+    arguments.values.emplace_back(end.is_excused ? "1" : "0");
+  if (is_inner)
     arguments.values.emplace_back("1");
   return script_request(scripts::release, arguments);
 }

@@ -37,17 +37,17 @@ struct Claim {
   Owner owner;
   std::optional<Token> waiter{};  // in a quorum, where each question has a token of its own: identifies the waiter
   bool nested = false;            // the token is an enclosing run's, which took the lock on terms of its own
-  bool kept = false;              // renewed by a keeper that listens, and gives up the lock when it is told to
+  bool has_keeper = false;        // which renews it, listens, and gives up the lock when it is told to
   bool polls = false;             // may not listen while it waits
-  bool latest = false;            // --latest
-  bool replace = false;           // --replace
-  bool first = false;             // --first
+  bool latest = false;
+  bool replace = false;
+  bool first = false;
   std::optional<int> max_waiting{};
   std::optional<std::string> once{};
   std::optional<Milliseconds> once_per{};
   std::optional<Cooldown> backoff{};
-  std::optional<int> attempts{};  // --attempts
-  std::optional<Slot> slot{};     // --once-per day: the one in which the run was started
+  std::optional<int> attempts{};
+  std::optional<Slot> calendar_slot{};  // --once-per day: the one in which the run was started
 };
 
 /// How a command ended, for the history.
@@ -84,7 +84,8 @@ Request cancel_request(const LockName& name, const Claim& claim, const std::stri
 
 Request renew_request(const LockName& name, const Token& token, const std::string& level, Milliseconds ttl);
 /// `level`: with a star before it, all of the token, and the rest identifies the request.
-Request release_request(const LockName& name, const Token& token, const std::string& level, const End& end);
+Request release_request(
+    const LockName& name, const Token& token, const std::string& level, const End& end, bool is_inner);
 Request recall_request(const LockName& name, const Token& token, const Level& level, std::optional<Fence> fence);
 Request force_request(const LockName& name, std::vector<std::string> arguments);
 /// Without an end it ends the hold.

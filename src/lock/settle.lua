@@ -16,6 +16,7 @@ local r = holder(token)
 if not is_live(r) then return {'lost'} end
 if r.is_unreadable then return unreadable() end
 if ARGV[4] == '1' and tonumber(r.fence) ~= fence and floor >= fence then return {'used', num(floor)} end
+if ARGV[4] == '1' and not extra(r.tail, 'settled') then count(r.waited > 0 and 'waited' or 'acquired') end
 raise_floor(fence)
 r.fence = num(extra(r.tail, 'settled') and math.max(r.fence, fence) or fence)
 r.tail, touched[token] = with_extra(r.tail, 'settled', '1'), true

@@ -61,14 +61,14 @@ do
 
   -- The success that makes a run unnecessary. With --once it is one with the same ID: the last success, or one that
   -- ended while the run waited, since the run may hear of that only after the next has ended; for a slot of the
-  -- calendar it is any. With --once-per D it is any that was granted within that time; one granted too far in the
-  -- future is a relic of a wrong clock. With both options both must hold.
+  -- calendar it is any. With --once-per D it is any that was granted within that time. One that ended or was granted in
+  -- the future is a relic of a wrong clock. With both options both must hold.
   function success_for(tail, since)
     local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
     if not (once or per) then return nil end
     local best
     for i, s in ipairs(read_successes()) do
-      local is_ours = not once or once == s.id and (i == 1 or is_slot(once) or s.ended >= since)
+      local is_ours = not once or once == s.id and (i == 1 or is_slot(once) or s.ended >= since and s.ended <= now)
       if is_ours and (not per or math.abs(now - s.granted) < per) and (not best or s.granted > best.granted) then
         best = s
       end

@@ -311,7 +311,7 @@ void Taker::note_obstacle(const Busy& busy) {
 void Taker::note_obstacle(const OnHold& held_back) {
   note_place(held_back);
   // Several servers, by clocks of their own, name different ends of the same hold.
-  hold_ = lock_->can_queue() ? describe_date(held_back.hold) : held_back.hold.by.encode();
+  hold_ = lock_->can_queue() ? describe(held_back.hold) : held_back.hold.by.encode();
   obstacle_ = describe(held_back.hold, held_back.now);
 }
 
@@ -392,8 +392,8 @@ void Taker::sleep(Deadline until) {
 /// fence the first message counts: who may listen on all channels knows its proof from then on, and can repeat it,
 /// changed.
 void Taker::heed(std::string_view message, Deadline& until) {
-  if (const auto granted = read_hand_over(message, asked_, claim_.token); granted && granted->fence > heard_) {
-    heard_ = granted->fence;
+  if (const auto granted = read_hand_over(message, asked_, claim_.token); granted && granted->fence > largest_heard_) {
+    largest_heard_ = granted->fence;
     handed_over_ = granted;
   }
   until = std::min(until, std::max(BootClock::now() + read_sleep(message), throttle_.next()));
@@ -418,7 +418,7 @@ void Taker::tell(const Granted& grant) const {
   const std::string& name = lock_->name().text();
   notice_.acquired(name, waited());
   log_->step([&] {
-    const std::string slot = claim_.slot ? " for " + claim_.slot->name : "";
+    const std::string slot = claim_.calendar_slot ? " for " + claim_.calendar_slot->name : "";
     return fmt::format("holding {}{}, fence {}", name, slot, grant.fence.value);
   });
   const auto took = time_since(grant.sent);

@@ -121,7 +121,7 @@ class Taker {
   std::string ticket_;
   Asked asked_;  // the last question that was answered with Busy, OnHold or Foreign
   std::optional<Granted> handed_over_;
-  Fence heard_{};               // the largest that a message has handed over
+  Fence largest_heard_{};       // the largest that a message has handed over
   Milliseconds told_sleep_{0};  // by the last answer
   bool tied_ = false;           // by the last answer
   int ties_ = 0;                // so far

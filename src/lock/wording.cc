@@ -18,7 +18,6 @@ std::string describe(Capacity capacity) {
   return fmt::format("with --slots {}", capacity.value);
 }
 
-/// "2 failures, last exit 3 on db2".
 std::string describe(const Failures& failures, std::string_view one, std::string_view several, std::string_view host) {
   const auto status = parse_number(failures.end, 0, 255);
   constexpr std::string_view signal = "signal:";
@@ -47,13 +46,10 @@ std::string describe(const Eviction& eviction) {
 }
 
 std::string describe(const Busy& busy, Capacity wanted) {
-  if (busy.failures && busy.cooling.count() > 0) {
-    return fmt::format(
-        "cooling for {} after {}", format_duration(busy.cooling), describe(*busy.failures, busy.holder.host));
-  }
-  if (busy.cooling.count() > 0) {
-    return fmt::format("cooling for {} after {}", format_duration(busy.cooling), busy.holder.holder);
-  }
+  if (busy.cooling.count() > 0)
+    return fmt::format("cooling for {} after {}",
+                       format_duration(busy.cooling),
+                       busy.failures ? describe(*busy.failures, busy.holder.host) : busy.holder.holder);
   const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
   const bool is_dead = is_gone(busy.holder);
   const std::string left = format_duration(busy.lease);
@@ -89,8 +85,10 @@ std::string describe(const Full& full) {
 
 std::string describe(const Done& done, const Claim& claim) {
   const std::string id = claim.once ? *claim.once + " was " : "";
-  return fmt::format(
-      "{}done by {} {} ago", claim.slot ? claim.slot->name + " " : id, done.by.holder, format_duration(done.ended_ago));
+  return fmt::format("{}done by {} {} ago",
+                     claim.calendar_slot ? claim.calendar_slot->name + " " : id,
+                     done.by.holder,
+                     format_duration(done.ended_ago));
 }
 
 std::string describe(const Failures& failures, std::string_view host) {
@@ -105,7 +103,7 @@ std::string describe(const Exhausted& exhausted) {
 
 std::string describe_end(const Hold& hold) { return describe_end(format_to_come(hold.until), hold.by); }
 
-std::string describe_date(const Hold& hold) { return "on hold " + describe_end(hold); }
+std::string describe(const Hold& hold) { return "on hold " + describe_end(hold); }
 
 std::string describe(const Hold& hold, WallTime now) {
   return "on hold " + describe_end(format_soon(hold.until, now), hold.by);

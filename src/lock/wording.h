@@ -30,7 +30,7 @@ std::string describe(const Exhausted& exhausted);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
 /// `on hold until 2026-11-25 08:00 by ann@ops1 (disk swap)`, with seconds if that time has any.
-std::string describe_date(const Hold& hold);
+std::string describe(const Hold& hold);
 /// The same without its first two words.
 std::string describe_end(const Hold& hold);
 /// The same for one who waits, with a weekday if that is less than six days away: `on hold until Mon 08:00 by ...`.

@@ -42,7 +42,7 @@ void read_holder(lock::WordReader words, LockFacts& facts) {
   holder.owner = words.owner();
   holder.held = std::max(Milliseconds{0}, facts.now - holder.acquired_at);
   holder.lease = std::max(Milliseconds{0}, expires - facts.now);
-  holder.kept = lock::find_extra(words.rest(), "kept").has_value();
+  holder.has_keeper = lock::find_extra(words.rest(), "kept").has_value();
   if (const auto born = lock::find_extra(words.rest(), "born"))  // when it began to ask
     holder.waited = std::max(Milliseconds{0}, holder.acquired_at - lock::WordReader{*born}.time());
   holder.evicted = read_eviction(words.rest());

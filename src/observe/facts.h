@@ -28,8 +28,8 @@ std::string_view state_name(State state);
 /// One holder of a lock, or a former one whose minimum hold is not over.
 struct HolderFacts {
   lock::Owner owner;
-  bool kept = false;  // a process renews the lease: the owner, or if that has ended a run inside it
-  bool dead = false;  // the process that renewed it ran on this machine, and is gone: the lease will run out
+  bool has_keeper = false;  // a process renews the lease: the owner, or if that has ended a run inside it
+  bool dead = false;        // the process that renewed it ran on this machine, and is gone: the lease will run out
   WallTime acquired_at;
   Milliseconds held, lease;
   Milliseconds cooling{0};                   // how long its seat stays taken after its run; 0 while it holds
@@ -37,16 +37,16 @@ struct HolderFacts {
   Milliseconds waited{0};
   lock::Fence fence;
   int slot = 0;
-  int levels = 1;                 // nested runs that share the hold
+  int levels = 1;                 // runs that share the token, one inside another
   std::optional<Ending> evicted;  // set when the holder was told to give the lock up, with who told it
 
   bool cools() const { return cooling.count() > 0; }
   bool holds() const { return !cools(); }
   /// Whether its process has ended while a run inside it goes on.
-  bool has_left() const { return kept && !owner.stays; }
+  bool has_left() const { return has_keeper && !owner.stays; }
   /// Of its process, while that lives and renews the lease.
   std::optional<int> pid() const {
-    return kept && holds() && !has_left() && owner.pid > 0 ? std::optional{owner.pid} : std::nullopt;
+    return has_keeper && holds() && !has_left() && owner.pid > 0 ? std::optional{owner.pid} : std::nullopt;
   }
 };
 

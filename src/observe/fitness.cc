@@ -85,7 +85,7 @@ class Rehearsal {
       const auto is_same = [&](const Finding& known) { return known.text.ends_with(refusal); };
       if (std::none_of(refusals_.begin(), refusals_.end(), is_same))
         refusals_.push_back({Finding::Grade::fail,
-                             stopped_ ? "writes" : topic_of_rights,
+                             stopped_ ? "writes" : topic_of_permissions,
                              fmt::format("{}: {}", what, refusal),
                              stopped_ ? advise(refusal) : Remedy{}});
     }
@@ -578,8 +578,8 @@ Fitness examine(redis::Server& server, const ExamineOptions& how) {
   fitness.findings.insert(fitness.findings.end(), refusals.begin(), refusals.end());
   if (refusals.empty())
     fitness.findings.push_back(
-        {Grade::ok, topic_of_rights, "rlock may do all that it needs to, as tried on a key of its own"});
-  const auto lacks_right = [](const Finding& refusal) { return refusal.topic == topic_of_rights; };
+        {Grade::ok, topic_of_permissions, "rlock may do all that it needs to, as tried on a key of its own"});
+  const auto lacks_right = [](const Finding& refusal) { return refusal.topic == topic_of_permissions; };
   const bool was_tried = refusals.empty() || std::any_of(refusals.begin(), refusals.end(), lacks_right);
   if (was_tried && oldest_met >= first_with_users)
     fitness.acl_line = make_acl_line(server.address(), how, oldest_met);

@@ -30,7 +30,7 @@ struct Finding {
 };
 
 /// The topic of what our user may do, and may not. What else keeps a server from taking writes has another.
-constexpr std::string_view topic_of_rights = "permissions";
+constexpr std::string_view topic_of_permissions = "permissions";
 
 /// The result of an examination.
 struct Fitness {

@@ -26,9 +26,8 @@ struct Run {
   Milliseconds waited{0};
   lock::Capacity capacity{};
   Ending ending{};
-  lock::Owner owner{};  // its command and note may be cut short
-
-  std::optional<WallTime> hold_until{};
+  lock::Owner owner{};                   // its command and note may be cut short
+  std::optional<WallTime> hold_until{};  // of a hold: until when it was to last
 
   Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
 };

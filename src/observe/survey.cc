@@ -164,7 +164,7 @@ struct Inquiry {
   /// they become.
   std::function<std::size_t(const lock::LockName&, lock::Fields)> take;
   /// Called when the script itself failed on what is stored under that name: one such lock must not hide the others.
-  std::function<void(const lock::LockName&, const Error&)> pass_over;
+  std::function<void(const lock::LockName&, const Error&)> pass_over = [](const lock::LockName&, const Error&) {};
 };
 
 /// Whom to ask: a node, and the server of which it is a part, where a lock that is moving to another node is looked
@@ -252,7 +252,7 @@ void visit_patiently(redis::Server& server, const Scope& scope, const Inquiry& i
   try {
     lock::persist(server, timeout, [&](Deadline) { visit(server, scope, inquiry, timeout); });
   } catch (const Error& error) {
-    throw lock::with_rights(error);
+    throw lock::advise_on_permissions(error);
   }
 }
 
@@ -295,8 +295,7 @@ ByName<History> look_back(redis::Server& server, const Scope& scope, std::size_t
     found[name.text()] = read_history(name, std::move(fields));
     return std::size_t{0};
   };
-  const auto pass_over = [](const lock::LockName&, const Error&) {};
-  visit_patiently(server, scope, {.ask = ask, .take = take, .pass_over = pass_over}, timeout);
+  visit_patiently(server, scope, {.ask = ask, .take = take}, timeout);
   return found;
 }
 
@@ -370,8 +369,8 @@ std::vector<LockFacts> look_at_quorum(const Quorum& quorum, Milliseconds timeout
 void mark_dead_holders(std::vector<LockFacts>& locks) {
   for (LockFacts& lock : locks) {
     for (HolderFacts& holder : lock.holders) {
-      holder.dead = holder.kept && lock::is_gone(holder.owner);
-      holder.kept = holder.kept && !holder.dead;
+      holder.dead = holder.has_keeper && lock::is_gone(holder.owner);
+      holder.has_keeper = holder.has_keeper && !holder.dead;
     }
   }
 }
@@ -423,8 +422,7 @@ std::vector<LockFacts> sample(redis::Server& server, const Scope& scope, Millise
   const auto take = [&](const lock::LockName& name, lock::Fields fields) {
     return size_of(sampled.emplace_back(read_facts(name, std::move(fields))));
   };
-  const auto pass_over = [](const lock::LockName&, const Error&) {};
-  const Inquiry inquiry{.ask = lock::status_request, .take = take, .pass_over = pass_over};
+  const Inquiry inquiry{.ask = lock::status_request, .take = take};
   Budget budget{server};
   const auto names = sample_locks(server, scope, timeout, budget);
   Inquirer{inquiry, timeout, budget}.ask_all({.node = server, .whole = server}, names);

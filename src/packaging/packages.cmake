@@ -10,8 +10,8 @@ if(RPMBUILD)
   list(APPEND CPACK_GENERATOR RPM)
 endif()
 
-string(REPLACE x86_64 amd64 architecture ${CMAKE_SYSTEM_PROCESSOR}) # as Debian, Go and OCI say it
-string(REPLACE aarch64 arm64 architecture ${architecture})
+string(REPLACE x86_64 amd64 architecture "${CMAKE_SYSTEM_PROCESSOR}") # as Debian, Go and OCI say it
+string(REPLACE aarch64 arm64 architecture "${architecture}")
 set(CPACK_PACKAGE_FILE_NAME ${PROJECT_NAME}-${PROJECT_VERSION}-linux-${architecture})
 # A package must name somebody, and there is no address that would be read: .invalid says so. Who publishes packages
 # names himself.

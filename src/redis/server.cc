@@ -49,7 +49,7 @@ std::vector<Reply> Server::call(const std::vector<Command>& commands, Deadline d
 }
 
 std::vector<Reply> Server::follow_up(const std::vector<Command>& commands, Deadline deadline) {
-  if (!node_ || asking_elsewhere_)
+  if (!node_)
     throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
   commands_ = commands;
   deadline_ = deadline;
@@ -220,7 +220,7 @@ void Server::take_answers() {
     knows_cluster_ = true;
     replies_.erase(replies_.begin());
   }
-  if (asking_elsewhere_) {
+  if (asking_elsewhere_ && !follows_up_) {
     std::vector<Reply> answers;
     for (std::size_t i = 1; i < replies_.size(); i += 2) answers.push_back(std::move(replies_[i]));
     replies_ = std::move(answers);

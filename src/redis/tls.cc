@@ -129,6 +129,22 @@ int note_request_for_certificate(SSL* session, X509** /*certificate*/, EVP_PKEY*
   throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};
 }
 
+/// Allows, of what this machine's policy allows, TLS 1.2 and later, and only exchanges of keys after which whoever gets
+/// the server's key later cannot read what was recorded. With TLS 1.3 all are such.
+void narrow(ssl_ctx_st* context) {
+  if (SSL_CTX_get_min_proto_version(context) < TLS1_2_VERSION)
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  std::string ciphers;
+  const auto* const allowed = ::SSL_CTX_get_ciphers(context);
+  for (int i = 0; i < sk_SSL_CIPHER_num(allowed); ++i) {
+    const SSL_CIPHER* const cipher = sk_SSL_CIPHER_value(allowed, i);
+    const int exchange = ::SSL_CIPHER_get_kx_nid(cipher);
+    if (exchange == NID_kx_ecdhe || exchange == NID_kx_dhe)
+      ciphers += fmt::format("{}{}", ciphers.empty() ? "" : ":", ::SSL_CIPHER_get_name(cipher));
+  }
+  ::SSL_CTX_set_cipher_list(context, ciphers.c_str());
+}
+
 }  // namespace
 
 void Tls::FreeContext::operator()(ssl_ctx_st* context) const { ::SSL_CTX_free(context); }
@@ -140,10 +156,8 @@ Tls::Tls(const TlsOptions& options, const std::string& host, int socket)
   context_.reset(::SSL_CTX_new(::TLS_client_method()));
   if (!context_)
     fail("cannot be set up");
-  SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
   SSL_CTX_clear_mode(context_.get(), SSL_MODE_AUTO_RETRY);  // a flood of records without data must not hold SSL_read
-  // With TLS 1.2 too, whoever gets the server's key later cannot read what was recorded.
-  ::SSL_CTX_set_cipher_list(context_.get(), "DEFAULT:!kRSA:!kPSK");
+  narrow(context_.get());
   ::SSL_CTX_set_client_cert_cb(context_.get(), note_request_for_certificate);
   load_certificate(options);
   if (verifies_)

@@ -56,10 +56,7 @@ bool await_acknowledgement(const Fd& line, Deadline deadline) {
 }
 
 /// All that the background process does.
-[[noreturn]] void serve(const HoldPlan& plan,
-                        const Process& process,
-                        std::span<redis::Server> servers,
-                        const Fd& line) {
+[[noreturn]] void serve(const PidPlan& plan, const Process& process, std::span<redis::Server> servers, const Fd& line) {
   ::setsid();
   (void)!::chdir("/");  // somebody may want to unmount the file system of the caller's directory
   try {
@@ -68,7 +65,7 @@ bool await_acknowledgement(const Fd& line, Deadline deadline) {
     needed.insert(needed.end(), {line.get(), witness.fd()});
     close_all_but(std::move(needed));
     if (const auto trust = await_trust(line, witness, plan.lease)) {
-      HoldPlan trusted = plan;
+      PidPlan trusted = plan;
       trusted.claim.token = lock::Token::parse({trust->token.data(), trust->token.size()}).value();
       trusted.claim.level = lock::Level::parse({trust->level.data(), trust->level.size()}).value();
       PidKeeper{std::move(trusted), process, witness, servers}.keep(trust->grant);
@@ -81,7 +78,7 @@ bool await_acknowledgement(const Fd& line, Deadline deadline) {
 
 }  // namespace
 
-Background Background::start(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers) {
+Background Background::start(const PidPlan& plan, const Process& process, std::span<redis::Server> servers) {
   auto [ours, theirs] = make_socket_pair();
   const pid_t pid = ::fork();
   if (pid < 0)

@@ -21,7 +21,7 @@ class Background {
  public:
   /// Forks it into a session of its own, with none of our descriptors, so that `$(...)` returns. To be called before a
   /// server is connected, and before signals are blocked, which must end it while it waits. Throws Error{os}.
-  static Background start(const HoldPlan& plan, const Process& process, std::span<redis::Server> servers);
+  static Background start(const PidPlan& plan, const Process& process, std::span<redis::Server> servers);
 
   pid_t pid() const { return pid_; }
   /// Makes the background process responsible for the lock. Throws Error{internal} if it does not answer in time: it

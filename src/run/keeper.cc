@@ -71,8 +71,8 @@ Result Keeper::run() {
   release();
   command_.dismiss();  // again, since a release that finds nothing to do has not waited
   command_.reap_guard();
-  if (owed_ != 0)
-    terminal::signal_ourselves(owed_);
+  if (owed_signal_ != 0)
+    terminal::signal_ourselves(owed_signal_);
   result_.message = complaints_.last();
   return result_;
 }
@@ -241,7 +241,7 @@ Deadline Keeper::survivors_due() const {
   if (!command_.survivors())
     return never;
   const bool is_kept = renewer_->state() == Renewer::State::held;
-  return is_kept ? std::min(tell_at_, renewer_->lease().end()) : Deadline::min();
+  return is_kept ? std::min(remind_at_, renewer_->lease().end()) : Deadline::min();
 }
 
 /// Survivors still work under our lock, so it is held until they have ended, or for as long as it can be renewed.
@@ -255,7 +255,7 @@ void Keeper::look_at_survivors() {
   complaints_.add(fmt::format("{} of the command cannot be killed; {} is held until none is left",
                               describe(*command_.survivors()),
                               plan_.name.text()));
-  tell_at_ = now + interval;
+  remind_at_ = now + interval;
 }
 
 void Keeper::leave_survivors(const std::string& why) {
@@ -343,9 +343,9 @@ void Keeper::conclude() {
 void Keeper::part_from_terminal(bool typed) {
   const Verdict& verdict = result_.verdict;
   if (verdict.die_of != 0 && !typed)
-    owed_ = verdict.die_of;
+    owed_signal_ = verdict.die_of;
   else if (!heard_hang_up_ && command_.jobs().hung_up())
-    owed_ = SIGHUP;
+    owed_signal_ = SIGHUP;
   const bool ended_by_itself = verdict.outcome == Outcome::completed && !verdict.command_signal;
   command_.jobs().take_back_terminal(ended_by_itself ? JobControl::Modes::as_left : JobControl::Modes::as_lent);
 }

@@ -96,15 +96,15 @@ class Keeper {
   lock::Lock lock_;
   Result result_;
   Phase phase_ = Phase::taking;
-  std::optional<Renewer> renewer_;      // set once the lock is granted
-  std::optional<Outcome> loss_;         // how the lock was lost
-  Deadline tell_at_ = Deadline::min();  // when to warn of survivors again
-  bool interrupted_ = false;            // by a signal while taking the lock
-  bool heard_hang_up_ = false;          // our group got SIGHUP
-  Deadline hang_up_due_ = never;        // when the kernel must have sent it to the command's
-  int owed_ = 0;                        // the terminal's signal that only the command's group got, and ours is owed
-  bool release_waits_ = false;          // the user knows of the wait, so a signal may end it
-  int release_ended_by_ = 0;            // the signal that is to end it
+  std::optional<Renewer> renewer_;        // set once the lock is granted
+  std::optional<Outcome> loss_;           // how the lock was lost
+  Deadline remind_at_ = Deadline::min();  // when to warn of survivors again
+  bool interrupted_ = false;              // by a signal while taking the lock
+  bool heard_hang_up_ = false;            // our group got SIGHUP
+  Deadline hang_up_due_ = never;          // when the kernel must have sent it to the command's
+  int owed_signal_ = 0;                   // the terminal's signal that only the command's group got, and ours is owed
+  bool release_waits_ = false;            // the user knows of the wait, so a signal may end it
+  int release_ended_by_ = 0;              // the signal that is to end it
 };
 
 }  // namespace rlock::run

@@ -73,7 +73,7 @@ std::optional<std::string_view> watch_keeper(const Process& process, const Fd& l
   }
 }
 
-void tell_loss(const HoldPlan& plan, const Process& process, std::string_view why) {
+void tell_loss(const PidPlan& plan, const Process& process, std::string_view why) {
   process.tell(fmt::format("{}: {}; the script gets {}", plan.name.text(), why, signal_name(plan.signal)));
   process.signal(plan.signal);
 }
@@ -94,7 +94,7 @@ void close_all_but(std::vector<int> kept) {
   close_between(next, ~0U);
 }
 
-Witness Witness::start(const HoldPlan& plan, const Process& process) {
+Witness Witness::start(const PidPlan& plan, const Process& process) {
   auto [keeper, witness] = make_socket_pair();
   const pid_t pid = ::fork();
   if (pid < 0)
@@ -130,7 +130,7 @@ bool Witness::tells_loss() const {
 /// The keeper itself tells the process when the lease reaches the time for that, so this is a little later.
 Deadline witness_limit(const lock::Lease& lease) { return lease.term_at() + lease.tolerance(); }
 
-PidKeeper::PidKeeper(HoldPlan plan, const Process& process, const Witness& witness, std::span<redis::Server> servers)
+PidKeeper::PidKeeper(PidPlan plan, const Process& process, const Witness& witness, std::span<redis::Server> servers)
     : plan_(std::move(plan)),
       process_(&process),
       witness_(&witness),

@@ -20,7 +20,7 @@
 namespace rlock::run {
 
 /// What `acquire --hold-pid` asks for: the lock, and the signal for the process that works under it.
-struct HoldPlan {
+struct PidPlan {
   lock::LockName name;
   lock::Claim claim;  // its owner lacks the keeper's pid; the grant brings the token and level that it was given to
   lock::LeaseTerms lease;
@@ -35,7 +35,7 @@ struct HoldPlan {
 class Witness {
  public:
   /// Forks it. Nothing of the caller's stays open there. Throws Error{os}.
-  static Witness start(const HoldPlan& plan, const Process& process);
+  static Witness start(const PidPlan& plan, const Process& process);
 
   /// The keeper will be heard again before the deadline. While that is `never`, as it is at first, the keeper may end.
   void expect_before(Deadline deadline) const;
@@ -55,7 +55,7 @@ class Witness {
 class PidKeeper {
  public:
   /// All but the plan must outlive the keeper; none of the servers may be connected to yet.
-  PidKeeper(HoldPlan plan, const Process& process, const Witness& witness, std::span<redis::Server> servers);
+  PidKeeper(PidPlan plan, const Process& process, const Witness& witness, std::span<redis::Server> servers);
   PidKeeper(const PidKeeper&) = delete;
   PidKeeper& operator=(const PidKeeper&) = delete;
 
@@ -67,7 +67,7 @@ class PidKeeper {
   void stop(const Renewer& renewer);
   void release(Deadline lease_end, std::string_view how);
 
-  HoldPlan plan_;
+  PidPlan plan_;
   const Process* process_;
   const Witness* witness_;
   Log log_{Verbosity::quiet};  // its output is lost, since stderr is /dev/null

@@ -116,10 +116,11 @@ ProcessTable::ProcessTable(const char* directory)
 }
 
 /// NSpid lists our PID in every namespace from the one /proc shows inwards: it is ours if there is exactly one, and it
-/// is the one we know.
+/// is the one we know. A kernel without such namespaces, or one that only resembles Linux, has no such line.
 bool ProcessTable::is_ours() const {
   const std::string status = read_file(proc_, Path{"self/status"});
-  return status.find(fmt::format("\nNSpid:\t{}\n", self_)) != std::string::npos;
+  const std::string_view line = status.find("\nNSpid:") == std::string::npos ? "Pid" : "NSpid";
+  return status.find(fmt::format("\n{}:\t{}\n", line, self_)) != std::string::npos;
 }
 
 pid_t ProcessTable::parent_of(pid_t pid) const { return read_stat(proc_, pid).parent; }

@@ -8,6 +8,12 @@
 #include "base/error.h"
 
 namespace rlock::run {
+namespace {
+
+/// How long a run may hold the lock before anybody can tell it to give that up.
+constexpr Milliseconds longest_deafness{500};
+
+}  // namespace
 
 Renewer::Renewer(const Log& log,
                  lock::Lock& lock,
@@ -22,6 +28,8 @@ Renewer::Renewer(const Log& log,
       next_(lease_.renew_at()) {
   lock_->listen(claim_->level);  // with the first renewal, unless we have waited
   listening_ = lock_->count_listening();
+  if (listening_ == 0)
+    next_ = std::min(next_, Deadline{grant.sent} + longest_deafness);
 }
 
 /// Anybody may publish on our channel, so a message only prompts a renewal: the server's answer to that is what counts.

@@ -61,17 +61,14 @@ std::optional<int> descriptor_of(std::string_view file) {
   return std::nullopt;
 }
 
-std::string folder_of(const std::string& file) {
-  const auto slash = file.rfind('/');
-  return slash == std::string::npos ? "" : file.substr(0, slash + 1);
-}
-
 /// Whether somebody else may have planted this file in a world-writable sticky directory such as /tmp.
-bool is_planted(const struct stat& file, const std::string& folder) {
+bool is_planted(const struct stat& info, const std::string& file) {
+  const auto slash = file.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
   struct stat around {};
-  if (is_trusted_owner(file.st_uid) || ::stat(folder.empty() ? "." : folder.c_str(), &around) < 0)
+  if (is_trusted_owner(info.st_uid) || ::stat(folder.c_str(), &around) < 0)
     return false;
-  return (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0 && file.st_uid != around.st_uid;
+  return (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0 && info.st_uid != around.st_uid;
 }
 
 /// Resolves symbolic links, so that their target is replaced and not the link. Returns an empty name and sets errno for
@@ -98,7 +95,7 @@ Fd open_device(const std::string& file) {
   if (!fd || ::fstat(fd.get(), &info) < 0)
     return {};
   errno = EACCES;
-  return S_ISREG(info.st_mode) || is_planted(info, folder_of(file)) ? Fd{} : std::move(fd);
+  return S_ISREG(info.st_mode) || is_planted(info, file) ? Fd{} : std::move(fd);
 }
 
 Fd create(const std::string& file) { return Fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)}; }
@@ -160,7 +157,7 @@ void Report::write(const Error& error) const {
 void Report::keep_owner_and_mode(const Fd& fd) const {
   constexpr mode_t permissions = 0777;
   struct stat old {};
-  if (::lstat(file_.c_str(), &old) < 0 || !S_ISREG(old.st_mode) || is_planted(old, folder_of(file_)))
+  if (::lstat(file_.c_str(), &old) < 0 || !S_ISREG(old.st_mode) || is_planted(old, file_))
     return;
   [[maybe_unused]] const int unchanged = ::fchown(fd.get(), old.st_uid, old.st_gid);
   ::fchmod(fd.get(), old.st_mode & permissions);

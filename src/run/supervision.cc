@@ -179,7 +179,7 @@ void Supervision::look_for_overlooked_end() {
   try {
     const ProcessTable processes;
     for (const pid_t child : processes.children_of(guard_.pid)) {
-      if (ended == 0 && (child != leader_ || !has_rest_) && processes.is_dead(child) && !processes.is_traced(child))
+      if (ended == 0 && (child != leader_ || !is_ending_) && processes.is_dead(child) && !processes.is_traced(child))
         ended = child;
     }
   } catch (const Error&) {
@@ -228,12 +228,12 @@ void Supervision::on_news(const News& news) {
       jobs_.command_stopped(news.value);
       break;
     case News::Kind::lingering:
-      has_rest_ = true;
+      is_ending_ = true;
       on_lingering();
       break;
     case News::Kind::stopping:
       log_->step([this, cause = news.cause] { return describe_stop(cause, *plan_); });
-      has_rest_ = true;
+      is_ending_ = true;
       on_stopping(news.cause);
       break;
     case News::Kind::killing:
@@ -275,7 +275,7 @@ void Supervision::on_stopping(Cause cause) {
 }
 
 void Supervision::on_killing(Cause cause) {
-  is_killing_ = has_rest_ = true;
+  is_killing_ = is_ending_ = true;
   expect_within(Sweep::usual + usual_answer);
   next_check_ = BootClock::now() + kill_check_interval;
   if (cause == Cause::signalled || cause == Cause::at_end)

@@ -97,7 +97,7 @@ class Supervision {
   bool is_guard_stopped() const;
   void look_for_overlooked_end();
   /// Whether the command has ended, and what it left is waited for, not stopped.
-  bool is_lingering() const { return has_rest_ && !told_why_ && !is_killing_; }
+  bool is_lingering() const { return is_ending_ && !told_why_ && !is_killing_; }
   bool was_just_told(Deadline ended_at) const;
   bool has_reaped_guard() const;
   void kill_round();
@@ -121,7 +121,7 @@ class Supervision {
   Deadline start_due_ = never;   // when it must have started the command
   Deadline next_check_ = never;  // of whether it still does its work
   pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
-  bool has_rest_ = false;        // the guard has seen the command's end, or stops it
+  bool is_ending_ = false;       // the guard has said that the command has ended, or that it stops it
   bool told_why_ = false;        // the user knows why the command is stopped
   bool is_killing_ = false;      // the guard has said so
   std::optional<Survivors> survivors_;

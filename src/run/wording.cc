@@ -20,12 +20,12 @@ namespace {
 /// What it means for --once and --once-per that Redis could not be told of a success.
 std::string describe_forgotten(const lock::Claim& claim, const Verdict& verdict) {
   const bool has_done_it = verdict.outcome == Outcome::completed && verdict.command_status == 0;
-  if (!has_done_it || !(claim.once || claim.once_per || claim.slot))
+  if (!has_done_it || !(claim.once || claim.once_per || claim.calendar_slot))
     return "";
   return fmt::format("; that {} done could not be recorded, so it may be run again",
-                     claim.slot   ? claim.slot->name + " is"
-                     : claim.once ? *claim.once + " is"
-                                  : "it was");
+                     claim.calendar_slot ? claim.calendar_slot->name + " is"
+                     : claim.once        ? *claim.once + " is"
+                                         : "it was");
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::optional<std::string> describe_signal(const Verdict& verdict, const Plan& p
 std::string describe_attempt(const Plan& plan, const lock::Release& release) {
   const lock::Claim& claim = plan.claim;
   const std::string& name = plan.name.text();
-  const std::string id = claim.slot ? claim.slot->name : claim.once.value_or("");
+  const std::string id = claim.calendar_slot ? claim.calendar_slot->name : claim.once.value_or("");
   const std::string work = id.empty() ? "" : " for " + id;
   const int most = claim.attempts.value_or(0);
   if (release.failed_attempts >= most) {

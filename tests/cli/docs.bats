@@ -16,7 +16,7 @@ subcommands() { rlock --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'; }
 # ---- examples
 
 # The commands that the examples call besides rlock. Each leaves a line in $T/called.
-CALLED='backup.sh deploy.sh copy-tables.sh switch-over.sh report.sh import.sh cleanup.sh invoices.sh migrate.sh fetch-prices.sh rsync git make'
+CALLED='backup.sh deploy.sh copy-tables.sh switch-over.sh report.sh import.sh cleanup.sh invoice.sh migrate.sh fetch-prices.sh rsync git make'
 
 make_stubs() {
   local name
@@ -273,6 +273,13 @@ try_container() {
   section EXAMPLES | sed 's/\\-/-/g' | grep -qF "$(sed -n 's/^COPY --from/Ql COPY --from/p' "$README") "
 }
 
+# They fail unless the backup ended well.
+try_monitor() {
+  ! sh -e "$1" || fail 'it is content without a backup'
+  rlock run backup -- true
+  sh -e "$1"
+}
+
 try_break() {
   local fence
   rlock run backup -- true
@@ -312,7 +319,7 @@ try_fenced() {
 
 @test "every example of the manual works as written" {
   split_manual
-  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config container crontab docker fence fenced metrics once service sh systemd yaml "
+  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config container crontab docker fence fenced metrics monitor once service sh systemd yaml "
   try_examples
 }
 
@@ -427,9 +434,9 @@ picture_text() { sed 's/<[^>]*>//g' "$1" | sed '/^$/d'; }
     rlock "$subcommand" --help | sed -n '/^Exit status:/,/^$/p' | tr -s ' \n' ' ' | grep -qF -- "$words" ||
       fail "the help of $subcommand does not say: $words"
   done <<END
-run somebody holds the lock, or the wait ran out.
+run the lock is held, cooling or on hold, or all attempts have failed.
 run 128 + n if signal n ended it.
-acquire somebody holds the lock, or the wait ran out.
+acquire the lock is held, cooling or on hold
 renew the lock is free, or somebody else has it
 release the lock is free, or somebody else has it
 hold with --end, nothing was on hold.
@@ -439,7 +446,7 @@ END
 }
 
 @test "exit statuses are explained in the same words" {
-  section 'EXIT STATUS' | sed -E 's/^\.It (.*)/\n| \1 |/; s/^\.(Cm|El|Bl|Pp).?//; s/^\.Fl /-/' | tr '\n' ' ' | tr -s ' ' |
+  section 'EXIT STATUS' | sed -E 's/^\.It (.*)/\n| \1 |/; s/^\.(Cm|El|Bl|Pp|No).?//; s/ (No|Cm) / /g; s/(^\.| )Fl / -/' | tr '\n' ' ' | tr -s ' ' |
     grep -oE '\| [0-9]+ \|[^|]*' | sed -E 's/ ([:,;.])/\1/g; s/ +$//; s/(command was not found\.).*/\1/' >"$T/manual"
   grep -E '^\| [0-9]+ \|' "$README" | tr -d '`' | sed 's/ |$//' >"$T/readme"
   diff "$T/manual" "$T/readme"

@@ -529,7 +529,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   contains "$(help_of run)" 'Redis must answer when rlock starts'
   contains "$(help_of acquire)" 'rlock acquire migration --hold-pid $$ --output shell || echo exit $?)"'
   contains "$(help_of renew)" 'How long the lease lasts from now on; it is never shortened [30s]'
-  contains "$(help_of release)" 'With --force: wait no longer than D, then exit with 75'
+  contains "$(help_of release)" 'With --force: wait for D at most [for ever], then exit with 75; the holder must still give it up'
   [[ $(help_of check) != *'instead of a table'* ]]
   contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now on; it is never shortened [30s]'
 }

@@ -8,9 +8,19 @@ ROOT=$BATS_TEST_DIRNAME/../..
 MANUAL=$ROOT/man/rlock.1
 SOURCES=("$ROOT"/{CMakeLists.txt,LICENSE,src,man,completions,tests})
 
-# The directory in which the program under test was built.
+# Installing lists what it installs in the directory of the build, by which a user uninstalls: these tests have their own.
+setup_file() {
+  local rlock built options
+  rlock=$(realpath "${RLOCK:-$ROOT/build/rlock}")
+  built=$(dirname "$rlock")
+  [[ -e $built/CMakeCache.txt ]] || return 0
+  mapfile -t options < <(sed -nE 's/^(RLOCK_[A-Z_]+|CMAKE_BUILD_TYPE):[A-Z]+=(.*)/-D\1=\2/p' "$built/CMakeCache.txt")
+  cmake -S "$ROOT" -B "$BATS_FILE_TMPDIR/build" "${options[@]}" >/dev/null
+  cp "$rlock" "$BATS_FILE_TMPDIR/build/rlock"
+}
+
 find_build() {
-  BUILD=$(dirname "$(realpath "$T/bin/rlock")")
+  BUILD=$BATS_FILE_TMPDIR/build
   [[ -e $BUILD/cmake_install.cmake ]] || skip "this rlock was not built here"
 }
 

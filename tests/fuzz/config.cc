@@ -38,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                          cli::Subcommand::acquire,
                                          cli::Subcommand::renew,
                                          cli::Subcommand::release,
+                                         cli::Subcommand::hold,
                                          cli::Subcommand::status,
                                          cli::Subcommand::log,
                                          cli::Subcommand::check};

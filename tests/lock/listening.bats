@@ -196,7 +196,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 10000)) && has_channel; }
   [[ -e $T/late-ran && ! -e $T/early-ran ]]
 }
 
-@test "--replace: the holder's command is dead before the next starts; of twenty the last one runs to its end" {
+@test "--replace: the holder's command is dead before the next starts; of twenty one is left" {
   local i pids=()
   start first rlock run --key job --replace --report "$T/report" -- \
     sh -c 'trap "sleep .2; echo dead >>$0/log; exit" TERM; echo >$0/up; while :; do sleep .01; done' "$T"

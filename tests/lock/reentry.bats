@@ -65,6 +65,22 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   same "$(<"$T/next.out")" ''
 }
 
+@test "a run that shares a long lease hears of a forced release at once, not at its first renewal" {
+  start inner bash -c 'eval "$(rlock acquire job --ttl 10m --output shell)"; exec rlock run job --ttl 3m -- sh -c "echo \$\$; exec sleep 600"'
+  wait_until "$PATIENCE" test -s "$T/inner.out"
+  try release job --force -w 20s
+  exits 0
+  finish "$PID"
+  exits 76
+}
+
+@test "an inner run that ends when the lock is lost already does not decide how the outer one has ended" {
+  try run job --once v42 -t 2s -- sh -c "rlock run job -- $REDIS_CLI -s $REDIS_SOCK DEL rlock:job; exec sleep 600"
+  exits 76
+  try run job --once v42 -- echo again
+  same "$OUT" again
+}
+
 @test "when an inner run ends the outer one keeps its lock, and goes on renewing it" {
   start outer rlock run --key job --ttl 2 -- \
     sh -c "rlock run --key job --ttl 2 -- true; echo inner is over; until [ -e $T/over ]; do sleep .02; done"

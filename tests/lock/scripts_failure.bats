@@ -237,6 +237,19 @@ is_granted_to() { same "$(cli HEXISTS "$LOCK" "$1") $(order)" '1 '; }
   outcome attempts
 }
 
+@test "a server of a quorum that took a run for dead, and is given its record back, has seen no failed attempt" {
+  local work=(once=v42 attempts=1)
+  MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a "${work[@]}"
+  call settle a 9007199254740000 '' 1
+  cli DEL "$LOCK" >/dev/null
+  MAX_LEASE=1 acquire b "${work[@]}"
+  outcome attempts
+  HOW=restore MAX_LEASE=1 acquire a "${work[@]}"
+  outcome granted
+  MAX_LEASE=1 acquire b "${work[@]}"
+  outcome busy
+}
+
 @test "a taker that has not heard of its grant, and asks again, has made no attempt" {
   local options
   for options in attempts=1 'attempts=1 backoff=500000-500000' backoff=500000-500000; do

@@ -45,6 +45,19 @@ setup() { start_scripts; }
   hears inner evicted
 }
 
+@test "force: a repetition tells the holder again, since it may not have heard, and counts once" {
+  listen a
+  hold a kept=1
+  call force evict me "$FENCE"
+  call force evict me "$FENCE"
+  matches "${REPLY[1]}" "^$FENCE marked "
+  cli PUBLISH "$(channel_of a)" end >/dev/null
+  wait_until "$PATIENCE" grep -qx end "$T/ear-a.out"
+  same "$(told a)" 'evicted evicted end'
+  call status
+  same "$(fact evicted)" 'evicted 1'
+}
+
 @test "force: a repetition with the same fences touches no other holder, and counts once" {
   local first
   listen b

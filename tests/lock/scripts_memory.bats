@@ -136,6 +136,11 @@ setup() { start_scripts; }
   remember_floor $((($(server_ms) - 20 * 86400000) * 1000))
   acquire b
   between 2000000000 "$(cli PTTL "$META")" 2592000000
+  cli PEXPIRE "$META" 100000 >/dev/null
+  enqueue c
+  cli PEXPIRE "$META" 100000 >/dev/null
+  enqueue c # as the first waiter does every two seconds
+  between 2000000000 "$(cli PTTL "$META")" 2592000000
 }
 
 @test "memory: a cancel that comes after the release does not end the minimum hold" {
@@ -174,6 +179,17 @@ setup() { start_scripts; }
   same "$(floor)" 9007199254740000
   call settle b 7
   replies lost
+}
+
+@test "settle: in a quorum a grant is counted when its fence is settled, so that a round which was lost counts nothing" {
+  MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a
+  call cancel a level-a
+  MAX_LEASE=1 acquire b
+  call settle b 9007199254740000 '' 1
+  call settle b 9007199254740000 '' 1
+  replies settled
+  call status
+  same "$(fact acquired) $(fact waited)" 'acquired 1 waited 0'
 }
 
 @test "settle: readers of overlapping majorities do not settle the same fence" {
@@ -287,6 +303,15 @@ setup() { start_scripts; }
     replies lost
     nearly 34560000000 "$(cli PTTL "$META")"
   done
+}
+
+@test "clock: after it was set back by an hour, a success before that and another ID do not count as the last one" {
+  SHIFT=3600 hold a once=v1
+  SHIFT=3600 call release a level-a 0 ''
+  hold b once=v2
+  call release b level-b 0 ''
+  acquire c once=v1
+  outcome granted
 }
 
 @test "clock: after it was set back by an hour a minimum hold lasts no longer than asked for" {

@@ -285,6 +285,16 @@ served() { cli HGET "$META" state | cut -d ' ' -f 3; }
   absent "$QUEUE"
 }
 
+@test "queue: a reader behind a writer asks every few seconds, since the writer may have died; another writer does not" {
+  listen b c d
+  CAPACITY=0 hold a
+  enqueue b
+  CAPACITY=0 enqueue c
+  between 1 "${REPLY[1]}" 4000
+  enqueue d
+  between 20000 "${REPLY[1]}" 31000
+}
+
 @test "queue: all waiters that fit into the free slots are handed them" {
   local token
   listen c d e

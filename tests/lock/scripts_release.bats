@@ -117,6 +117,29 @@ hold_again() { # the same two levels, on a server that knows nothing
   same "$(fact success | awk '{print $NF}') $(fact lost)" 'lost lost 0'
 }
 
+@test "release: a level inside that comes too late says nothing of how the acquisition ended" {
+  local state
+  for state in unnoticed noticed; do
+    hold "$state" "once=$state"
+    LEVEL=inner-$state HOW=reenter acquire "$state"
+    cli DEL "$LOCK"
+    [[ $state == unnoticed ]] || call log 10
+    call release "$state" "inner-$state" 0 '' 0 1
+    replies lost
+    call release "$state" "level-$state" 143 lost
+    replies lost
+  done
+  call status
+  same "$(ends) $(fact success)" 'lost lost '
+  hold a once=v42
+  LEVEL=inner HOW=reenter acquire a
+  cli DEL "$LOCK"
+  call release a inner 143 lost 0 1
+  call release a level-a 0 ''
+  call status
+  same "$(ends) $(fact success | awk '{print $NF}')" 'lost lost 0 v42'
+}
+
 @test "renew: a run inside what nobody renews renews for both, until the outer one has been released" {
   hold a
   LEVEL=inner HOW=reenter acquire a

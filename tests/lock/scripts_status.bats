@@ -5,7 +5,7 @@ load ../support/scripts
 
 setup() { start_scripts; }
 
-@test "status: it tells every fact, and writes nothing" {
+@test "status: it tells the mode, who holds and who waits, and writes nothing" {
   local before
   call status
   same "${REPLY[0]} ${#REPLY[@]}" 'free 3'

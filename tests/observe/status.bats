@@ -89,7 +89,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   query '.[0] | .key == "free" and .state == "free" and .holders == []'
 }
 
-@test "a lock is free again after release and expiry" {
+@test "a lock is free again once its lease has run out" {
   try acquire job --ttl 500ms
   wait_until 5 absent rlock:job
   try status job

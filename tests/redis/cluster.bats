@@ -59,7 +59,7 @@ at() { cli_at "${NODES[$1]}" "${@:2}"; } # INDEX COMMAND...
   from=$(node_of rlock:job)
   to=$(((from + 1) % 3))
   slot=$(at 0 CLUSTER KEYSLOT rlock:job)
-  hold job -v --ttl 3s --renew-every 200ms
+  hold job -v --ttl 10s --renew-every 200ms --replicas 1
   start waiter rlock run --key job -- echo next
   wait_for_text "waiting for job" "$T/waiter.err"
   at "$to" CLUSTER SETSLOT "$slot" IMPORTING "$(node_id "$from")"

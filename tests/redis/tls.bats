@@ -271,6 +271,25 @@ END
   same "$(grep -c '^ok    reachable' <<<"$OUT")" 3
 }
 
+@test "TLS 1.2 is not spoken, nor a cipher used, where this machine's OpenSSL does not allow that" {
+  printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' 'system_default = strict' \
+    '[strict]' 'CipherString = ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384' >"$T/strict.conf"
+  cli CONFIG SET tls-protocols TLSv1.2
+  cli CONFIG SET tls-ciphers 'ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256'
+  try run --key job -- true
+  exits 0
+  export OPENSSL_CONF=$T/strict.conf
+  refused "TLS: "
+  cli CONFIG SET tls-ciphers DEFAULT
+  try run --key job -- true
+  exits 0
+  echo 'MinProtocol = TLSv1.3' >>"$T/strict.conf"
+  refused "TLS: "
+  cli CONFIG SET tls-protocols 'TLSv1.2 TLSv1.3'
+  try run --key job -- true
+  exits 0
+}
+
 @test "TLS 1.1 is not spoken, however lax this machine's OpenSSL is" {
   printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' 'system_default = lax' \
     '[lax]' 'MinProtocol = TLSv1' 'CipherString = DEFAULT@SECLEVEL=0' >"$T/lax.conf"

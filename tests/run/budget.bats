@@ -3,9 +3,15 @@
 load ../support/helpers
 
 # The release build is judged, not one for a distribution or with sanitizers.
+is_release() {
+  local cache
+  cache=$(dirname "$(realpath "$T/bin/rlock")")/CMakeCache.txt
+  if [[ -e $cache ]]; then grep -q '^RLOCK_SHARED_LIBRARIES:BOOL=OFF' "$cache"; else is_static; fi
+}
+
 setup() {
-  [[ ${RLOCK_CMAKE_ARGS-} != *RLOCK_SHARED_LIBRARIES=ON* ]] || skip "a build with shared libraries"
   hermetic
+  is_release || skip "a build with shared libraries"
   [[ $(ldd "$T/bin/rlock") != *lib@(a|t|ub)san* ]] || skip "a sanitizer's build is not judged by its size"
   start_redis
   try run --key job -- true # the server learns the scripts

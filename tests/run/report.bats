@@ -115,6 +115,18 @@ run_reported() {
   jq -e '.outcome == "completed"' "$T/reports/report.json"
 }
 
+@test "a report for standard output is /dev/stdout, not a file of the name -" {
+  cd "$T"
+  try run --key job --report - -- true
+  exits 64
+  contains "$ERR" 'write /dev/stdout'
+  [[ ! -e - ]]
+  try run --key job --report /dev/stdout -- true
+  same "$(jq -r .outcome <<<"$OUT")" completed
+  try run --key job --report ./- -- true
+  same "$(jq -r .outcome ./-)" completed
+}
+
 @test "a new report has the permissions of any new file" {
   (umask 027; try run --report "$T/report.json" --key job -- true)
   same "$(stat -c %a "$T/report.json")" 640

@@ -50,7 +50,7 @@ untouched() { # Redis was never asked to take a lock
   same "$OUT" "ran by $T/script"
 }
 
-@test "few descriptors: 16 suffice, and with fewer rlock fails before the lock is taken" {
+@test "16 descriptors suffice, and with few no lock is left behind" {
   local limit
   ulimit -Sn 16
   try run --key job -- sh -c 'ulimit -n'

@@ -100,7 +100,7 @@ class Client {
                                 .stays = is_run(),
                                 .command = "c",
                                 .note = ""},
-                      .kept = is_run(),
+                      .has_keeper = is_run(),
                       .latest = plan_.latest,
                       .replace = plan_.replace,
                       .first = plan_.first,

@@ -92,7 +92,7 @@ void test_facts() {
               "waited 2",
               "last 7 300 900 died z@h h u 2 c n",
               "lost 4"}));
-  expect(facts.holders[0].kept && facts.holders[0].evicted->by == "b pid 3", "the extras of a record are read");
+  expect(facts.holders[0].has_keeper && facts.holders[0].evicted->by == "b pid 3", "the extras of a record are read");
   expect_same(facts.holders[0].waited.count(), 300, "a holder waited from when it was born until it was granted");
   expect_same(facts.counters.acquired, 5, "those that waited for the lock took it too");
   expect_same(facts.counters.waited, 2, "and are counted on their own");

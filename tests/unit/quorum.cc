@@ -181,6 +181,14 @@ void test_failed() {
   expect(!lock::take_failed(votes, 2), "attempts that one server remembers do not count after a later success");
   votes = votes_of({exhausted, exhausted, grant("400")});
   expect(lock::take_failed(votes, 2).has_value(), "those that a majority remembers do, or all wait for ever");
+  const auto died = says({"attempts", "1", "died", "500", "600", "1000", "host", "id"});
+  votes = votes_of({died, grant("-1"), grant("-1")});
+  expect(!lock::take_failed(votes, 2), "a death of which a majority does not know is none");
+  expect(!lock::sum_up_refusals(votes, 2), "and refuses nobody");
+  votes = votes_of({died, grant("-1")});
+  expect(lock::take_failed(votes, 2).has_value(), "one that no majority disputes counts");
+  votes = votes_of({died, died, grant("-1")});
+  expect(lock::take_failed(votes, 2).has_value(), "one that most have seen counts");
 }
 
 }  // namespace
