@@ -103,8 +103,8 @@ std::optional<WallTime> parse_time(std::string_view text) {
       continue;
     const int day = parts.tm_mday;
     time_t time = ::mktime(&parts);
-    if (parts.tm_mday != day)
-      return std::nullopt;  // there is no 31 February
+    if (parts.tm_mday != day || parts.tm_year < 70)
+      return std::nullopt;  // there is no 31 February, and 26-11-22 is not of our time
     if (format[1] == 'H' && time > now) {
       --parts.tm_mday;
       parts.tm_isdst = -1;

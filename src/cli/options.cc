@@ -267,12 +267,6 @@ void set_signal(Settings& s, const Value& v) { s.first_signal = v.signal(); }
 
 void set_conflict(Settings& s, const Value& v) { s.conflict = ExitCode{static_cast<int>(v.number(0, 255))}; }
 
-void set_report(Settings& s, const Value& v) {
-  if (v.text == "-")
-    v.refuse("'-' is the name of a file; write /dev/stdout for standard output, or ./- for that file");
-  s.report = v.bytes();
-}
-
 void set_fence(Settings& s, const Value& v) { s.fence = {v.number(1, largest_whole)}; }
 
 using S = Settings;
@@ -344,7 +338,7 @@ constexpr Option options[] = {
    "that were told to stop do not count [no limit]",
    number<1, 50, &S::attempts>},
   {0,   "report",              "FILE",             run,               Section::output, "",
-   "Write how the run ended to FILE, as a JSON object", set_report},
+   "Write how the run ended to FILE, as a JSON object", text<&S::report>},
 
   {0,   "output",              "token|shell|json", acquire,           Section::output, "",
    "Print the token, a line for eval, or an object [token]", choice<&S::output, Output::token, Output::shell, Output::json>},
@@ -441,6 +435,8 @@ std::vector<std::string_view> Option::choices() const {
 
 Value Option::resolve(Value given) const {
   if (is_file()) {
+    if (given.text == "-")
+      given.refuse("'-' would be a file of that name; write /dev/stdin, /dev/stdout or ./-");
     given.check_file();
     given.text = make_absolute(given.text);
   }

@@ -133,8 +133,9 @@ std::string pad(std::string_view text, std::size_t columns, bool utf8) {
 using std::chrono::seconds;
 using namespace std::chrono_literals;
 
-constexpr seconds steps[] = {
-    1s, 5s, 15s, 1min, 2min, 5min, 10min, 15min, 30min, 1h, 2h, 3h, 4h, 6h, 12h, 24h, 48h, 7 * 24h, 14 * 24h};
+constexpr seconds steps[] = {1s,    5s,      15s,      1min,     2min,     5min,      10min,     15min,
+                             30min, 1h,      2h,       3h,       4h,       6h,        12h,       24h,
+                             48h,   7 * 24h, 14 * 24h, 28 * 24h, 91 * 24h, 182 * 24h, 365 * 24h, 1461 * 24h};
 
 tm local_parts_of(time_t time) { return local_parts(WallTime{seconds{time}}); }
 

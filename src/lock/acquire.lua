@@ -299,6 +299,7 @@ local function take(queued)
   if queued then leave_queue(me) end
   if newest_only and how ~= 'restore' then supersede() end
   local since = how == 'restore' and claim.born or now
+  if in_quorum and not has_waited then claim.born = since end -- it did not wait: that time went to the network
   local r = grant(token, claim, lease, has_waited and 'waited' or 'acquired', since)
   write_meta() -- first, for the reason given above
   if queued then serve_next() end
@@ -364,12 +365,14 @@ local function answer()
     disown(token) -- it was taken for dead here
     return has_room(cap) and take(false) or {'lost'}
   end
-  local success = success_for(claim.tail, claim.born)
-  if success then return done(success) end
-  if meta.running:find(' backoff=', 1, true) or extra(claim.tail, 'attempts') then
+  -- First what has died: it may have failed, or have said that it ended well while a run inside it went on.
+  local running = meta.running
+  if running:find(' backoff=', 1, true) or running:find(' end=', 1, true) or extra(claim.tail, 'attempts') then
     disown(token) -- a grant that it never heard of was no attempt
     bury_dead()
   end
+  local success = success_for(claim.tail, claim.born)
+  if success then return done(success) end
   local attempts, last = exhausted(claim.tail)
   if attempts then
     return turn_away({'attempts', num(attempts), last.word, last.acquired, num(last.ended), num(now), last.host})

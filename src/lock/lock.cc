@@ -198,8 +198,13 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
   Renewal renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
-  if (servers_.size() == 1 && missing_at(answers_[0]) && !join_again(claim, granted, deadline))
-    return sum_up_losses(answers_);
+  if (servers_.size() == 1 && missing_at(answers_[0])) {
+    if (!join_again(claim, granted, deadline))
+      return sum_up_losses(answers_);
+    renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);  // what it was given is short
+    if (!std::holds_alternative<Extended>(renewal))
+      return renewal;
+  }
   if (claim.replicas)
     check_replicas(*claim.replicas, deadline);
   if (servers_.size() > 1) {

@@ -201,6 +201,8 @@ void Connection::check_introduction(const Reply& reply) const {
     return;
   if (reply.is_error()) {
     const Error why = refusal(reply);
+    if (!is_auth && reply.is_error("NOAUTH"))
+      throw Error{why};                                  // says what to do
     const bool is_refused = is_auth && !why.may_pass();  // and not merely a server that takes nobody for now
     throw Error{is_refused ? ExitCode::no_permission : why.code(),
                 fmt::format("{} refused: {}{}", command, shown_words(reply), is_refused ? password_origin() : ""),

@@ -49,13 +49,17 @@ Verdict judge_ended(const Evidence& evidence, int wait_status) {
 
 Verdict judge(const Evidence& evidence) {
   const Verdict lost{.outcome = evidence.loss.value_or(Outcome::lost), .exit_status = static_cast<int>(ExitCode::lost)};
+  Verdict lost_before_start = lost;
+  lost_before_start.is_unstarted = true;
   if (!evidence.news && evidence.loss)
     return lost;
   if (!evidence.news)  // the kernel kills the command together with its parent, the guard
     return {.command_status = static_cast<int>(killed_by(SIGKILL)), .command_signal = SIGKILL};
   switch (evidence.news->kind) {
     case News::Kind::too_late:
-      return lost;
+      return lost_before_start;
+    case News::Kind::silent:
+      return evidence.loss ? lost_before_start : Verdict{};
     case News::Kind::not_started:
       return {.exit_status = static_cast<int>(exit_code_of_exec(evidence.news->value))};
     case News::Kind::failed:
@@ -63,7 +67,6 @@ Verdict judge(const Evidence& evidence) {
       return {.exit_status = static_cast<int>(ExitCode::os)};
     case News::Kind::ended:
       return judge_ended(evidence, evidence.news->value);
-    case News::Kind::silent:
     case News::Kind::started:
     case News::Kind::lingering:
     case News::Kind::killing:
@@ -90,6 +93,8 @@ lock::End end_for_history(const Verdict& verdict, std::string_view by) {
     return {.word = "evicted," + percent_encode(by)};
   if (verdict.outcome == Outcome::replaced)
     return {.word = "replaced," + percent_encode(by)};
+  if (verdict.is_unstarted)
+    return {.status = verdict.exit_status, .is_excused = true};
   if (verdict.outcome == Outcome::timeout) {
     end.word = "timeout";
   } else if (verdict.outcome == Outcome::lost) {

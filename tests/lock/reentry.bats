@@ -107,18 +107,21 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   wait_until 5 absent rlock:job
 }
 
-@test "an inner run of which the server has lost the level, as after a fail-over, joins again and keeps the lock" {
-  local forget='local fields = redis.call("HGETALL", KEYS[1])
+forget_inner_levels() {
+  cli EVAL 'local fields = redis.call("HGETALL", KEYS[1])
     for i = 1, #fields, 2 do
       local record, count = fields[i + 1]:gsub(",%x+:%d+", "")
       if count > 0 then redis.call("HSET", KEYS[1], fields[i], record) end
-    end'
+    end' 1 rlock:job
+}
+
+@test "an inner run of which the server has lost the level, as after a fail-over, joins again and keeps the lock" {
   start outer rlock run --key job --ttl 2 -- \
     sh -c "setsid rlock run --key job --ttl 2 -- sh -c 'touch $T/in; until [ -e $T/over ]; do sleep .02; done' &
       until [ -e $T/leave ]; do sleep .02; done"
   wait_until "$PATIENCE" test -e "$T/in"
   has_levels 2
-  cli EVAL "$forget" 1 rlock:job
+  forget_inner_levels
   wait_until "$PATIENCE" has_levels 2
   touch "$T/leave"
   finish "$PID"
@@ -127,6 +130,22 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   exits 75
   touch "$T/over"
   wait_until "$PATIENCE" absent rlock:job
+}
+
+inner_lasts() { # SECONDS: at least
+  local end
+  end=$(cli HVALS rlock:job | sed -nE 's/.*,[0-9a-f]+:([0-9]+).*/\1/p')
+  ((end >= $(now_ms) + $1 * 1000))
+}
+
+@test "an inner run that joins again is extended at once to its full lease" {
+  start outer rlock run job --ttl 60 -- \
+    sh -c "rlock run job --ttl 60 --renew-every 5s -- sh -c 'touch $T/in; exec sleep 600'"
+  wait_until "$PATIENCE" test -e "$T/in"
+  wait_until "$PATIENCE" inner_lasts 30
+  forget_inner_levels
+  wait_until "$PATIENCE" has_levels 2
+  wait_until 3 inner_lasts 30 # the next renewal is five seconds away
 }
 
 @test "an inner run with --replicas is not started before they have what it holds" {

@@ -53,6 +53,22 @@ setup() { start_scripts; }
   matches "$(history)" "^9007199254740000 [0-9]+ [0-9]+ 0 1 0 $(owner a)\$"
 }
 
+@test "history: work that ended well while a run inside went on is done, even if that one dies and nobody has looked" {
+  local how
+  listen b
+  for how in once queue; do
+    hold "$how" "once=$how"
+    LEVEL=inner-$how HOW=reenter acquire "$how"
+    [[ $how == once ]] || enqueue b once=queue
+    call release "$how" "level-$how" 0 ''
+    outcome kept
+    cli DEL "$LOCK" >/dev/null
+    HOW=$how TICKET=${TICKETS[b]-} acquire b "once=$how"
+    outcome "done"
+  done
+  same "$(ends)" '0 0'
+}
+
 @test "history: a holder whose lease ran out has died, which whoever takes the lock or looks at it records once" {
   local how last
   for how in 'hold b' 'call status' 'call log 10'; do

@@ -184,7 +184,7 @@ setup() { start_scripts; }
 @test "settle: in a quorum a grant is counted when its fence is settled, so that a round which was lost counts nothing" {
   MAX_LEASE=1 wait_until "$PATIENCE" grants_in_quorum a
   call cancel a level-a
-  MAX_LEASE=1 acquire b
+  WAITED=30 MAX_LEASE=1 acquire b # it waited for the network alone
   call settle b 9007199254740000 '' 1
   call settle b 9007199254740000 '' 1
   replies settled

@@ -248,6 +248,7 @@ remembered() { # LOCK END...
   try log job --since "$(date -u -d '1 hour ago' +%FT%TZ)" --json
   query 'length == 1'
   cli FLUSHALL
+  refuses 64 "--since: '26-11-22' is neither a time" log --since 26-11-22
   refuses 64 "--since: '25:00' is neither a time such as 08:00, 15:30, yesterday, 2026-11-22 or '2026-11-22 08:00', nor a duration" log --since 25:00
   refuses 64 "--since: '2026-13-01' is neither a time such as " log --since 2026-13-01
   refuses 64 "--since: 'last week' is neither a time such as 08:00, " log --since 'last week'
@@ -544,6 +545,15 @@ a_day() {
     contains "$OUT" $'\e[31m'
   # shellcheck disable=SC2001 # the pattern is an expression
     same "$(sed 's/\x1b\[[0-9]*m//g' <<<"$OUT" | tr -d '\r' | LC_ALL=C.UTF-8 wc -L)" "$columns"
+  done
+}
+
+@test "a timeline of a month or of years has dates below it" {
+  local days
+  rlock run job -- true
+  for days in 30 180 365 3000; do
+    try log --timeline --since "${days}d"
+    matches "$OUT" $'\n +[0-9]{2} [A-Z][a-z]{2}'
   done
 }
 

@@ -285,9 +285,9 @@ on_terminal() {
   contains "$OUT" '…'
   NO_COLOR=1 on_terminal 'stty cols 110; rlock status' # a terminal without UTF-8
   contains "$OUT" 'x~'
-  try acquire "$(printf '%40s' '' | tr ' ' k)"
+  try acquire "$(printf '%46s' '' | tr ' ' k)"
   NO_COLOR=1 on_terminal 'rlock status'
-  matches "$OUT" 'k{40} x +[^ ]+ .*[0-9]{16}'
+  matches "$OUT" 'k{46} x +[^ ]+ .*[0-9]{16}'
   start wide rlock run "$(printf '%150s' '' | tr ' ' y)" --note "$long" -- sh -c 'exec sleep 600' "$(printf '%150s' '' | tr ' ' z)"
   wait_held "$(printf '%150s' '' | tr ' ' y)"
   NO_COLOR=1 on_terminal 'stty cols 200; rlock status'

@@ -56,6 +56,7 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
 
 @test "whoever gives no password is told how to give one, since Redis refuses a long request in other words" {
   refused "a password is needed (NOAUTH): use --password-file (in a configuration file: password-file = FILE), or RLOCK_PASSWORD"
+  RLOCK_REDIS=$RLOCK_REDIS/2 refused "/2: a password is needed (NOAUTH): use --password-file"
 }
 
 @test "a server in protected mode is refused with 77" {

@@ -119,7 +119,7 @@ run_reported() {
   cd "$T"
   try run --key job --report - -- true
   exits 64
-  contains "$ERR" 'write /dev/stdout'
+  contains "$ERR" '/dev/stdout or ./-'
   [[ ! -e - ]]
   try run --key job --report /dev/stdout -- true
   same "$(jq -r .outcome <<<"$OUT")" completed

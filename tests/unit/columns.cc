@@ -16,6 +16,7 @@ std::string rows(std::string_view text, std::size_t columns, std::string_view se
 void test_columns() {
   expect_same(count_columns("abc"), 3UL, "a letter takes a column");
   expect_same(count_columns("日本"), 4UL, "a wide character takes two columns");
+  expect_same(count_columns("✅⚡⭐"), 6UL, "so does a sign that people put into a note");
   expect_same(count_columns("e\xCC\x81"), 1UL, "a combining mark takes no column");
   expect_same(cut_to_columns("abcdef", 6, true), "abcdef", "a text that fits is not cut");
   expect_same(cut_to_columns("abcdef", 4, true), "abc…", "a text that does not fit ends in an ellipsis");

@@ -70,6 +70,15 @@ void test_verdicts() {
   expect_same(not_started(EACCES), 126, "a command that may not be executed gives 126");
   expect_same(not_started(EISDIR), 126, "a directory gives 126");
   expect_same(not_started(ENOMEM), 71, "a lack of memory gives 71");
+  Evidence late;
+  late.news = News{.kind = News::Kind::too_late};
+  const lock::End end = run::end_for_history(judge(late), "");
+  expect(judge(late).outcome == Outcome::lost && judge(late).exit_status == 76, "a start that comes too late gives 76");
+  expect(end.is_excused && end.status == 76 && end.word.empty(), "and is no failure of the command");
+  late.news = News{.kind = News::Kind::silent};
+  late.loss = Outcome::forced;
+  expect(judge(late).outcome == Outcome::forced && judge(late).exit_status == 76,
+         "an eviction before the start outranks a guard that does not answer");
 }
 
 }  // namespace rlock::unit
