@@ -194,20 +194,24 @@ std::string Connection::password_origin() const {
   return fmt::format("; the password{} is from {}", of_user, who.origin);
 }
 
-void Connection::check_introduction(const Reply& reply) const {
+void Connection::refuse_introduction(const Reply& reply) const {
   const std::string& command = introductions_.front().front();
   const bool is_auth = command == "AUTH";
-  if (is_auth && address_.password_optional && wants_no_password(reply))
+  const Error why = refusal(reply);
+  if (!is_auth && reply.is_error("NOAUTH"))
+    throw Error{why};                                  // it says what to do
+  const bool is_refused = is_auth && !why.may_pass();  // and not merely a server that takes nobody for now
+  throw Error{is_refused ? ExitCode::no_permission : why.code(),
+              fmt::format("{} refused: {}{}", command, shown_words(reply), is_refused ? password_origin() : ""),
+              !why.may_pass()};
+}
+
+void Connection::check_introduction(const Reply& reply) const {
+  const std::string& command = introductions_.front().front();
+  if (command == "AUTH" && address_.password_optional && wants_no_password(reply))
     return;
-  if (reply.is_error()) {
-    const Error why = refusal(reply);
-    if (!is_auth && reply.is_error("NOAUTH"))
-      throw Error{why};                                  // says what to do
-    const bool is_refused = is_auth && !why.may_pass();  // and not merely a server that takes nobody for now
-    throw Error{is_refused ? ExitCode::no_permission : why.code(),
-                fmt::format("{} refused: {}{}", command, shown_words(reply), is_refused ? password_origin() : ""),
-                !why.may_pass()};
-  }
+  if (reply.is_error())
+    refuse_introduction(reply);
   if (command != "ROLE") {
     if (reply.kind != Reply::Kind::text || reply.text != "OK")
       throw Error{ExitCode::unavailable, "unexpected answer to " + command, true};

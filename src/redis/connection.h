@@ -118,6 +118,7 @@ class Connection {
   void introduce();
   void say_next();
   void check_introduction(const Reply& reply) const;
+  [[noreturn]] void refuse_introduction(const Reply& reply) const;
   std::string password_origin() const;
   void say(const std::vector<Command>& commands, Due::Kind due);
   void ask(const std::vector<Command>& commands);
