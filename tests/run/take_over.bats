@@ -477,7 +477,7 @@ fails_in() {
   local guard
   can_trace
   freezer || skip "this machine has no cgroup that freezes"
-  run_witness --max-runtime 2 --kill-after 200ms -- "${ALL[@]}"
+  run_witness --max-runtime 8 --kill-after 200ms -- "${ALL[@]}"
   guard=$(guard_of "$PID")
   fails_in "$PID" openat,pidfd_open ENFILE
   echo "$guard" >"$FREEZER/cgroup.procs"
