@@ -381,7 +381,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
 }
 
 @test "--max-runtime on a lock that was handed over and cannot be confirmed: the guard kills before its end" {
-  handed_to_the_deaf --max-runtime 2s
+  handed_to_the_deaf --max-runtime 3s
   finish "$PID"
   in_time
   [[ $(<"$T/job.err") != *'guard process did not'* ]] || fail "$(<"$T/job.err")"
