@@ -123,12 +123,12 @@ expire() { # TOKEN
 @test "crowd: seats that lag behind the leases are caught up with, and nobody loses one" {
   local i
   fill 20 20
-  for i in {1..20}; do SHIFT=20 call renew "h$i" 30000 "level-h$i"; done
+  for i in {1..20}; do SHIFT=20 call renew "h$i" 90000 "level-h$i"; done
   CAPACITY=20 SHIFT=35 acquire i
   outcome busy
-  nearly 15000 "${REPLY[4]}"
-  for i in {1..20}; do between $((BEGAN + 50000)) "$(cli ZSCORE "$SEATS" "h$i")" "$(field_of "h$i" 1)"; done
-  CAPACITY=20 SHIFT=56 acquire i
+  nearly 75000 "${REPLY[4]}"
+  for i in {1..20}; do between $((BEGAN + 110000)) "$(cli ZSCORE "$SEATS" "h$i")" "$(field_of "h$i" 1)"; done
+  CAPACITY=20 SHIFT=116 acquire i
   outcome granted
 }
 
