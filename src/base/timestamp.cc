@@ -89,7 +89,7 @@ std::optional<WallTime> parse_time(std::string_view text) {
     const long offset = parts.tm_gmtoff;  // timegm() clears it
     const int day = parts.tm_mday;
     const time_t time = ::timegm(&parts);
-    return parts.tm_mday == day ? std::optional{from_seconds(time - offset)} : std::nullopt;
+    return parts.tm_mday == day && parts.tm_year >= 70 ? std::optional{from_seconds(time - offset)} : std::nullopt;
   }
   const time_t now = ::time(nullptr);
   for (const char* format :

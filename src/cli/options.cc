@@ -334,7 +334,7 @@ constexpr Option options[] = {
    "Run once per minute, hour, day, week (from Monday) or month of the local calendar; or, if PERIOD is a "
    "duration, do nothing if a run that got the lock less than that ago ended with 0", set_once_per},
   {0,   "attempts",            "N",                run,               Section::lock, "",
-   "With --once or --once-per: when N runs for this ID or PERIOD have failed, give up as if the lock were held; runs "
+   "With --once or --once-per: when N runs for this ID or PERIOD have failed, exit with 75, or what -E says; runs "
    "that were told to stop do not count [no limit]",
    number<1, 50, &S::attempts>},
   {0,   "report",              "FILE",             run,               Section::output, "",
@@ -370,7 +370,7 @@ constexpr Option options[] = {
   {0,   "all",                 "",                 status,            Section::output, "",
    "List free locks too, and how their last run ended", flag<&S::all>},
   {'n', "lines",               "N",                history,           Section::output, "",
-   "Show the last N lines of each lock [20; all with --since]", number<0, 100'000, &S::lines>},
+   "Show the last N lines of each lock, of which Redis keeps 100 [20; all with --since]", number<0, 100'000, &S::lines>},
   {0,   "since",               "D|TIME",           history,           Section::output, "",
    "Show the runs that ended less than D ago, or since TIME: 08:00 (the last), yesterday, 2026-11-22, 2026-11-22 08:00", set_since},
   {0,   "failed",              "",                 history,           Section::output, "",

@@ -40,8 +40,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  token=$(rlock acquire migration --ttl 10m) || exit\n",
      "",
      "75, or what -E says: the lock is held, cooling or on hold.",
-     "Keep `|| echo exit $?`: without it the script goes on when it did not get the lock, or, under `set -e`, when "
-     "rlock is not installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock "
+     "Keep `|| echo exit $?`: without it a script goes on without the lock; under `set -e`, only if rlock is not "
+     "installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock "
      "run` of "
      "the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No trap is "
      "needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only after a "
@@ -93,8 +93,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held by a process of this "
      "machine that has died), cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another "
      "program's key) or free. PID is that of rlock: kill it there, and the command gets the signal. HELD is how "
-     "long it has been held. LEASE is how long it stays taken if nobody renews it, or on hold; before the first "
-     "renewal that is a few seconds. LAST is how and when the previous run ended. FENCE "
+     "long it has been held. LEASE is the time until it expires unrenewed, or the hold ends; before the first "
+     "renewal, a few seconds. LAST is how and when the previous run ended. FENCE "
      "is for `release --force --fence`. A single KEY, on a terminal, "
      "is shown in full, with why others left without the lock, and with the command that breaks it."},
     {"log",

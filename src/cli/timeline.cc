@@ -143,6 +143,8 @@ tm local_parts_of(time_t time) { return local_parts(WallTime{seconds{time}}); }
 std::string format_label(time_t time, seconds step) {
   const tm parts = local_parts_of(time);
   const bool is_midnight = parts.tm_hour == 0 && parts.tm_min == 0 && parts.tm_sec == 0;
+  if (step >= 365 * 24h)
+    return format_parts(parts, "%b %Y");
   if (step >= 24h || (step >= 1h && is_midnight))
     return format_parts(parts, "%d %b");
   return format_parts(parts, step < 1min ? "%H:%M:%S" : "%H:%M");

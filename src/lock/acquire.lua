@@ -299,7 +299,6 @@ local function take(queued)
   if queued then leave_queue(me) end
   if newest_only and how ~= 'restore' then supersede() end
   local since = how == 'restore' and claim.born or now
-  if in_quorum and not has_waited then claim.born = since end -- it did not wait: that time went to the network
   local r = grant(token, claim, lease, has_waited and 'waited' or 'acquired', since)
   write_meta() -- first, for the reason given above
   if queued then serve_next() end

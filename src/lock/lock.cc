@@ -43,6 +43,13 @@ bool ends_wait(const Answer& refusal) {
   return is_one_of<Full, Done, Exhausted>(refusal);
 }
 
+/// An enclosing run uses the fence of a re-entry already.
+Settling settling_of(const Question& question) {
+  if (question.how == Question::How::reenter)
+    return Settling::again;
+  return question.ticket.empty() ? Settling::at_once : Settling::after_wait;
+}
+
 /// Whether a server may have put us in its queue, in this round or an earlier one.
 bool may_have_place(const Question& question, const std::vector<Answer>& votes) {
   return question.how == Question::How::queue &&
@@ -155,8 +162,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
     refusal = take_failed(votes, majority);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(votes, sent);
-    const bool is_new = question.how != Question::How::reenter;  // else an enclosing run uses this fence already
-    if (held.fence.value > 0 && settle(claim, held.fence, is_new, deadline)) {
+    if (held.fence.value > 0 && settle(claim, held.fence, settling_of(question), deadline)) {
       note_held(claim, held, sent + trusted(held.unconfirmed.value_or(claim.ttl)));
       return held;
     }
@@ -175,10 +181,10 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
 }
 
 /// Readers may be granted the same fence: each then chooses larger ones until they differ. A writer is always alone.
-bool Lock::settle(const Claim& claim, Fence& fence, bool is_new, Deadline deadline) {
+bool Lock::settle(const Claim& claim, Fence& fence, Settling settling, Deadline deadline) {
   const auto settled = outcome_is("settled");
   for (;;) {
-    const Request request = settle_request(name_, claim, fence, is_new);
+    const Request request = settle_request(name_, claim, fence, settling);
     const bool passed = ask(request, deadline, settled, Pace::prompt, Step::first_settle).passed();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const Fields* fields = vote_of(answers_[i]);
@@ -198,13 +204,8 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
   Renewal renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);
   if (!std::holds_alternative<Extended>(renewal))
     return renewal;
-  if (servers_.size() == 1 && missing_at(answers_[0])) {
-    if (!join_again(claim, granted, deadline))
-      return sum_up_losses(answers_);
-    renewal = renew(claim.token, claim.level.text(), claim.ttl, Pace::prompt, deadline);  // what it was given is short
-    if (!std::holds_alternative<Extended>(renewal))
-      return renewal;
-  }
+  if (servers_.size() == 1 && missing_at(answers_[0]) && !join_again(claim, granted, deadline))
+    return sum_up_losses(answers_);
   if (claim.replicas)
     check_replicas(*claim.replicas, deadline);
   if (servers_.size() > 1) {
@@ -327,7 +328,7 @@ void Lock::restore(std::size_t server, Question::How how) {
 }
 
 void Lock::settle_at(std::size_t server) {
-  call(server, Step::settle, settle_request(name_, held_->claim, held_->grant.fence, false));
+  call(server, Step::settle, settle_request(name_, held_->claim, held_->grant.fence, Settling::again));
 }
 
 void Lock::call(std::size_t server, Step step, Request request) {

@@ -115,7 +115,7 @@ class Lock {
   Milliseconds grace(std::span<const CallResult> answers, Pace pace) const;
   bool decide(const Ballot& ballot) const;
   Answer acquire_by_majority(const Claim& claim, const Question& question, Deadline deadline);
-  bool settle(const Claim& claim, Fence& fence, bool is_new, Deadline deadline);
+  bool settle(const Claim& claim, Fence& fence, Settling settling, Deadline deadline);
   void note_held(const Claim& claim, const Granted& granted, Deadline until);
   void credit_stragglers();
   void bring_back_now(Deadline deadline);

@@ -81,8 +81,8 @@ end
 
 -- An acquire that is still on its way takes nothing.
 local function report_late()
+  keep_memory() -- first: a server that is out of memory allows it, and then every write after it
   if is_inner then bury_dead() else set_right() end
-  keep_memory() -- first: a server that is out of memory allows it
   commit()
   if not all then redis.pcall('SET', LEVEL_END, 'l', 'PX', ENDED_FOR) end
   return {'lost'}

@@ -80,10 +80,12 @@ Request acquire_request(const LockName& name, const Claim& claim, const Question
   return request;
 }
 
-Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new) {
+Request settle_request(const LockName& name, const Claim& claim, Fence fence, Settling settling) {
   const std::string waiter = claim.waiter ? claim.waiter->text() : "";
   return script_request(
-      scripts::settle, {.keys = name.keys(), .values = {claim.token.text(), fence.text(), waiter, is_new ? "1" : "0"}});
+      scripts::settle,
+      {.keys = name.keys(),
+       .values = {claim.token.text(), fence.text(), waiter, std::to_string(static_cast<int>(settling))}});
 }
 
 /// Sent with the script's text: the process may be gone before it could hear that a server does not know the script.

@@ -50,6 +50,9 @@ struct Claim {
   std::optional<Slot> calendar_slot{};  // --once-per day: the one in which the run was started
 };
 
+/// For what a fence is settled: for an acquisition that has it already, or for a new one, which is counted.
+enum class Settling { again, at_once, after_wait };
+
 /// How a command ended, for the history.
 struct End {
   std::optional<int> status{};
@@ -76,8 +79,8 @@ struct Question {
 /// `max_lease`: of the quorum; 0 for one server.
 Request acquire_request(const LockName& name, const Claim& claim, const Question& question, Milliseconds max_lease);
 
-/// `is_new`: the command has not been told a fence yet, so that a server may ask for a larger one.
-Request settle_request(const LockName& name, const Claim& claim, Fence fence, bool is_new);
+/// If the acquisition is new, its command has not been told a fence yet, so that a server may ask for a larger one.
+Request settle_request(const LockName& name, const Claim& claim, Fence fence, Settling settling);
 
 /// `waiter`: the one that leaves the queue too; empty for none. `timed_out`: because its wait has run out.
 Request cancel_request(const LockName& name, const Claim& claim, const std::string& waiter, bool timed_out);

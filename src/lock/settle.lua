@@ -2,7 +2,7 @@
 -- to it. Two majorities share a server, so the next holder's fence is larger. A settled fence is never lowered.
 -- KEYS  lock queue waiters meta history seats
 -- ARGV  token fence waiter('' if none; it leaves the queue, also of a server that did not grant it the lock)
---       new(1: nobody has been told this fence yet, so another may be chosen)
+--       new(1: nobody has been told this fence yet, so another may be chosen; 2: the same, after a wait; else 0)
 -- ->    settled | lost
 --       used floor   (another reader, of a majority that overlaps with ours, may have this fence)
 
@@ -15,8 +15,9 @@ read_meta()
 local r = holder(token)
 if not is_live(r) then return {'lost'} end
 if r.is_unreadable then return unreadable() end
-if ARGV[4] == '1' and tonumber(r.fence) ~= fence and floor >= fence then return {'used', num(floor)} end
-if ARGV[4] == '1' and not extra(r.tail, 'settled') then count(r.waited > 0 and 'waited' or 'acquired') end
+local counter = ARGV[4] == '1' and 'acquired' or ARGV[4] == '2' and 'waited'
+if counter and tonumber(r.fence) ~= fence and floor >= fence then return {'used', num(floor)} end
+if counter and not extra(r.tail, 'settled') then count(counter) end
 raise_floor(fence)
 r.fence = num(extra(r.tail, 'settled') and math.max(r.fence, fence) or fence)
 r.tail, touched[token] = with_extra(r.tail, 'settled', '1'), true

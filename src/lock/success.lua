@@ -61,8 +61,8 @@ do
 
   -- The success that makes a run unnecessary. With --once it is one with the same ID: the last success, or one that
   -- ended while the run waited, since the run may hear of that only after the next has ended; for a slot of the
-  -- calendar it is any. With --once-per D it is any that was granted within that time. One that ended in the future, or
-  -- was granted too far in it, is a relic of a wrong clock. With both options both must hold.
+  -- calendar it is any. With --once-per D it is any that was granted within that time. One that is not the last and
+  -- ended in the future, or was granted too far in it, is a relic of a wrong clock. With both options both must hold.
   function success_for(tail, since)
     local once, per = extra(tail, 'once'), tonumber(extra(tail, 'per'))
     if not (once or per) then return nil end

@@ -51,7 +51,7 @@ class Rehearsal {
     attempt("subscribe", [&] { check_that_it_listens(); });
     attempt("list", [&] { call({"SCAN", "0", "MATCH", name_.key(), "COUNT", "1"}); });
     attempt("renew", [&] { (void)lock_.renew(holder_.token, holder_.ttl, deadline()); });
-    attempt("settle", [&] { call_script(lock::settle_request(name_, holder_, {1}, false)); });
+    attempt("settle", [&] { call_script(lock::settle_request(name_, holder_, {1}, lock::Settling::again)); });
     attempt("release", [&] { (void)lock_.release_all(holder_.token, holder_.level, deadline()); });
     attempt("recall", [&] { (void)lock_.fate_of(holder_.token, holder_.level, lock::Fence{1}, deadline()); });
     attempt("log", [&] { call_script(lock::log_request(name_, 1)); });

@@ -129,8 +129,8 @@ int note_request_for_certificate(SSL* session, X509** /*certificate*/, EVP_PKEY*
   throw Error{ExitCode::config, fmt::format("{} {}: {}", option, file, reason != nullptr ? reason : "cannot be used")};
 }
 
-/// Allows, of what this machine's policy allows, TLS 1.2 and later, and only exchanges of keys after which whoever gets
-/// the server's key later cannot read what was recorded. With TLS 1.3 all are such.
+/// Allows, of what this machine's policy allows, TLS 1.2 and later, and only ciphers by which the server shows
+/// who it is, and whoever gets its key later cannot read what was recorded. With TLS 1.3 all are such.
 void narrow(ssl_ctx_st* context) {
   if (SSL_CTX_get_min_proto_version(context) < TLS1_2_VERSION)
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -139,7 +139,8 @@ void narrow(ssl_ctx_st* context) {
   for (int i = 0; i < sk_SSL_CIPHER_num(allowed); ++i) {
     const SSL_CIPHER* const cipher = sk_SSL_CIPHER_value(allowed, i);
     const int exchange = ::SSL_CIPHER_get_kx_nid(cipher);
-    if (exchange == NID_kx_ecdhe || exchange == NID_kx_dhe)
+    const bool is_anonymous = ::SSL_CIPHER_get_auth_nid(cipher) == NID_auth_null;
+    if (!is_anonymous && (exchange == NID_kx_ecdhe || exchange == NID_kx_dhe))
       ciphers += fmt::format("{}{}", ciphers.empty() ? "" : ":", ::SSL_CIPHER_get_name(cipher));
   }
   ::SSL_CTX_set_cipher_list(context, ciphers.c_str());

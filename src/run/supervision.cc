@@ -307,7 +307,7 @@ bool Supervision::was_just_told(Deadline ended_at) const {
 void Supervision::on_guard_gone() {
   if (state_ == State::waiting)
     throw Error{ExitCode::internal, "the guard process was killed"};
-  take_over(leader_ == 0 ? Failing::start : Failing::life);
+  take_over(Failing::life);
 }
 
 /// For a guard that is dead, stopped or frozen, or hangs. The kill comes first: to print a line, and to make one, takes

@@ -94,7 +94,7 @@ lock::End end_for_history(const Verdict& verdict, std::string_view by) {
   if (verdict.outcome == Outcome::replaced)
     return {.word = "replaced," + percent_encode(by)};
   if (verdict.is_unstarted)
-    return {.status = verdict.exit_status, .is_excused = true};
+    return {.is_excused = true, .word = "lost"};
   if (verdict.outcome == Outcome::timeout) {
     end.word = "timeout";
   } else if (verdict.outcome == Outcome::lost) {

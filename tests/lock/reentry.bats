@@ -132,22 +132,6 @@ forget_inner_levels() {
   wait_until "$PATIENCE" absent rlock:job
 }
 
-inner_lasts() { # SECONDS: at least
-  local end
-  end=$(cli HVALS rlock:job | sed -nE 's/.*,[0-9a-f]+:([0-9]+).*/\1/p')
-  ((end >= $(now_ms) + $1 * 1000))
-}
-
-@test "an inner run that joins again is extended at once to its full lease" {
-  start outer rlock run job --ttl 60 -- \
-    sh -c "rlock run job --ttl 60 --renew-every 5s -- sh -c 'touch $T/in; exec sleep 600'"
-  wait_until "$PATIENCE" test -e "$T/in"
-  wait_until "$PATIENCE" inner_lasts 30
-  forget_inner_levels
-  wait_until "$PATIENCE" has_levels 2
-  wait_until 3 inner_lasts 30 # the next renewal is five seconds away
-}
-
 @test "an inner run with --replicas is not started before they have what it holds" {
   try run job -- sh -c 'rlock run job --replicas 1:100ms -- echo ran; echo $?'
   exits 0

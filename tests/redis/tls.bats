@@ -290,6 +290,18 @@ END
   exits 0
 }
 
+@test "a server without a certificate is not believed, however lax this machine's OpenSSL is" {
+  printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' 'system_default = lax' \
+    '[lax]' 'CipherString = ALL:@SECLEVEL=0' >"$T/lax.conf"
+  export OPENSSL_CONF=$T/lax.conf
+  start anonymous openssl s_server -accept 127.0.0.1:0 -nocert -tls1_2 -cipher ADH:AECDH:@SECLEVEL=0
+  wait_for_text ACCEPT "$T/anonymous.out"
+  TLS_PORT=$(sed -nE 's/^ACCEPT .*:([0-9]+)$/\1/p' "$T/anonymous.out")
+  openssl s_client -connect "127.0.0.1:$TLS_PORT" -tls1_2 </dev/null >"$T/client" 2>&1 || true
+  grep -qE 'Cipher is A(EC)?DH' "$T/client" || skip "this OpenSSL has no anonymous ciphers"
+  RLOCK_REDIS=rediss://localhost:$TLS_PORT refused "TLS: "
+}
+
 @test "TLS 1.1 is not spoken, however lax this machine's OpenSSL is" {
   printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' 'system_default = lax' \
     '[lax]' 'MinProtocol = TLSv1' 'CipherString = DEFAULT@SECLEVEL=0' >"$T/lax.conf"

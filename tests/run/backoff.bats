@@ -204,25 +204,6 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   contains "$(tr -s ' \n' ' ' <<<"$OUT")" 'runs that were told to stop do not count'
 }
 
-@test "a run whose command was never started is no attempt, whatever became of its lock and its guard" {
-  local guard
-  hold job
-  start next rlock run job --once v1 --attempts 1 -- echo ran
-  wait_for_text 'waiting for job' "$T/next.err"
-  guard=$(guard_of "$PID")
-  kill -STOP "$guard"
-  stop "$HOLDER"
-  wait_until "$PATIENCE" is_held_by_waiter
-  kill -KILL "$guard"
-  finish "$PID"
-  exits 70
-  try run job --once v1 --attempts 1 -- echo again
-  same "$OUT" again
-  rlock log job --json | jq -e 'all(.command != "echo ran" or .end != "signalled")'
-}
-
-is_held_by_waiter() { rlock status job --json | jq -e '.[0].holders[0].command == "echo ran"' >/dev/null; }
-
 @test "a run that outlives a HUP, read its configuration again, and fails later, has failed" {
   start holder rlock run job --once v1 --attempts 1 --kill-after 100ms -- \
     sh -c 'trap "echo again; sleep 2; exit 3" HUP; echo ready; while :; do sleep .1; done'

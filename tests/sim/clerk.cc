@@ -494,7 +494,7 @@ void Clerk::check_counters() {
   const Books &a = before_, &b = books_;
   // One of several servers counts a grant when a majority has agreed on its fence.
   const Books::Record* unsettled = before_.holder(word(0), now_);
-  const bool is_settled_first = is("settle") && was_told("settled") && word(3) == "1" && unsettled != nullptr &&
+  const bool is_settled_first = is("settle") && was_told("settled") && is_new_settlement() && unsettled != nullptr &&
                                 extra(unsettled->tail, "settled").empty();
   const auto granted = in_quorum_ ? static_cast<long long>(is_settled_first) : static_cast<long long>(fresh_.size());
   insist(has_doubts_ || b.grants - a.grants == granted, "counts its grants wrongly");
@@ -927,9 +927,11 @@ void Clerk::check_cancel() {
         "remembers what was never used");
 }
 
+bool Clerk::is_new_settlement() const { return word(3) == "1" || word(3) == "2"; }
+
 void Clerk::check_settlement() {
   const Books::Record *old = before_.holder(word(0), now_), *r = books_.holder(word(0), now_);
-  const bool may_choose = old != nullptr && old->fence != number(1) && word(3) == "1";
+  const bool may_choose = old != nullptr && old->fence != number(1) && is_new_settlement();
   insist(!may_choose || before_.floor < number(1) || was_told("used"), "settles a fence that another may have");
   if (was_told("settled"))
     insist(r != nullptr && r->fence >= number(1) && !extra(r->tail, "settled").empty() && books_.floor >= number(1),

@@ -59,6 +59,7 @@ class Clerk {
   void check_renewal();
   void check_ends(const std::string& token);
   void check_cancel();
+  bool is_new_settlement() const;
   void check_settlement();
   void check_force();
   void check_hold();

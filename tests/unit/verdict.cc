@@ -74,7 +74,7 @@ void test_verdicts() {
   late.news = News{.kind = News::Kind::too_late};
   const lock::End end = run::end_for_history(judge(late), "");
   expect(judge(late).outcome == Outcome::lost && judge(late).exit_status == 76, "a start that comes too late gives 76");
-  expect(end.is_excused && end.status == 76 && end.word.empty(), "and is no failure of the command");
+  expect(end.is_excused && !end.status && end.word == "lost", "and is no failure of the command");
   late.news = News{.kind = News::Kind::silent};
   late.loss = Outcome::forced;
   expect(judge(late).outcome == Outcome::forced && judge(late).exit_status == 76,
