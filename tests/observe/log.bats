@@ -553,7 +553,7 @@ a_day() {
   rlock run job -- true
   for days in 30 180 365 3000; do
     try log --timeline --since "${days}d"
-    matches "$OUT" $'\n +[0-9]{2} [A-Z][a-z]{2}'
+    matches "$OUT" $'\n +([0-9]{2} [A-Z][a-z]{2}|[A-Z][a-z]{2} [0-9]{4})'
   done
 }
 
