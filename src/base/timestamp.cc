@@ -73,6 +73,9 @@ std::optional<WallTime> parse_clock(const std::string& clock, int days_ago) {
   return from_seconds(::mktime(&parts));
 }
 
+/// There is no 31 February, and 26-11-22 is not of our time.
+bool is_day(const tm& parts, int day) { return parts.tm_mday == day && parts.tm_year >= 70; }
+
 }  // namespace
 
 std::optional<WallTime> parse_time(std::string_view text) {
@@ -89,7 +92,7 @@ std::optional<WallTime> parse_time(std::string_view text) {
     const long offset = parts.tm_gmtoff;  // timegm() clears it
     const int day = parts.tm_mday;
     const time_t time = ::timegm(&parts);
-    return parts.tm_mday == day && parts.tm_year >= 70 ? std::optional{from_seconds(time - offset)} : std::nullopt;
+    return is_day(parts, day) ? std::optional{from_seconds(time - offset)} : std::nullopt;
   }
   const time_t now = ::time(nullptr);
   for (const char* format :
@@ -103,8 +106,8 @@ std::optional<WallTime> parse_time(std::string_view text) {
       continue;
     const int day = parts.tm_mday;
     time_t time = ::mktime(&parts);
-    if (parts.tm_mday != day || parts.tm_year < 70)
-      return std::nullopt;  // there is no 31 February, and 26-11-22 is not of our time
+    if (!is_day(parts, day))
+      return std::nullopt;
     if (format[1] == 'H' && time > now) {
       --parts.tm_mday;
       parts.tm_isdst = -1;

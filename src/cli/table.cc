@@ -182,8 +182,8 @@ using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-/// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY for which 80 columns have room, at the
-/// cost of HOLDER.
+/// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY for which 80 columns have room, at
+/// the cost of HOLDER.
 constexpr std::array status_columns{Column{"KEY", Cut::early, 55},
                                     Column{"MODE"},
                                     Column{"HOLDER", Cut::late},

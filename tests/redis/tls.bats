@@ -294,7 +294,8 @@ END
   printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' 'system_default = lax' \
     '[lax]' 'CipherString = ALL:@SECLEVEL=0' >"$T/lax.conf"
   export OPENSSL_CONF=$T/lax.conf
-  start anonymous openssl s_server -accept 127.0.0.1:0 -nocert -tls1_2 -cipher ADH:AECDH:@SECLEVEL=0
+  start anonymous bash -c 'exec openssl s_server -accept 127.0.0.1:0 -nocert -tls1_2 -cipher ALL:aNULL:@SECLEVEL=0 \
+    < <(exec tail --pid=$$ -f /dev/null)' # it ends with its input
   wait_for_text ACCEPT "$T/anonymous.out"
   TLS_PORT=$(sed -nE 's/^ACCEPT .*:([0-9]+)$/\1/p' "$T/anonymous.out")
   openssl s_client -connect "127.0.0.1:$TLS_PORT" -tls1_2 </dev/null >"$T/client" 2>&1 || true
