@@ -74,7 +74,7 @@ std::optional<WallTime> parse_clock(const std::string& clock, int days_ago) {
 }
 
 /// There is no 31 February, and 26-11-22 is not of our time.
-bool is_day(const tm& parts, int day) { return parts.tm_mday == day && parts.tm_year >= 70; }
+bool is_real_day(const tm& parts, int day) { return parts.tm_mday == day && parts.tm_year >= 70; }
 
 }  // namespace
 
@@ -92,7 +92,7 @@ std::optional<WallTime> parse_time(std::string_view text) {
     const long offset = parts.tm_gmtoff;  // timegm() clears it
     const int day = parts.tm_mday;
     const time_t time = ::timegm(&parts);
-    return is_day(parts, day) ? std::optional{from_seconds(time - offset)} : std::nullopt;
+    return is_real_day(parts, day) ? std::optional{from_seconds(time - offset)} : std::nullopt;
   }
   const time_t now = ::time(nullptr);
   for (const char* format :
@@ -106,7 +106,7 @@ std::optional<WallTime> parse_time(std::string_view text) {
       continue;
     const int day = parts.tm_mday;
     time_t time = ::mktime(&parts);
-    if (!is_day(parts, day))
+    if (!is_real_day(parts, day))
       return std::nullopt;
     if (format[1] == 'H' && time > now) {
       --parts.tm_mday;

@@ -179,14 +179,14 @@ Finding sum_up(const Checkup& all) {
   return conclude(Finding::Grade::warn, "", " can be trusted with locks, except for what " + exception);
 }
 
-bool lacks_right(const Finding& f) {
+bool lacks_permission(const Finding& f) {
   return f.topic == observe::topic_of_permissions && f.grade == Finding::Grade::fail;
 }
 
 /// What gives a user the rights that rlock needs.
-Finding explain_rights(const std::vector<Examined>& all, const std::set<std::string>& lines) {
+Finding explain_permissions(const std::vector<Examined>& all, const std::set<std::string>& lines) {
   const bool suffices = std::none_of(all.begin(), all.end(), [](const Examined& one) {
-    return std::any_of(one.fitness.findings.begin(), one.fitness.findings.end(), lacks_right);
+    return std::any_of(one.fitness.findings.begin(), one.fitness.findings.end(), lacks_permission);
   });
   const auto has_line = [](const Examined& one) { return !one.fitness.acl_line.empty(); };
   const observe::Fitness& first = std::find_if(all.begin(), all.end(), has_line)->fitness;
@@ -214,15 +214,15 @@ Finding explain_rights(const std::vector<Examined>& all, const std::set<std::str
 }
 
 /// Of many rights that a user lacks only the first few are named, since one line gives them all.
-std::vector<Finding> cut_rights(const std::vector<Finding>& findings) {
+std::vector<Finding> cut_permissions(const std::vector<Finding>& findings) {
   constexpr std::ptrdiff_t most_named = 3;
-  const auto lacking = std::count_if(findings.begin(), findings.end(), lacks_right);
+  const auto lacking = std::count_if(findings.begin(), findings.end(), lacks_permission);
   if (lacking <= most_named + 1)
     return findings;
   std::vector<Finding> named;
   std::ptrdiff_t met = 0;
   std::copy_if(findings.begin(), findings.end(), std::back_inserter(named), [&](const Finding& f) {
-    return !lacks_right(f) || ++met <= most_named;
+    return !lacks_permission(f) || ++met <= most_named;
   });
   named.push_back({Finding::Grade::fail,
                    observe::topic_of_permissions,
@@ -234,7 +234,7 @@ std::vector<Finding> cut_rights(const std::vector<Finding>& findings) {
 std::vector<Finding> collect(const Checkup& all) {
   std::vector<Finding> findings{sum_up(all)};
   for (const Examined& one : all.servers) {
-    for (Finding f : cut_rights(one.fitness.findings)) {
+    for (Finding f : cut_permissions(one.fitness.findings)) {
       if (all.servers.size() > 1 && f.topic != "reachable")
         f.text = fmt::format("{}: {}", one.url, f.text);
       findings.push_back(std::move(f));
@@ -243,7 +243,7 @@ std::vector<Finding> collect(const Checkup& all) {
   if (all.quorum)
     findings.push_back(*all.quorum);
   if (const auto lines = acl_lines(all.servers); !lines.empty())
-    findings.push_back(explain_rights(all.servers, lines));
+    findings.push_back(explain_permissions(all.servers, lines));
   return findings;
 }
 

@@ -21,7 +21,7 @@ local function grant(token, claim, lease, counter, since)
   holders[token], touched[token] = r, true
   take_seat(cap)
   lengthen_memory(claim.tail)
-  if is_settled(r) then
+  if is_settled(r) then -- else settle does both
     count(counter)
     start_line(token, r, cap)
   end

@@ -232,18 +232,18 @@ std::optional<Answer> take_failed(std::vector<Answer>& votes, std::size_t majori
   }
   const bool is_exhausted = is_said_by<Exhausted>(majority, votes);
   const auto deaths = static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), tells_of_death));
-  const auto is_outdated = [&](const Answer& vote) {
+  const auto is_overruled = [&](const Answer& vote) {
     if (tells_of_death(vote) && votes.size() - deaths >= majority)
       return true;
     const bool is_certain = is_exhausted && std::holds_alternative<Exhausted>(vote);
     return !is_certain && success && *success < *failed_ago(vote);
   };
   const auto found = std::find_if(
-      votes.begin(), votes.end(), [&](const Answer& vote) { return failed_ago(vote) && !is_outdated(vote); });
+      votes.begin(), votes.end(), [&](const Answer& vote) { return failed_ago(vote) && !is_overruled(vote); });
   if (found != votes.end())
     return *found;
   std::erase_if(votes,
-                [&](const Answer& vote) { return std::holds_alternative<Exhausted>(vote) && is_outdated(vote); });
+                [&](const Answer& vote) { return std::holds_alternative<Exhausted>(vote) && is_overruled(vote); });
   return std::nullopt;
 }
 

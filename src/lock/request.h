@@ -50,7 +50,8 @@ struct Claim {
   std::optional<Slot> calendar_slot{};  // --once-per day: the one in which the run was started
 };
 
-/// For what a fence is settled: for an acquisition that has it already, or for a new one, which is counted.
+/// For what a fence is settled: for an acquisition that has it already, or for a new one, which is counted. In the
+/// order of the words 0, 1 and 2 of settle.lua.
 enum class Settling { again, at_once, after_wait };
 
 /// How a command ended, for the history.

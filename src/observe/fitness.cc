@@ -579,8 +579,8 @@ Fitness examine(redis::Server& server, const ExamineOptions& how) {
   if (refusals.empty())
     fitness.findings.push_back(
         {Grade::ok, topic_of_permissions, "rlock may do all that it needs to, as tried on a key of its own"});
-  const auto lacks_right = [](const Finding& refusal) { return refusal.topic == topic_of_permissions; };
-  const bool was_tried = refusals.empty() || std::any_of(refusals.begin(), refusals.end(), lacks_right);
+  const auto lacks_permission = [](const Finding& refusal) { return refusal.topic == topic_of_permissions; };
+  const bool was_tried = refusals.empty() || std::any_of(refusals.begin(), refusals.end(), lacks_permission);
   if (was_tried && oldest_met >= first_with_users)
     fitness.acl_line = make_acl_line(server.address(), how, oldest_met);
   return fitness;

@@ -107,21 +107,18 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   wait_until 5 absent rlock:job
 }
 
-forget_inner_levels() {
-  cli EVAL 'local fields = redis.call("HGETALL", KEYS[1])
+@test "an inner run of which the server has lost the level, as after a fail-over, joins again and keeps the lock" {
+  local forget='local fields = redis.call("HGETALL", KEYS[1])
     for i = 1, #fields, 2 do
       local record, count = fields[i + 1]:gsub(",%x+:%d+", "")
       if count > 0 then redis.call("HSET", KEYS[1], fields[i], record) end
-    end' 1 rlock:job
-}
-
-@test "an inner run of which the server has lost the level, as after a fail-over, joins again and keeps the lock" {
+    end'
   start outer rlock run --key job --ttl 2 -- \
     sh -c "setsid rlock run --key job --ttl 2 -- sh -c 'touch $T/in; until [ -e $T/over ]; do sleep .02; done' &
       until [ -e $T/leave ]; do sleep .02; done"
   wait_until "$PATIENCE" test -e "$T/in"
   has_levels 2
-  forget_inner_levels
+  cli EVAL "$forget" 1 rlock:job
   wait_until "$PATIENCE" has_levels 2
   touch "$T/leave"
   finish "$PID"
