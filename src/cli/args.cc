@@ -459,10 +459,9 @@ void refuse_foreign(const Option& option, const Words& words) {
 }
 
 std::string describe_incomplete(const Option& option) {
-  const bool two_meanings = option.name == "lines";
-  return fmt::format("--{} needs a value{}",
-                     option.name,
-                     two_meanings ? "; -n is --lines N for log, and --nonblock for run and acquire" : "");
+  if (option.name == "lines")
+    return "--lines needs a value; -n is --lines N for log, and --nonblock for run and acquire";
+  return fmt::format("--{} needs a value{}", option.name, option.value == "D" ? ", such as 30 (seconds) or 5m" : "");
 }
 
 /// Why a word was taken for the key, where that was not meant: `-n 5 KEY`.

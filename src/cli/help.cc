@@ -82,13 +82,12 @@ std::string describe(const Option& option, const SubcommandEntry& subcommand) {
 }
 
 std::string statuses(const SubcommandEntry& subcommand) {
-  return "\nExit status:\n  " +
-         wrap(fmt::format(
-                  "{}{}69: Redis could not be reached. 77: it refused the user or a command. rlock(1) lists all.",
-                  subcommand.statuses,
-                  subcommand.statuses.empty() ? "" : " "),
-              2,
-              2);
+  return "\nExit status:\n  " + wrap(fmt::format("{}{}69: Redis could not be reached. 77: it refused the user, or "
+                                                 "permits too little. rlock(1) lists all.",
+                                                 subcommand.statuses,
+                                                 subcommand.statuses.empty() ? "" : " "),
+                                     2,
+                                     2);
 }
 
 std::string variables(const SubcommandEntry& subcommand) {
@@ -117,7 +116,8 @@ std::string usage() {
   text += "\n";
   for (const SubcommandEntry& entry : all_subcommands()) text += fmt::format("  {:<10}{}\n", entry.name, entry.purpose);
   return text +
-         "\nKEY is a name of your choice: commands under the same KEY exclude each other.\n"
+         "\nKEY is a name of your choice: commands under the same KEY exclude each other,\n"
+         "as in `rlock run backup -- backup.sh`.\n"
          "RLOCK_REDIS, or `redis = URL` in /etc/rlock.conf, says where Redis is.\n"
          "`rlock SUBCOMMAND --help` or `rlock help SUBCOMMAND` lists the options of a\n"
          "subcommand, `rlock --version` prints the version, rlock(1) is the manual.\n";

@@ -22,13 +22,14 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Keys::one,
      "run KEY [OPTION...] -- COMMAND [ARG...]",
      "Run a command while holding a lock",
-     "  rlock run backup --once-per day -w 12h -E 0 -q -- backup.sh --full  # cron\n"
+     "  rlock run backup --once-per day --attempts 3 -w 12h -E 0 -q -- backup.sh\n"
      "  rlock run deploy -w 10m --max-runtime 30m --note \"release 42\" -- deploy.sh\n",
      "The command finds RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_TTL_MS, RLOCK_SLOT and RLOCK_HELD. RLOCK_FENCE "
-     "grows with each run: storage that refuses all below the greatest that it has seen is safe from a run that "
-     "has lost its lock.",
-     "That of the command, or 128 + n if signal n ended it. 75, or what -E says: the lock is held, cooling or on hold, "
-     "or all attempts have failed. 76: the lease was lost, or somebody evicted the run. 124: stopped by --max-runtime.",
+     "grows with each run: storage that refuses all below the greatest that it has seen is safe from a run that has "
+     "lost its lock.",
+     "That of the command, or 128 + n if signal n ended it. 75, or what -E says: the lock is held, cooling or on "
+     "hold, or all attempts have failed. 76: the lease was lost, or somebody evicted the run. 124: stopped by "
+     "--max-runtime.",
      ""},
     {"acquire",
      Subcommand::acquire,
@@ -37,15 +38,15 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "acquire KEY [--hold-pid PID] [--output FORMAT] [OPTION...]",
      "Take a lock and print its token",
      "  eval \"$(rlock acquire migration --hold-pid $$ --output shell || echo exit $?)\"\n"
-     "  token=$(rlock acquire migration --ttl 10m) || exit\n",
+     "  token=$(rlock acquire migration --ttl 10m -w 1m) || exit\n"
+     "  rlock release migration --token \"$token\"\n",
      "",
      "75, or what -E says: the lock is held, cooling or on hold.",
-     "Keep `|| echo exit $?`: without it a script goes on without the lock; under `set -e`, only if rlock is not "
-     "installed. Without `--output shell` the script must hand the token to `rlock release`, an `rlock "
-     "run` of "
-     "the same lock in it would wait, and with `-E 0` it must see for itself whether the output is empty. No trap is "
-     "needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes effect only after a "
-     "lease that ran out or was lost."},
+     "Keep `|| echo exit $?`: without it, a script that did not get the lock goes on all the same (with `set -e`, "
+     "only if rlock is not installed). Without `--output shell` the script must hand the token to `rlock release`, an "
+     "`rlock run` of the same lock in it would wait, and with `-E 0` it must see for itself whether the output is "
+     "empty. No trap is needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes "
+     "effect only after a lease that ran out or was lost."},
     {"renew",
      Subcommand::renew,
      renew,
@@ -60,7 +61,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::release,
      release,
      Keys::one,
-     "release [KEY] [--token T | --force [--now] [--fence N] [--hold D]]",
+     "release [KEY] [--token T | --force [--fence N] [OPTION...]]",
      "Give a lock up, or make its holder give it up",
      "  rlock release migration --token \"$token\"\n"
      "  rlock release backup --force --fence N --hold 1h  # `rlock status` shows N\n",
@@ -77,8 +78,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --end\n",
      "",
      "1: with --end, nothing was on hold.",
-     "KEY is a name, not a pattern. TIME is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (at "
-     "0:00), '2026-11-25 08:00' or RFC 3339."},
+     "A run that holds the lock goes on to its end; others wait, or exit with 75. KEY is a name, not a pattern. TIME "
+     "is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (at 0:00), '2026-11-25 08:00' or RFC 3339."},
     {"status",
      Subcommand::status,
      status,
@@ -92,11 +93,11 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "1, with keys: some are free.",
      "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held by a process of this "
      "machine that has died), cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another "
-     "program's key) or free. PID is that of rlock: kill it there, and the command gets the signal. HELD is how "
-     "long it has been held. LEASE is the time until it expires unrenewed, or the hold ends; before the first "
-     "renewal, a few seconds. LAST is how and when the previous run ended. FENCE "
-     "is for `release --force --fence`. A single KEY, on a terminal, "
-     "is shown in full, with why others left without the lock, and with the command that breaks it."},
+     "program's key) or free. PID is that of rlock: kill it there, and the command gets the signal. HELD is how long "
+     "it has been held. LEASE is how long it stays taken if nobody renews it, or on hold; before the first renewal, a "
+     "few seconds. LAST is how and when the previous run ended. FENCE is for `release --force --fence`. A single KEY, "
+     "on a terminal, is shown in full, with why the last one left without the lock, and with the command that breaks "
+     "it. A narrow terminal has no room for all columns; a pipe shows all."},
     {"log",
      Subcommand::log,
      log,
@@ -110,10 +111,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "",
      "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
      "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
-     "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until a "
-     "time, and then hold ended or hold replaced (by somebody) or hold over (its time was up). Whoever left without "
-     "the lock has no line: `rlock "
-     "status KEY` says how many did, and why the last one did."},
+     "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until "
+     "a time, and then hold ended or hold replaced (by somebody) or hold over (its time was up). Whoever left without "
+     "the lock has no line: `rlock status KEY` says how many did, and why the last one did. A narrow terminal has no "
+     "room for all columns; a pipe shows all."},
     {"check",
      Subcommand::check,
      check,

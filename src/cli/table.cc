@@ -200,9 +200,9 @@ constexpr std::array log_columns{Column{"KEY", Cut::late, 40},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
                                  Column{"HELD", Cut::never, 0, 4},
-                                 Column{"END", Cut::late, 33},  // what one looks for, and then whose run it was
-                                 Column{"HOLDER", Cut::late, 16, 5},
-                                 Column{"COMMAND", Cut::early, 7, 3},
+                                 Column{"END", Cut::late, 26},  // what one looks for, and then whose run it was
+                                 Column{"HOLDER", Cut::late, 12, 5},
+                                 Column{"COMMAND", Cut::early, 12, 3},
                                  Column{"NOTE", Cut::early, 12, 1}};
 
 Cell state_of(State state) {

@@ -52,7 +52,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
 }
 
 @test "an option at the end that lacks its value is named, also at the end of a bundle" {
-  refuses 64 '--wait needs a value' acquire a --wait
+  refuses 64 '--wait needs a value, such as 30 (seconds) or 5m' acquire a --wait
   refuses 64 '--wait needs a value' acquire a -qw
   refuses 64 '--lines needs a value' log -n
 }
