@@ -25,6 +25,15 @@ queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
 waiters() { cli HVALS '{rlock:job}:waiters'; } # each with the time of its last question
 changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
 
+@test "the exchange that the page shows takes, renews and releases a lock" {
+  redis-cli() { command redis-cli -s "$REDIS_SOCK" "$@"; }
+  sed -n '/^\.\\" test: exchange$/,/^\.Ed$/ { /^\./d; s/\\-/-/g; s/\\(aq/'\''/g; p }' "${MANUAL}" >"$T/exchange"
+  # shellcheck source=/dev/null
+  OUT=$(source "$T/exchange")
+  matches "$OUT" $'^granted\n[0-9]{16}\n0\n5000\nextended\n30000\n1\nreleased$'
+  same "$(rlock log backup --json | jq -c '.[] | [.end, .exit_status, .holder, .pid]')" '["exited",0,"me",812]'
+}
+
 @test "the other client excludes rlock, and rlock gets the lock when it has released it" {
   python_client other sh -c 'echo "$FENCE" >>"$0"; until [ -e "$0.end" ]; do sleep 0.05; done' "$T/fences"
   wait_until "$PATIENCE" test -s "$T/fences"
