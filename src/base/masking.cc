@@ -1,7 +1,6 @@
 #include "base/masking.h"
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -10,8 +9,6 @@
 
 namespace rlock {
 namespace {
-
-bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(

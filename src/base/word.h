@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -20,6 +21,9 @@ inline std::string_view take_word(std::string_view& rest, char separator = ' ') 
 
 /// Whether there is no other character in it; an empty text has none.
 inline bool is_digits(std::string_view text) { return text.find_first_not_of("0123456789") == std::string_view::npos; }
+
+/// Whether it may stand in the name of an option, a variable or a parameter.
+inline bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 
 /// With the letters of ASCII in lower case.
 inline std::string lower(std::string_view text) {

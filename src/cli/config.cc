@@ -255,7 +255,7 @@ class Parser {
 
   /// A file that is named without its folder lies beside ours, wherever rlock is started.
   std::string locate(const Option& option, std::string_view value) const {
-    const bool is_file = option.value == "FILE" && !value.empty() && value != "-";
+    const bool is_file = option.is_file() && !value.empty() && value != "-";
     if (is_file && value.starts_with("~"))
       refuse(place(), fmt::format("{}: only a shell knows what ~ means; write the whole path", option.name));
     return is_file ? (std::filesystem::path{file_}.parent_path() / value).string() : std::string{value};

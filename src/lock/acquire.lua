@@ -213,11 +213,12 @@ end
 -- How many wait, if one more would be too many. One that has waited already keeps its place, and one that supersedes
 -- another takes over its place. Dead waiters are looked for, and removed, only if they matter; in a long queue each
 -- taker looks at another part of it.
-local function crowd()
+local function fullness()
   local MOST_COUNTED = 200
   if not wait or not max_waiting or has_waited or call('ZRANK', QUEUE, me) then return nil end
   local its_token = newest_only and newest()
-  local room = max_waiting + (its_token and call('ZRANK', QUEUE, its_token) and 1 or 0)
+  local replaced = its_token and call('ZRANK', QUEUE, its_token) and 1 or 0
+  local room = max_waiting + replaced
   local queued = call('ZCARD', QUEUE)
   if queued >= room then
     local alive = 0
@@ -229,7 +230,7 @@ local function crowd()
     end
     let_leave()
   end
-  local waiting = call('ZCARD', QUEUE) - room + max_waiting
+  local waiting = call('ZCARD', QUEUE) - replaced
   return waiting >= max_waiting and waiting or nil
 end
 
@@ -316,7 +317,7 @@ end
 local function wait_for_turn()
   if wait and has_waited and not in_quorum and call('EXISTS', QUEUE) == 0 then wake_the_forgotten() end
   if fits(cap) and call('ZCARD', QUEUE) == 0 then return take(false) end
-  local waiting = crowd()
+  local waiting = fullness()
   if waiting and (waiting > 0 or not fits(cap)) then
     count_skip('full', owner)
     commit()
@@ -361,7 +362,8 @@ local function answer()
   if not can_grant() then return no_fence() end
   if mine and (has_level(mine, level) or mine.levels == 'ended' or how == 'restore') then forget_cooling() end
   if how == 'restore' then
-    disown(token) -- it was taken for dead here
+    disown(token)   -- it was taken for dead here
+    leave_queue(me) -- a question that was late has made it wait here, for what it has got from the other servers
     return has_room(cap) and take(false) or {'lost'}
   end
   -- First what has died: it may have failed, or have said that it ended well while a run inside it went on.

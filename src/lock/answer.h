@@ -93,7 +93,7 @@ std::optional<Fence> read_fence(std::string_view word);
 struct Granted {
   Fence fence;
   int slot = 0;
-  BootClock::time_point sent;                  // before the first byte of the request left; the lease counts from here
+  BootClock::time_point sent;                  // the lease counts from here; the request left later
   std::optional<Milliseconds> unconfirmed{};   // the length of the lease until its first renewal, if that is shorter
   std::optional<Milliseconds> last_success{};  // how long ago the last run was granted that ended with 0; in a quorum
 };

@@ -33,6 +33,8 @@ auto outcome_is(std::string_view name) {
   return [name](const Fields& fields) { return fields.outcome() == name; };
 }
 
+bool any_answer(const Fields& /*answer*/) { return true; }
+
 const std::string& waiter_of(const Claim& claim) { return claim.waiter ? claim.waiter->text() : claim.token.text(); }
 
 /// Whether a taker that hears this from a majority gives up its place in the queue: it leaves, or asks without a
@@ -158,7 +160,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   Ballot ballot{answers_, granted, max_lease_};
   const std::size_t majority = servers_.size() / 2 + 1;
   std::optional<Answer> refusal = take_done(votes, claim.calendar_slot.has_value(), majority);
-  if (!refusal && question.how != Question::How::reenter && question.how != Question::How::restore)
+  if (!refusal && question.how != Question::How::reenter)
     refusal = take_failed(votes, majority);
   if (!refusal && ballot.passed()) {
     Granted held = sum_up_grants(votes, sent);
@@ -389,9 +391,7 @@ std::optional<ForeignKey> Lock::delete_foreign(Deadline deadline) {
 }
 
 Forced Lock::force(std::vector<std::string> arguments, Deadline deadline) {
-  const Request request = force_request(name_, std::move(arguments));
-  (void)decide(ask(
-      request, deadline, [](const Fields&) { return true; }, Pace::patient));
+  (void)decide(ask(force_request(name_, std::move(arguments)), deadline, any_answer, Pace::patient));
   return sum_up_targets(answers_);
 }
 
@@ -415,9 +415,7 @@ NewHold Lock::hold(HoldEnd end, const Owner& by, const Level& request, Deadline 
 }
 
 std::optional<Hold> Lock::end_hold(const Owner& by, const Level& request, Deadline deadline) {
-  const Request sent = hold_request(name_, request, std::nullopt, by);
-  (void)decide(ask(
-      sent, deadline, [](const Fields&) { return true; }, Pace::patient));
+  (void)decide(ask(hold_request(name_, request, std::nullopt, by), deadline, any_answer, Pace::patient));
   for (const CallResult& answer : answers_) {
     const Fields* vote = vote_of(answer);
     if (vote != nullptr && vote->outcome() == "ended") {

@@ -58,7 +58,7 @@ class Lock {
   std::vector<std::string> take_messages() { return redis::take_messages(servers_); }
   /// Whether the single server has confirmed that we listen.
   bool listens() const { return servers_[0].listens(); }
-  /// How many servers have confirmed it.
+  /// How many servers have confirmed it, or will do so with their answer to what they were asked.
   std::size_t count_listening() const;
   /// Why the single server has refused for good.
   const std::optional<Error>& refusal_to_listen() const { return servers_[0].refusal_to_listen(); }
@@ -77,7 +77,7 @@ class Lock {
   /// Leaves the queue and gives back a grant that was not used, as if it had never been asked for. `timed_out`: the
   /// wait has run out, which is counted.
   void cancel(const Claim& claim, Deadline deadline, bool timed_out = false);
-  /// Tells who could be forced to release it. Changes nothing.
+  /// Tells who could be forced to release it. Takes it from nobody, but records who has died, as status does.
   Forced look(Deadline deadline);
   /// Forces the acquisitions with these fences and no others, so that it may be repeated. Returns all that it found.
   std::vector<Target> force(Force how, const Owner& by, std::span<const Fence> fences, Deadline deadline);

@@ -1,8 +1,8 @@
 -- log: how the last acquisitions ended. Records those that have died.
 -- KEYS  lock queue waiters meta history seats
 -- ARGV  count
--- ->    history now_ms, then for each, newest last, "fence acquired ended waited capacity end owner"
---       and for each hold, newest first, "hold id begun until ended end_id ender owner" as META has it
+-- ->    history now_ms, then for each hold, newest first, "hold id begun until ended end_id ender owner" as META has it
+--       and for each acquisition, newest last, "fence acquired ended waited capacity end owner"; a count of 0: neither
 --       (end: exit status, signal:N, released, ended, evicted,BY, replaced,BY, lost, died, timeout or interrupted)
 
 -- NEEDS look

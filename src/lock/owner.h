@@ -8,7 +8,8 @@
 
 namespace rlock::lock {
 
-/// Who holds or waits, for people to read; nothing is decided by it. What comes from Redis may be anybody's words.
+/// Who holds or waits, for people to read. What comes from Redis may be anybody's words, so no exclusion rests on it;
+/// it only tells askers apart (who is superseded, whom a tie is between), and whom `release --force` finds dead here.
 struct Owner {
   std::string holder;  // user@host, or --holder
   std::string host;

@@ -37,12 +37,10 @@ local function waiter(token)
   return text and parse_waiter(text)
 end
 
-local function remove_waiters(...)
+local function leave_queue(...)
   call('ZREM', QUEUE, ...)
   call('HDEL', WAITERS, ...)
 end
-
-local function leave_queue(token) remove_waiters(token) end
 
 -- Gives a waiter the lock before it asks again, and tells it how long after its last question that happened: it knows
 -- when it sent that question, and so what is left of the lease. The digest of its token and the fence proves that the
@@ -54,9 +52,8 @@ local function hand_over(token, w)
     math.max(0, now - w.asked) .. ' ' .. redis.sha1hex(token .. ':' .. r.fence)}
 end
 
--- Removes those that are to leave; a few at a time, since Lua passes no more arguments.
 local function let_leave()
-  for i = 1, #leavers, 500 do remove_waiters(unpack(leavers, i, math.min(#leavers, i + 499))) end
+  if #leavers > 0 then leave_queue(unpack(leavers)) end
   leavers = {}
 end
 

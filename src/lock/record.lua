@@ -2,10 +2,12 @@
 --   record    "expires cools ttl hold fence slot acquired waited kept levels owner extras"
 --             expires  the end of the lease
 --             cools    until when the seat stays taken, if the run ends before; 0 if it has no minimum hold
+--                      (in a record of a lock that cools after a failure: the end of that, and hold its length)
 --             ttl hold the lease and the minimum hold that were asked for: a record that claims more is not believed
 --             waited   for how long its taker had asked when it was granted
 --             kept     1 if a keeper renews it and listens, so that it can be told to give up the lock, else 0
---             levels   LEVEL, or LEVEL:MS,... once there were several, each with the time until when it counts on it
+--             levels   LEVEL, or LEVEL:MS,... once there were several, each with the time until when it counts on it;
+--                      `ended` in a record of a lock that cools after a failure
 --   owner     holder host user pid command note, percent-encoded, each followed by a space but the last
 --   extras    words name=value, each after a space; most records have none:
 --             latest=1 replace=1 first=1 poll=1 quorum=1 once=ID per=MS    how it asked
@@ -41,8 +43,8 @@ end
 
 local function is_live(r) return r and r.expires > now end
 
--- The lock's fields and their values, none if there is no lock, nil if they are many or not rlock's. Unlike HGETALL
--- this question may be asked of any key, and of a crowd.
+-- The lock's fields and their values, none if there is no lock, nil if they are many or no hash. Unlike HGETALL this
+-- question may be asked of any key, and of a crowd.
 local function few_fields()
   local scan = redis.pcall('HSCAN', LOCK, 0)
   return scan[1] == '0' and scan[2] or nil

@@ -18,7 +18,7 @@ struct Ending {
     lost,           // the lease could not be renewed in time
     died,           // the lease ran out, and the holder had not released the lock
     timeout,        // --max-runtime
-    interrupted,    // told to stop by TERM or INT, and then exited with 0: no success
+    interrupted,    // told to stop (TERM, INT, HUP, QUIT), and then exited with 0: no success
     hold,           // no run: a hold has begun
     hold_ended,     // no run: somebody has ended a hold
     hold_replaced,  // no run: another hold has replaced one

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -63,8 +62,6 @@ std::optional<Span> find_password(std::string_view url) {
     return std::nullopt;
   return Span{.begin = colon + 1, .end = at, .without_user = colon == start};
 }
-
-bool is_part_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 
 /// Masks the values of parameters such as "?password=secret", which we refuse but other programs accept. Of the values
 /// in a query we can only tell that a "db" is no secret.

@@ -26,9 +26,9 @@ struct Result {
   std::string message;  // the last error, or why nothing was run
 };
 
-/// Takes the lock, has the command run by the guard, renews the lease meanwhile and releases the lock afterwards. The
-/// keeper never touches the command itself: it sends orders to the guard, which acts on its own when the last deadline
-/// that it was given has passed.
+/// Takes the lock, has the command run by the guard, renews the lease meanwhile and releases the lock afterwards. It
+/// sends orders to the guard, which acts on its own when the last deadline that it was given has passed; where the
+/// guard is dead, stopped or late, its Supervision kills the command.
 ///
 ///     taking --granted--> holding --the command is over--> releasing
 ///        |                   `--some processes survive KILL, and we must stop or the lease is over--> no release

@@ -34,7 +34,7 @@ struct PidPlan {
 /// ends with that process.
 class Witness {
  public:
-  /// Forks it. Nothing of the caller's stays open there. Throws Error{os}.
+  /// Forks it. Nothing of the caller's stays open there but a stderr that is a regular file. Throws Error{os}.
   static Witness start(const PidPlan& plan, const Process& process);
 
   /// The keeper will be heard again before the deadline. While that is `never`, as it is at first, the keeper may end.

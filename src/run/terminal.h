@@ -61,7 +61,7 @@ class JobControl {
   explicit JobControl(const Line& guard) : guard_(&guard) {}
 
   bool has_lent_terminal() const { return borrower_ > 0; }
-  /// Whether the command has got SIGHUP from the terminal itself.
+  /// Whether the terminal has hung up: the kernel tells the command, now or when the session's leader has ended.
   bool hung_up() const { return has_lent_terminal() && terminal::has_hung_up_on_borrower(); }
   /// Whether the command may have the terminal from its start on, or from when we continue it.
   bool may_lend();

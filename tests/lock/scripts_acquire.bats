@@ -210,6 +210,19 @@ setup() { start_scripts; }
   nearly 30000 "$(cli PTTL "$LOCK")"
 }
 
+@test "acquire: whoever is to have it back here, and is in the queue by a late question, leaves the queue" {
+  hold a
+  MAX_LEASE=1 HOW=queue wait_until "$PATIENCE" is_queued_in_quorum early
+  HOW=restore MAX_LEASE=1 acquire b waiter=b
+  outcome lost
+  same "$(cli ZCARD "$QUEUE") $(cli HLEN "$WAITERS")" '0 0'
+}
+
+is_queued_in_quorum() { # TOKEN: by a question for the waiter `b`
+  acquire "$1" waiter=b
+  [[ ${REPLY[0]} == busy ]]
+}
+
 @test "renew: a lock whose expiry somebody has removed gets that of its longest holder" {
   CAPACITY=0 hold a
   CAPACITY=0 acquire b

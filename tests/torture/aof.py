@@ -27,9 +27,11 @@ def commands(data):
             at = line + 2
             for _ in range(count):
                 line = data.index(b"\r\n", at)
-                begin, size = line + 2, int(data[at + 1 : line])
-                words.append(data[begin : begin + size])
-                at = begin + size + 2
+                begin, end = line + 2, line + 2 + int(data[at + 1 : line])
+                if data[end : end + 2] != b"\r\n":
+                    return
+                words.append(data[begin:end])
+                at = end + 2
             yield words
     except ValueError:
         return
