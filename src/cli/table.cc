@@ -12,6 +12,7 @@
 
 #include "base/columns.h"
 #include "base/escape.h"
+#include "base/word.h"
 #include "cli/screen.h"
 
 namespace rlock::cli {
@@ -302,9 +303,20 @@ void add_rows(const LockFacts& lock, std::vector<Row>& rows) {
   for (const observe::ServerFacts& server : lock.servers) rows.push_back(server_row(server));
 }
 
-Cell end_of(const observe::Run& run) {
-  if (run.ending.is_of_run())
-    return {run.ending.describe(), run.ending.is_failure() ? colour::red : colour::none};
+/// Of whoever evicted a holder, `root@db1 pid 8784`, a screen has no room for a process that has ended since.
+std::string without_pid(std::string by) {
+  const std::string_view word = " pid ";
+  const auto at = by.rfind(word);
+  if (at != std::string::npos && is_digits(std::string_view{by}.substr(at + word.size())))
+    by.resize(at);
+  return by;
+}
+
+Cell end_of(const observe::Run& run, const Screen& screen) {
+  if (run.ending.is_of_run()) {
+    const std::string end = run.ending.describe();
+    return {screen.columns == 0 ? end : without_pid(end), run.ending.is_failure() ? colour::red : colour::none};
+  }
   return {run.hold_until && run.ending.kind == observe::Ending::Kind::hold
               ? "on hold until " + format_soon(*run.hold_until, run.acquired_at)
               : run.ending.describe(),
@@ -312,13 +324,13 @@ Cell end_of(const observe::Run& run) {
 }
 
 /// The beginning or end of a hold is a moment, and has no command.
-Row run_row(const observe::Run& run) {
+Row run_row(const observe::Run& run, const Screen& screen) {
   const bool is_run = run.ending.is_of_run();
   return {{run.lock},
           {format_local(run.acquired_at)},
           {is_run ? format_duration(run.waited) : ""},
           {is_run ? format_duration(run.held()) : ""},
-          end_of(run),
+          end_of(run, screen),
           {run.owner.holder},
           {is_run ? run.owner.command : ""},
           {run.owner.note}};
@@ -335,7 +347,7 @@ std::string format_table(const std::vector<LockFacts>& locks, const Screen& scre
 std::string format_table(const std::vector<observe::Run>& runs, const Screen& screen) {
   std::vector<Row> rows;
   rows.reserve(runs.size());
-  for (const observe::Run& run : runs) rows.push_back(run_row(run));
+  for (const observe::Run& run : runs) rows.push_back(run_row(run, screen));
   return Grid{log_columns, std::move(rows), screen}.text();
 }
 
