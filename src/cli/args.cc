@@ -232,8 +232,10 @@ bool is_for(const SubcommandEntry* subcommand, Subcommand id) { return subcomman
 /// What to write instead of -x; empty where we do not know.
 std::string remedy_for_letter(const std::string& word, const SubcommandEntry* subcommand) {
   const std::string name = name_of(word);
-  if (name == "p" || name == "u")  // redis-cli's
-    return fmt::format("unknown option '-{}'; to name a server write --redis redis://HOST:PORT", name);
+  if (name == "p" || name == "u")  // redis-cli's, and -u is flock's, too
+    return fmt::format("unknown option '-{}'; {}to name a server write --redis redis://HOST:PORT",
+                       name,
+                       name == "u" ? "to give a lock up write `rlock release KEY`, " : "");
   if (name == "a" && is_for(subcommand, Subcommand::status))
     return "there is no -a; did you mean --all?";
   if (name == "a")  // also redis-cli's

@@ -220,11 +220,12 @@ class ForcedRelease {
     }
     const std::chrono::duration<double> took = now - begun_;
     if (is_silent) {
-      print(fmt::format(
-          "{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s: its command may run on\n",
-          name(),
-          owner,
-          took.count()));
+      print(
+          fmt::format("{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s: its command was "
+                      "killed by then, unless it has --on-lost warn or both of its processes were stopped\n",
+                      name(),
+                      owner,
+                      took.count()));
       return;
     }
     print(target.dead ? fmt::format("{}: {} had died, and its lease ended after {:.1f}s\n", name(), owner, took.count())

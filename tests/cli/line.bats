@@ -376,6 +376,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'there is no --tail; did you mean --lines?' log --tail 5
   refuses 64 "unknown option '-20'; write -n 20" log -20
   refuses 64 'to name a server write --redis redis://HOST:PORT' status -p 6380
+  refuses 64 'to give a lock up write `rlock release KEY`, to name a server write --redis redis://HOST:PORT' run a -u
   refuses 64 'did you mean --force?' release a -f
   refuses 64 ', or --max-runtime D (for the command)' run a --timeout 1 -- true
   refuses 64 'to name one write --redis redis://HOST:PORT' check redis://db1

@@ -133,7 +133,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try release --force busy
   kill -CONT "$PID"
   exits 0
-  matches "$OUT" "^busy: evicted deploy@web3 pid $PID \"sleep 600\"; it did not give the lock up, and its lease ended after [0-9]+\.[0-9]s: its command may run on\$"
+  matches "$OUT" "^busy: evicted deploy@web3 pid $PID \"sleep 600\"; it did not give the lock up, and its lease ended after [0-9]+\.[0-9]s: its command was killed by then, unless it has --on-lost warn or both of its processes were stopped\$"
 }
 
 @test "--force says whom it waits for, and -w limits the wait: 75" {
