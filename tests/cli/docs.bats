@@ -118,10 +118,14 @@ try_once() {
   check_calls "$1"
 }
 
-# Metrics for node_exporter: without Redis the old numbers stay.
+# A mail for a day without a backup, and metrics for node_exporter: without Redis the old numbers stay.
 try_metrics() {
-  local line
+  local line alarm
+  alarm=$(sed -n 's/^17 18 \* \* \* //p' "$1")
+  ! rlock run backup -- false || fail 'it does not fail'
+  same "$(sh -c "$alarm" 2>&1)" "${alarm:+no backup was made today}"
   rlock run backup -- true
+  same "$(sh -c "$alarm" 2>&1)" ''
   line=$(sed -nE "s#^(\* ){5}##; s#/var/lib/prometheus/node-exporter#$T#p" "$1")
   sh -c "$line"
   grep -q '^rlock_last_success_timestamp_seconds{key="backup"} ' "$T/rlock.prom"
@@ -326,6 +330,7 @@ try_fenced() {
 @test "every example of the README works as written" {
   split_readme
   [[ -e $(echo "$T"/examples/*.break) && -e $(echo "$T"/examples/*.metrics) ]]
+  grep -q '^17 18 .* rlock log ' "$T"/examples/*.metrics
   try_examples
 }
 
