@@ -205,7 +205,7 @@ class Run {
       theirs.value = Redis::Hash{{"rlock", "1"}, {std::string(32, 'a'), std::string{alien_record} + "1 2"}};
     host.redis.data.insert_or_assign(key, std::move(theirs));
     if (!plan_.is_quorum())
-      judge_.is_blocked(duration, world_.now());
+      judge_.is_blocked(duration - 2 * milli, world_.now());  // beginning and length are cut to milliseconds
   }
 
   /// When all have gone, and what they left has run out.
