@@ -403,6 +403,8 @@ Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
     // One that ended within the millisecond in which a success did may have ended before that.
     const bool counts = has_failed(*a) && a->client.capacity == 1 && a->client.work > 2 * milli &&
                         (a->client.backoff > 0 || a->client.skips());
+    if (at_most && a->how == "0" && a->stopped > failed.stopped)
+      continue;  // a success in another slot, which came when the row had been counted
     if (at_most ? a->how == "0" : !counts || is_lenient())
       time = failed.client.backoff;
     else
