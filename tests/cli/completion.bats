@@ -366,6 +366,8 @@ answers() { # WORD...
 @test "renew and release are offered the locks that are not free; --fence, the fences of those who hold the lock" {
   try run over -- true
   exits 0
+  try hold idle --for 1h
+  exits 0
   try acquire plain
   completes "$(held plain)" release ''
   completes "$(held plain)" renew ''
