@@ -219,7 +219,7 @@ setup() { start_scripts; }
 }
 
 is_queued_in_quorum() { # TOKEN: by a question for the waiter `b`
-  acquire "$1" waiter=b
+  acquire "$1" waiter=b || return
   [[ ${REPLY[0]} == busy ]]
 }
 
