@@ -303,13 +303,13 @@ void add_rows(const LockFacts& lock, std::vector<Row>& rows) {
   for (const observe::ServerFacts& server : lock.servers) rows.push_back(server_row(server));
 }
 
-/// Of whoever evicted a holder, `root@db1 pid 8784`, a screen has no room for a process that has ended since.
-std::string without_pid(std::string by) {
+/// `evicted by root@db1 pid 8784`, without the process, which has ended since: a screen has no room for it.
+std::string without_pid(std::string end) {
   const std::string_view word = " pid ";
-  const auto at = by.rfind(word);
-  if (at != std::string::npos && is_digits(std::string_view{by}.substr(at + word.size())))
-    by.resize(at);
-  return by;
+  const auto at = end.rfind(word);
+  if (at != std::string::npos && is_digits(std::string_view{end}.substr(at + word.size())))
+    end.resize(at);
+  return end;
 }
 
 Cell end_of(const observe::Run& run, const Screen& screen) {

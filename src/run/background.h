@@ -20,8 +20,8 @@ namespace rlock::run {
 class Background {
  public:
   /// Forks it into a session of its own, with none of our descriptors but a stderr that is a regular file, so that
-  /// `$(...)` returns. To be called before a
-  /// server is connected, and before signals are blocked, which must end it while it waits. Throws Error{os}.
+  /// `$(...)` returns. To be called before a server is connected, and before signals are blocked, which must end it
+  /// while it waits. Throws Error{os}.
   static Background start(const PidPlan& plan, const Process& process, std::span<redis::Server> servers);
 
   pid_t pid() const { return pid_; }

@@ -27,7 +27,7 @@ changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
 
 @test "the exchange that the page shows takes, renews and releases a lock" {
   redis-cli() { command redis-cli -s "$REDIS_SOCK" "$@"; }
-  sed -n '/^\.\\" test: exchange$/,/^\.Ed$/ { /^\./d; s/\\-/-/g; s/\\(aq/'\''/g; p }' "${MANUAL}" >"$T/exchange"
+  sed -n '/^\.\\" test: exchange$/,/^\.Ed$/ { /^\./d; s/\\-/-/g; s/\\(aq/'\''/g; p }' "$MANUAL" >"$T/exchange"
   # shellcheck source=/dev/null
   OUT=$(source "$T/exchange")
   matches "$OUT" $'^granted\n[0-9]{16}\n0\n5000\nextended\n30000\n1\nreleased$'
