@@ -212,7 +212,7 @@ end
 
 -- How many wait, if one more would be too many. One that has waited already keeps its place, and one that supersedes
 -- another takes over its place. Dead waiters are looked for, and removed, only if they matter; in a long queue each
--- taker looks at another part of it.
+-- taker looks at another part of it. If more are dead than one call may remove, the rest still counts.
 local function fullness()
   local MOST_COUNTED = 200
   if not wait or not max_waiting or has_waited or call('ZRANK', QUEUE, me) then return nil end

@@ -289,11 +289,11 @@ class Client {
         judge_.is_on_hold(plan_.ttl - (now() - asked), plan_.ttl, asked);
       wait(plan_.work);
       judge_.is_unblocked();
-      if (plan_.status == 0)
-        lock::persist(
-            lock_, timeout, [&](Deadline deadline) { return lock_.end_hold(operator_self(), end, deadline); });
-      if (plan_.status == 0)
-        judge_.is_open_again();
+      if (plan_.status != 0)
+        return;
+      const Nanos asked_to_end = now();
+      lock::persist(lock_, timeout, [&](Deadline deadline) { return lock_.end_hold(operator_self(), end, deadline); });
+      judge_.is_open_again(asked_to_end);
     } catch (const Error&) {
       judge_.may_end_late();  // else it ends by itself
     }

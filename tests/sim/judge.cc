@@ -346,13 +346,16 @@ void Judge::check_once(const Acquisition& granted) {
   }
 }
 
-/// What was done once may be done again when something else has been done since. A question that came late seems to be
-/// younger than it is.
+/// What was done once may be done again when something else has been done since. Who waits is told before that, but far
+/// back in a long queue only if one of the first waits for the same; else it depends on the IDs that are remembered. A
+/// question that came late seems to be younger than it is.
 bool Judge::is_last_success(const Acquisition& success, const Acquisition& granted) const {
-  return std::none_of(all_.begin(), all_.end(), [&](const Acquisition& a) {
-    return a.how == "0" && a.client.once != success.client.once && a.fence > success.fence && a.fence < granted.fence &&
-           (success.stopped < granted.asked || !plan_.is_fair());
+  constexpr long remembered = 8;
+  const auto others = std::count_if(all_.begin(), all_.end(), [&](const Acquisition& a) {
+    return a.how == "0" && a.client.once != success.client.once && a.fence > success.fence && a.fence < granted.fence;
   });
+  const bool is_told = success.stopped >= granted.asked && plan_.is_fair();
+  return others == 0 || (is_told && (others < remembered || !plan_.is_hasty));
 }
 
 /// Counts from when the lock was asked for, which is before the server granted it; in true time, whatever clocks say.
@@ -382,13 +385,14 @@ void Judge::check_inside(const Acquisition& granted) {
   }
 }
 
-/// After a run that failed nobody has the lock for a while.
+/// After a run that failed nobody has the lock for a while. The client says, and a server counts, whole milliseconds.
 void Judge::check_backoff(const Acquisition& granted) {
   if (forced_ >= 0 || granted.excused || granted.client.capacity != 1 || !forgetful_.empty())
     return;
   for (const Acquisition& a : all_) {
     if (has_failed(a) && a.client.capacity == 1 && a.fence < granted.fence &&
-        std::max(forgotten_, rewound_) < a.asked && granted.granted < a.stopped + cooling(a, false) * 99 / 100)
+        std::max(forgotten_, rewound_) < a.asked &&
+        granted.granted < a.stopped + cooling(a, false) * 99 / 100 - 2 * milli)
       world_.accuse(fmt::format("{} got the lock within the back-off after {}", granted.who, a.who));
   }
 }
@@ -397,13 +401,14 @@ void Judge::check_backoff(const Acquisition& granted) {
 /// failed, even a reader that began later but ended earlier.
 Nanos Judge::cooling(const Acquisition& failed, bool at_most) const {
   Nanos time = failed.client.backoff;
+  const Nanos end = end_of_levels(failed);
   for (const Acquisition* a : granted_before(at_most ? forever : failed.fence)) {
-    if (a->fence >= failed.fence && (a == &failed || a->stopped == 0 || a->stopped > failed.stopped))
+    if (a->fence >= failed.fence && (a == &failed || a->stopped == 0 || a->stopped > end))
       continue;
     // One that ended within the millisecond in which a success did may have ended before that.
     const bool counts = has_failed(*a) && a->client.capacity == 1 && a->client.work > 2 * milli &&
                         (a->client.backoff > 0 || a->client.skips());
-    if (at_most && a->how == "0" && a->stopped > failed.stopped)
+    if (at_most && a->how == "0" && a->stopped > end)
       continue;  // a success in another slot, which came when the row had been counted
     if (at_most ? a->how == "0" : !counts || is_lenient())
       time = failed.client.backoff;
@@ -440,7 +445,13 @@ void Judge::is_unblocked() {
 
 void Judge::is_cleared() { blocked_until_ = 0; }
 
-void Judge::is_open_again() { held_until_ = world_.now(); }
+/// A replica that has taken over since may not have heard of it, nor a waiter whose connection has fallen silent.
+void Judge::is_open_again(Nanos asked) {
+  const bool may_be_unheard = std::any_of(plan_.faults.begin(), plan_.faults.end(), [](const FaultPlan& fault) {
+    return fault.kind == FaultPlan::Kind::mute;
+  });
+  held_until_ = rewound_ >= asked || may_be_unheard ? would_hold_until_ : world_.now();
+}
 
 void Judge::is_extended(Number n, Nanos sent, Nanos believes_until) {
   all_[n].until = believes_until;

@@ -60,8 +60,8 @@ class Judge {
   void may_end_late() { ends_late_ = true; }
   /// Somebody is about to delete another program's key.
   void is_cleared();
-  /// The hold was ended, as far as its operator knows.
-  void is_open_again();
+  /// The hold was ended, as far as its operator knows, who asked for that at `asked`.
+  void is_open_again(Nanos asked);
   /// A server's clock has jumped: what was promised before does not count.
   void forgets();
 
