@@ -115,10 +115,9 @@ Ballot Lock::ask(const Request& request,
   }
   const bool goes_on = step && servers_.size() > 1;
   answers_ = call_everywhere(servers_, request, deadline, still, goes_on ? &calls_ : nullptr);
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    lagged_[i] = std::holds_alternative<Error>(answers_[i]);
-    steps_[i] = step.value_or(Step::renew);
-  }
+  for (std::size_t i = 0; i < answers_.size(); ++i) lagged_[i] = std::holds_alternative<Error>(answers_[i]);
+  if (goes_on)
+    steps_.assign(servers_.size(), *step);
   return Ballot{answers_, in_favour, max_lease_};
 }
 
@@ -209,7 +208,7 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
   if (servers_.size() == 1 && missing_at(answers_[0]) && !join_again(claim, granted, deadline))
     return sum_up_losses(answers_);
   if (claim.replicas)
-    check_replicas(*claim.replicas, deadline);
+    confirm_replicas(*claim.replicas, deadline);
   if (servers_.size() > 1) {
     note_held(claim, granted, sent + trusted(claim.ttl));
     bring_back_now(deadline);
@@ -227,7 +226,7 @@ bool Lock::join_again(const Claim& claim, const Granted& granted, Deadline deadl
 /// A master that was replaced and does not know it yet may extend a lease that its successor lets run out, so an
 /// extension counts only if the replicas have it. They get half of the time left, because Redis ends a WAIT up to 100
 /// ms late.
-void Lock::check_replicas(const Replicas& replicas, Deadline deadline) {
+void Lock::confirm_replicas(const Replicas& replicas, Deadline deadline) {
   const auto rest = time_until(deadline) / 2;
   const Milliseconds limit = std::max(Milliseconds{1}, std::min(rest, replicas.limit));
   const auto have = await_replicas(replicas.count, limit, deadline);

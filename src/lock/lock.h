@@ -124,7 +124,7 @@ class Lock {
   void settle_at(std::size_t server);
   void call(std::size_t server, Step step, Request request);
   bool join_again(const Claim& claim, const Granted& granted, Deadline deadline);
-  void check_replicas(const Replicas& replicas, Deadline deadline);
+  void confirm_replicas(const Replicas& replicas, Deadline deadline);
   Renewal renew(const Token& token, const std::string& level, Milliseconds ttl, Pace pace, Deadline deadline);
   Release release(const Request& request, Deadline deadline);
   Forced force(std::vector<std::string> arguments, Deadline deadline);

@@ -9,7 +9,7 @@ local function is_slot(id) return id:find(':', 1, true) ~= nil end
 
 do
   local MOST_IDS = 8             -- how many are kept, slots aside
-  local MOST_SLOTS = 4           -- how many of each kind of slot, whatever other IDs have succeeded since
+  local MOST_OF_KIND = 4         -- how many of each kind of slot, whatever other IDs have succeeded since
 
   local function parse_success(line)
     local granted, ended, id = line:match('^(%d+) (%d+) .* (%S*)$')
@@ -34,7 +34,7 @@ do
     for _, s in ipairs(all) do
       local kind = s.id:match('^%a+:') or ''
       counts[kind] = (counts[kind] or 0) + 1
-      if counts[kind] <= (kind == '' and MOST_IDS or MOST_SLOTS) or s == latest then lines[#lines + 1] = s.line end
+      if counts[kind] <= (kind == '' and MOST_IDS or MOST_OF_KIND) or s == latest then lines[#lines + 1] = s.line end
     end
     note('success', table.concat(lines, '\n'))
     successes = nil

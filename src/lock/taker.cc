@@ -315,20 +315,21 @@ void Taker::note_obstacle(const OnHold& held_back) {
   obstacle_ = describe(held_back.hold, held_back.now);
 }
 
-/// Without listening we must ask more often, and at once if the server does not know yet that we poll: until then it
-/// takes us for dead.
 template <typename Refusal>
 void Taker::note_place(const Refusal& refusal) {
   ticket_ = refusal.ticket;
   asked_ = refusal.asked;
-  told_sleep_ = refusal.sleep;
   place_ = refusal.place;
+  told_sleep_ = lock_->listens() ? refusal.sleep : sleep_of_poller(refusal.sleep);
   (void)note_tie(refusal.tied && BootClock::now() >= give_up_);  // whoever waits asks again anyway
-  if (lock_->listens())
-    return;
+}
+
+/// Without listening we must ask more often, and at once if the server does not know yet that we poll: until then it
+/// takes us for dead.
+Milliseconds Taker::sleep_of_poller(Milliseconds told) const {
   if (!asked_as_poller_)
-    told_sleep_ = claim_.polls ? Milliseconds{0} : std::min(told_sleep_, longest_poll);
-  told_sleep_ = jitter(told_sleep_ / 2, told_sleep_);
+    told = claim_.polls ? Milliseconds{0} : std::min(told, longest_poll);
+  return jitter(told / 2, told);
 }
 
 void Taker::note_obstacle(const Foreign& foreign) {

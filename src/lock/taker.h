@@ -88,6 +88,7 @@ class Taker {
   std::optional<Granted> examine_grant(const Granted& granted);
   template <typename Refusal>
   void note_place(const Refusal& refusal);
+  Milliseconds sleep_of_poller(Milliseconds told) const;
   void tell_obstacle();
   void note_obstacle(const Busy& busy);
   void note_obstacle(const OnHold& held_back);

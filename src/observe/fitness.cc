@@ -30,6 +30,8 @@
 namespace rlock::observe {
 namespace {
 
+constexpr std::string_view default_address =
+    ", the default address, which is this machine's own: set RLOCK_REDIS, or redis = URL in /etc/rlock.conf";
 constexpr std::string_view instead_of_replica = "give the address of the master to --redis";
 
 /// Goes through the whole life of a lock on a scratch key, with a holder and a waiter: runs every script, waits and
@@ -378,7 +380,8 @@ class Examiner {
         skew_ = read_time(*reply) - (std::chrono::system_clock::now() - duration_cast<microseconds>(took / 2));
     }
     const double ms = std::chrono::duration<double, std::milli>(fastest_).count();
-    add({Grade::ok, "reachable", fmt::format("{} in {:.2f} ms", server_.address().url, ms)});
+    const std::string_view whose = server_.address().origin.empty() ? default_address : "";
+    add({Grade::ok, "reachable", fmt::format("{} in {:.2f} ms{}", server_.address().url, ms, whose)});
   }
 
   std::chrono::system_clock::time_point read_time(const redis::Reply& reply) const {

@@ -15,6 +15,10 @@ bool is_message(const Reply& reply) { return reply.elements.size() == 3 && reply
 
 }  // namespace
 
+Error connection_lost(const Address& address) {
+  return Error{ExitCode::unavailable, address.url + ": the connection was lost"};
+}
+
 void Connection::close() {
   state_ = State::closed;
   link_.reset();
@@ -35,7 +39,7 @@ void Connection::begin(std::vector<Command> commands, Deadline deadline) {
 void Connection::follow_up(std::vector<Command> commands, Deadline deadline) {
   check_for_news();
   if (state_ != State::ready)
-    throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
+    throw connection_lost(address_);
   start(std::move(commands), deadline);
 }
 

@@ -18,6 +18,9 @@
 
 namespace rlock::redis {
 
+/// What a follow-up is told whose connection is gone: on another it would mean something else.
+Error connection_lost(const Address& address);
+
 /// The connection to one server, opened when first needed and again after every failure. It carries one exchange at a
 /// time: commands out, as many replies back. Between exchanges it may listen on a channel. It is entirely passive: the
 /// caller polls interest() until deadline() and calls advance(), or hear() while no exchange is under way.

@@ -50,7 +50,7 @@ std::vector<Reply> Server::call(const std::vector<Command>& commands, Deadline d
 
 std::vector<Reply> Server::follow_up(const std::vector<Command>& commands, Deadline deadline) {
   if (!node_)
-    throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
+    throw connection_lost(address_);
   commands_ = commands;
   deadline_ = deadline;
   chances_left_ = 0;
@@ -201,7 +201,7 @@ bool Server::must_stop_listening() {
     return false;
   node_->close();
   if (follows_up_)
-    throw Error{ExitCode::unavailable, address_.url + ": the connection was lost"};
+    throw connection_lost(address_);
   ask(Address{node_->address()}, deadline_);
   return true;
 }

@@ -263,8 +263,12 @@ void Supervision::on_lingering() {
 }
 
 void Supervision::on_stopping(Cause cause) {
-  told_why_ = true;
   expect_within(plan_->lease.kill_after + usual_answer);
+  tell_why(cause);
+}
+
+void Supervision::tell_why(Cause cause) {
+  told_why_ = true;
   const std::string& name = plan_->name.text();
   if (cause == Cause::lease) {
     complaints_->add(fmt::format("lost {}: it could not be renewed in time; stopping the command", name));
@@ -288,7 +292,7 @@ void Supervision::on_end(const News& news) {
   if (state_ == State::waiting)
     throw Error{ExitCode::os, describe_failure(news, *plan_)};
   if (!told_why_)  // the command was killed without a first signal, so nothing has been printed yet
-    on_stopping(news.cause);
+    tell_why(news.cause);
   evidence_.news = news;
   evidence_.interrupted = evidence_.interrupted || was_just_told(news.at);
   survivors_.reset();

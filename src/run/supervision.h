@@ -87,6 +87,7 @@ class Supervision {
   void on_news(const News& news);
   void on_lingering();
   void on_stopping(Cause cause);
+  void tell_why(Cause cause);
   void on_killing(Cause cause);
   void on_end(const News& news);
   void on_guard_gone();

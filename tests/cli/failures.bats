@@ -48,6 +48,14 @@ says() {
   [[ $ERR != *unshare* ]] || skip "this machine has no namespaces"
   exits 69
   says 'backup: redis://127.0.0.1:6379/0' '(the default address; set RLOCK_REDIS, or redis = URL in /etc/rlock.conf)'
+  # Where one does listen, `check` says that no other machine is kept out.
+  OUT=$(unshare "${namespace[@]}" bash -c 'ip link set lo up
+    "$1" --daemonize yes --save "" --dir "$0" --pidfile "$0/local.pid" >"$0/local.log"
+    for ((i = 0; i < 1000; i++)); do "$2" ping >"$0/ping" 2>&1 && break || sleep 0.01; done
+    rlock check
+    kill "$(<"$0/local.pid")"' "$T" "$REDIS_SERVER" "$REDIS_CLI" 2>&1) || STATUS=$?
+  contains "$OUT" "redis://127.0.0.1:6379/0 in "
+  contains "$OUT" " ms, the default address, which is this machine's own: set RLOCK_REDIS, or redis = URL in /etc/rlock.conf"
   ERR=$(RLOCK_REDIS='' unshare "${namespace[@]}" rlock run -k backup -- true 2>&1) || STATUS=$?
   says '(the default address, as RLOCK_REDIS is empty; set RLOCK_REDIS'
 }
