@@ -2,7 +2,6 @@
 
 #include <sys/timerfd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string>
 
 #include "base/escape.h"
 #include "base/fd.h"

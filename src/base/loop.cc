@@ -1,7 +1,5 @@
 #include "base/loop.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cerrno>
 

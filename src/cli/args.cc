@@ -12,9 +12,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "cli/config.h"
 #include "cli/help.h"
-#include "cli/options.h"
 #include "cli/value.h"
 #include "lock/token.h"
 #include "redis/address.h"

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "cli/config.h"
 #include "cli/enclosing.h"
-#include "cli/options.h"
 #include "cli/value.h"
 #include "run/ancestry.h"
 

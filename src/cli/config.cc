@@ -9,8 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"

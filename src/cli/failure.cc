@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string>
 
-#include "base/error.h"
 #include "cli/config.h"
 #include "lock/retry.h"
 #include "lock/wording.h"

@@ -6,8 +6,6 @@
 #include <array>
 #include <filesystem>
 
-#include "base/calendar.h"
-#include "base/error.h"
 #include "base/word.h"
 
 namespace rlock::cli {

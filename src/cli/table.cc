@@ -6,14 +6,11 @@
 #include <array>
 #include <numeric>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/columns.h"
 #include "base/escape.h"
 #include "base/word.h"
-#include "cli/screen.h"
 
 namespace rlock::cli {
 namespace {

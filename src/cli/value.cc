@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/signals.h"
 #include "base/word.h"
 #include "redis/address.h"

@@ -6,7 +6,6 @@
 
 #include "base/escape.h"
 #include "base/sha1.h"
-#include "base/word.h"
 #include "lock/lease.h"
 
 namespace rlock::lock {

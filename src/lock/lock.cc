@@ -9,12 +9,9 @@
 #include "base/escape.h"
 #include "lock/lease.h"
 #include "lock/permissions.h"
-#include "lock/quorum.h"
-#include "lock/request.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
 #include "redis/reply.h"
-#include "redis/server.h"
 
 namespace rlock::lock {
 namespace {

@@ -5,11 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <string>
-#include <vector>
-
-#include "base/duration.h"
-#include "base/error.h"
 
 namespace rlock::lock {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/assert.h"
-#include "base/error.h"
 #include "base/word.h"
 #include "redis/reply.h"
 

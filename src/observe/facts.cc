@@ -2,12 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "base/escape.h"
 #include "base/word.h"
-#include "lock/answer.h"
 #include "lock/request.h"
 #include "lock/wording.h"
 

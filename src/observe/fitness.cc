@@ -8,12 +8,8 @@
 #include <charconv>
 #include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/duration.h"
 #include "base/error.h"
 #include "base/word.h"
 #include "lock/lock.h"
@@ -25,7 +21,6 @@
 #include "observe/history.h"
 #include "observe/survey.h"
 #include "redis/reply.h"
-#include "redis/server.h"
 
 namespace rlock::observe {
 namespace {

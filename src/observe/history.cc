@@ -1,15 +1,12 @@
 #include "observe/history.h"
 
-#include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/escape.h"
-#include "lock/answer.h"
 
 namespace rlock::observe {
 namespace {

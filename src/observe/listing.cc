@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/word.h"
-#include "redis/reply.h"
-#include "redis/server.h"
 
 namespace rlock::observe {
 namespace {

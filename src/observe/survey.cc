@@ -12,7 +12,6 @@
 #include "lock/retry.h"
 #include "lock/script_call.h"
 #include "redis/reply.h"
-#include "redis/server.h"
 
 namespace rlock::observe {
 namespace {

@@ -8,8 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <span>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"

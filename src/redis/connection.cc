@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
-
-#include "base/error.h"
 
 namespace rlock::redis {
 namespace {

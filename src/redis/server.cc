@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "base/error.h"
 #include "redis/cluster.h"
 
 namespace rlock::redis {

@@ -11,7 +11,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"

@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "base/error.h"
 #include "lock/retry.h"

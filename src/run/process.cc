@@ -14,12 +14,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
-#include <vector>
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/fd.h"
 #include "base/word.h"
 
 namespace rlock::run {

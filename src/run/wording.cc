@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <string>
-#include <string_view>
 
 #include "base/signals.h"
 #include "base/timestamp.h"
