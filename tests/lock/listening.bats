@@ -7,9 +7,7 @@ load ../support/supervision
 
 QUEUE='{rlock:job}:queue'
 
-script_calls() { cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum + 0}'; }
 connections() { cli CLIENT LIST | grep -c 'addr=127.0.0.1'; } # those of rlock, which connects by TCP
-waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
 channels() { cli PUBSUB CHANNELS '{rlock:job}:wake:*'; }
 
 # line_up NAME [OPTION...]: a run that waits behind those before it and writes its NAME when it has the lock

@@ -21,7 +21,6 @@ python_client() {
 }
 
 shows() { rlock status job | grep -q -- "$1"; } # TEXT
-queued() { [[ $(cli ZCARD '{rlock:job}:queue') == "$1" ]]; } # COUNT
 waiters() { cli HVALS '{rlock:job}:waiters'; } # each with the time of its last question
 changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
 
@@ -40,7 +39,7 @@ changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
   try run -k job -n -- true
   exits 75
   start ours rlock run -k job -- sh -c 'echo "$RLOCK_FENCE" >>"$0"' "$T/fences"
-  wait_until "$PATIENCE" queued 1
+  wait_until "$PATIENCE" waiting 1
   touch "$T/fences.end"
   finish "$PID"
   exits 0
@@ -53,10 +52,10 @@ changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
   hold job
   python_client first sh -c 'echo "first $FENCE" >>"$0"' "$T/order"
   first=$PID
-  wait_until "$PATIENCE" queued 1
+  wait_until "$PATIENCE" waiting 1
   start second rlock run -k job -- sh -c 'echo "second $RLOCK_FENCE" >>"$0"' "$T/order"
   second=$PID
-  wait_until "$PATIENCE" queued 2
+  wait_until "$PATIENCE" waiting 2
   kill -TERM "$HOLDER"
   finish "$HOLDER"
   finish "$first"
@@ -72,7 +71,7 @@ changed() { [[ $(waiters) != "$1" ]]; } # BEFORE
   hold job
   python_client other sh -c 'echo "$FENCE" >"$0"' "$T/fence"
   other=$PID
-  wait_until "$PATIENCE" queued 1
+  wait_until "$PATIENCE" waiting 1
   before=$(waiters)
   read -r _ asked _ <<<"$before"
   for channel in $(cli PUBSUB CHANNELS '*:wake:*'); do

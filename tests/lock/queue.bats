@@ -3,7 +3,7 @@
 load ../support/helpers
 load ../support/supervision
 
-QUEUE='{rlock:job}:queue' META='{rlock:job}:meta'
+META='{rlock:job}:meta'
 
 setup() {
   hermetic
@@ -33,8 +33,6 @@ line_up() {
   wait_until "$PATIENCE" is_queued "$PID"
 }
 
-is_queued() { cli HVALS '{rlock:job}:waiters' | grep -q " $1 "; } # PID
-waiting() { [[ $(cli ZCARD "$QUEUE") == "$1" ]]; } # COUNT
 listening() { [[ $(cli CLIENT LIST TYPE pubsub | grep -c addr) == "$1" ]]; } # COUNT
 
 # all_served NAME...: these were served in this order, and the lock is free, with no key left but its memory
@@ -121,10 +119,6 @@ no_stall_over() {
     ((calls <= 3 * count)) || fail "$calls script calls for $count grants"
     wait_until 5 nothing_but_meta
   done
-}
-
-script_calls() {
-  cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum}'
 }
 
 @test "newcomers do not pass the queue, with -n or without" {

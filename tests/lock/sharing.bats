@@ -26,7 +26,6 @@ queues() { # NAME: stands in the queue
   wait_until "$PATIENCE" is_queued "${PIDS[$1]}"
 }
 
-is_queued() { cli HVALS '{rlock:job}:waiters' | grep -q " $1 "; } # PID
 
 leave() { # NAME...
   local name

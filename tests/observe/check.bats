@@ -476,7 +476,6 @@ fails_to_write() { # WORDS ADVICE
   [[ $OUT != *permissions* && $OUT != *rights* && $OUT != *'ACL SETUSER'* ]] || fail "$OUT"
 }
 
-refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
 @test "whoever has hardly any rights gets the line of rights all the same, and each refusal once" {
   paste "$(acl_line)"

@@ -14,7 +14,6 @@ skipped() { # REASON=COUNT...: and nothing else, by the JSON and by the metrics
 
 last_skip() { jq -c '.[0].counters.last_skip | [.reason, .holder, .host]' <<<"$OUT"; }
 
-waiting() { same "$(cli ZCARD '{rlock:job}:queue')" "$1"; } # COUNT
 
 @test "held, timed out, done, full and superseded are counted, and who was the last" {
   local host waiter

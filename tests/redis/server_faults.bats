@@ -63,7 +63,7 @@ rode_it_out() {
 @test "OOM: a waiter rides out a short one" {
   hold job
   start waiter rlock run --key job -- true
-  wait_until "$PATIENCE" is_queued
+  wait_until "$PATIENCE" waiting 1
   cli CONFIG SET maxmemory 1 >/dev/null
   cli PUBLISH "$(cli PUBSUB CHANNELS '*' | head -1)" 0 >/dev/null
   cli PUBLISH "$(cli PUBSUB CHANNELS '*' | tail -1)" 0 >/dev/null
@@ -72,7 +72,6 @@ rode_it_out() {
   waiter_has_its_turn
 }
 
-is_queued() { [[ $(cli ZCARD '{rlock:job}:queue') == 1 ]]; }
 
 @test "MISCONF: retried within the time allowed, and named" {
   held_on --ttl 15s
@@ -90,7 +89,6 @@ is_queued() { [[ $(cli ZCARD '{rlock:job}:queue') == 1 ]]; }
   ends_well
 }
 
-refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 
 @test "BUSY: waited for, and named if it does not end" {
   cli CONFIG SET lua-time-limit 50 >/dev/null

@@ -5,7 +5,6 @@ load ../support/helpers
 load ../support/servers
 load ../support/supervision
 
-waiting() { same "$(cli ZCARD '{rlock:job}:queue')" "$1"; } # COUNT
 
 fail_with() { # STATUS [OPTION...]
   try run job "${@:2}" -- sh -c "exit $1"

@@ -9,11 +9,6 @@ setup() {
   start_redis_with_a_log
 }
 
-script() { # NAME TEXT: an executable $T/NAME
-  printf '#!/bin/sh\n%s\n' "$2" >"$T/$1"
-  chmod +x "$T/$1"
-}
-
 # ---- the server and the network
 
 server_frozen() {
@@ -125,7 +120,7 @@ cancelled() { (($(cancels) + 0 > 0)); }
   try run --key warm-up -- true
   start_proxy
   network delay 2.2
-  script patient "echo ready; until [ -e '$T/end' ]; do sleep .02; done"
+  write_script patient "echo ready; until [ -e '$T/end' ]; do sleep .02; done"
   start job rlock run -v --key job --ttl 3 --redis-timeout 5s -- "$T/patient"
   wait_held job
   network detain
@@ -155,7 +150,7 @@ undisturbed() { # lets the command of `run_until_end` end; it must end by itself
 }
 
 run_until_end() { # a run whose command notes every signal, and ends when told by a file
-  script patient "trap 'echo disturbed' TERM INT HUP CONT
+  write_script patient "trap 'echo disturbed' TERM INT HUP CONT
     echo ready; until [ -e '$T/end' ]; do sleep .02; done; echo done"
   start job rlock run --key job "$@" -- "$T/patient"
   wait_for_text ready "$T/job.out"
@@ -306,7 +301,7 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
 renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
 
 @test "--signal and --kill-after: which signal comes first, and how long it has" {
-  script heeds 'trap "echo int; sleep .2; echo end; exit 3" INT; echo ready; while :; do sleep .02; done'
+  write_script heeds 'trap "echo int; sleep .2; echo end; exit 3" INT; echo ready; while :; do sleep .02; done'
   start job rlock run --key job --ttl 2 --signal INT --kill-after 600ms -- "$T/heeds"
   wait_for_text ready "$T/job.out"
   cli DEL rlock:job
@@ -331,7 +326,7 @@ renewed() { (($(grep -c '^rlock: .*renewed job' "$T/job.err") >= $1)); }
 }
 
 @test "--max-runtime: 124 when the time is over, however the command reacts to TERM, and the lock is released" {
-  script heeds 'trap "echo term; exit 0" TERM; while :; do sleep .02; done'
+  write_script heeds 'trap "echo term; exit 0" TERM; while :; do sleep .02; done'
   try run --key job --max-runtime 200ms -- "$T/heeds"
   exits 124
   same "$OUT" term

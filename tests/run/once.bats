@@ -90,7 +90,7 @@ E2
     start "waiter$i" rlock run --key schema --once v42 -- sh -c 'echo never'
     pids+=("$PID")
   done
-  wait_until "$PATIENCE" five_wait
+  wait_until "$PATIENCE" waiting 5 schema
   start other rlock run --key schema --once v43 -- true # of another ID: it keeps its place
   pids+=("$PID")
   touch "$T/go"
@@ -101,7 +101,6 @@ E2
   same "$(cat "$T"/waiter*.out)" ''
   same "$(grep -c 'v42 was done by' "$T"/waiter*.err | grep -c ':1$')" 5
 }
-five_wait() { (($(cli ZCARD '{rlock:schema}:queue') == 5)); }
 
 @test "when a machine dies in the middle, the next one does the work" {
   start dying rlock run --key schema --once v42 --ttl 1 -- sleep 600

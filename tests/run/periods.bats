@@ -11,7 +11,6 @@ setup() {
   export TZ=DAY0
 }
 
-waiting() { same "$(cli ZCARD '{rlock:backup}:queue')" "$1"; } # COUNT
 
 @test "a slot is done once, and messages name it: the minute, hour, day, week and month" {
   local period slot
@@ -59,7 +58,7 @@ waiting() { same "$(cli ZCARD '{rlock:backup}:queue')" "$1"; } # COUNT
   wait_held backup
   TZ=DAY24 start late rlock run backup --once-per day -- echo yesterday
   local late=$PID
-  wait_until "$PATIENCE" waiting 1
+  wait_until "$PATIENCE" waiting 1 backup
   touch "$T/go"
   finish "$late"
   exits 0
@@ -150,7 +149,7 @@ ends_with() { # STATUS DAY-MACHINE...: without a word
   plan 1 db3 'until [ -e "$T/tomorrow" ]; do sleep 0.02; done'
   for machine in 1 2 3; do
     cron 1 "db$machine"
-    ((machine == 1)) && wait_held backup || wait_until "$PATIENCE" waiting $((machine - 1))
+    ((machine == 1)) && wait_held backup || wait_until "$PATIENCE" waiting $((machine - 1)) backup
   done
   touch "$T/go"
   ends_with 3 1-db1
@@ -159,7 +158,7 @@ ends_with() { # STATUS DAY-MACHINE...: without a word
   # The second day begins meanwhile, and is not yesterday's.
   for machine in 1 2 3; do
     cron 2 "db$machine"
-    wait_until "$PATIENCE" waiting "$machine"
+    wait_until "$PATIENCE" waiting "$machine" backup
   done
   touch "$T/tomorrow"
   ends_with 0 1-db3 2-db1 2-db2 2-db3

@@ -2,12 +2,6 @@
 
 load ../support/helpers
 
-# script NAME TEXT: an executable $T/NAME
-script() {
-  printf '#!/bin/sh\n%s\n' "$2" >"$T/$1"
-  chmod +x "$T/$1"
-}
-
 # ---- the command
 
 @test "the status is the command's own, or 128+n when signal n ended it, and the lock is free afterwards" {
@@ -48,7 +42,7 @@ script() {
 @test "arguments arrive byte for byte" {
   local arguments=('[a,b]' '' -x -- --ttl --key=other --help $'\xff\xfe' 'a  b' '*' '{a}' $'new\nline'
     '"' "'" "\\" '$HOME' '' --)
-  script arguments 'printf "%s\0" "$@"'
+  write_script arguments 'printf "%s\0" "$@"'
   try run --key job -- "$T/arguments" "${arguments[@]}"
   exits 0
   printf '%s\0' "${arguments[@]}" | cmp - "$T/out"
@@ -90,7 +84,7 @@ script() {
 
 @test "RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE and RLOCK_TTL_MS tell the command about its lock" {
   export RLOCK_KEY=stale RLOCK_TOKEN=stale RLOCK_FENCE=1 RLOCK_TTL_MS=1 RLOCK_SLOT=7
-  script facts '
+  write_script facts '
     fence=$(rlock status --json | jq .[].holders[].fence)
     echo "$RLOCK_KEY $RLOCK_TTL_MS ${RLOCK_SLOT-none} $fence $RLOCK_FENCE"
     echo "$RLOCK_TOKEN" >"$0.token"'
@@ -187,7 +181,7 @@ script() {
 
 @test "renewals keep the lock, and two thirds of the lease never pass without one" {
   local left
-  script witness "for i in \$(seq 15); do sleep .2; $REDIS_CLI -s $REDIS_SOCK PTTL rlock:job; done"
+  write_script witness "for i in \$(seq 15); do sleep .2; $REDIS_CLI -s $REDIS_SOCK PTTL rlock:job; done"
   try run --key job --ttl 1500ms -- "$T/witness"
   exits 0
   same "$ERR" ''
@@ -207,7 +201,7 @@ script() {
 
 @test "a lock that vanishes is lost: the command is stopped, 76, and the lock is not created again" {
   local command name
-  script patient 'trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep .05; done'
+  write_script patient 'trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep .05; done'
   for command in FLUSHALL 'DEL rlock:job'; do
     name=${command%% *}
     start "$name" rlock run --key job --ttl 1 -- "$T/patient"
@@ -256,7 +250,7 @@ script() {
 # ---- signals
 
 @test "TERM is passed on to the command, which decides how to react, and the lock is released" {
-  script patient 'trap "echo bye; exit 7" TERM; echo ready; while :; do sleep .05; done'
+  write_script patient 'trap "echo bye; exit 7" TERM; echo ready; while :; do sleep .05; done'
   start job rlock run --key job -- "$T/patient"
   wait_for_text ready "$T/job.out"
   kill "$PID"

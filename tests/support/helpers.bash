@@ -181,6 +181,10 @@ wait_until() {
 exists() { [[ $(cli EXISTS "$1") == 1 ]]; }
 absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
 wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
+waiting() { [[ $(cli ZCARD "{rlock:${2-job}}:queue") == "$1" ]]; } # COUNT [KEY]: so many wait
+is_queued() { cli HVALS '{rlock:job}:waiters' | grep -q " $1 "; }   # PID
+refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
+script_calls() { cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum + 0}'; }
 wait_for_text() { wait_until "$PATIENCE" has_text "$2" "$1"; } # TEXT FILE
 
 has_text() { # FILE TEXT
@@ -194,6 +198,11 @@ has_lines() { # FILE COUNT: it has at least COUNT whole lines
   content "$1" content
   content=${content//[!$'\n']/}
   ((${#content} >= $2))
+}
+
+write_script() { # NAME TEXT: an executable $T/NAME
+  printf '#!/bin/sh\n%s\n' "$2" >"$T/$1"
+  chmod +x "$T/$1"
 }
 
 # hold KEY [OPTION...]: starts a run that holds KEY until the test ends it; HOLDER is its pid
