@@ -574,7 +574,7 @@ void Judge::ends(const Remains& remains) {
 }
 
 /// Whether a question of the same taker came so late that the lease was over: the server takes the grant for unused
-/// then, since the answer may have been lost, and makes another one, of which history tells instead.
+/// then, since the answer may have been lost, and makes another one. It is that one which the taker releases.
 bool Judge::was_granted_again(const Acquisition& a, const Remains& remains) const {
   const auto next = std::find_if(remains.holders.upper_bound(a.fence), remains.holders.end(), [&](const auto& line) {
     return line.second == a.who;
@@ -597,7 +597,8 @@ void Judge::check_history(const Remains& remains) {
     } else if (found->second.size() != 1) {
       world_.accuse(fmt::format("{} (fence {}) has {} lines of history", a.who, a.fence, found->second.size()));
     } else if (a.released && !a.how.empty() && !was_broken(a) &&
-               found->second[0].substr(0, 24) != a.how.substr(0, 24)) {
+               found->second[0].substr(0, 24) != a.how.substr(0, 24) &&
+               !(found->second[0] == "died" && was_granted_again(a, remains))) {
       world_.accuse(
           fmt::format("{} (fence {}) ended with {}, but history says {}", a.who, a.fence, a.how, found->second[0]));
     }
