@@ -194,16 +194,15 @@ Finding explain_permissions(const std::vector<Examined>& all, const std::set<std
                  .topic = "rights",
                  .text = {},
                  .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
-  if (suffices && !first.own_user.empty()) {
-    rights.text = fmt::format("the user {} has all that are needed; this line gives no more:", first.own_user);
-    return rights;
-  }
+  std::string what_for = "this user lacks some; as one who may give them";
+  if (suffices && first.own_user.empty())
+    what_for =
+        "optional: to give rlock a user of its own (--username, and the word after the > in the file of "
+        "--password-file) with no more than it needs";
+  else if (suffices)
+    what_for = fmt::format("the user {} has all that are needed; optional: to leave it no others", first.own_user);
   rights.text = fmt::format(
-      "{}, paste into redis-cli{}:",
-      suffices ? "optional: to give rlock a user of its own (--username, and the word after the > in the file of "
-                 "--password-file) with no more than it needs"
-               : "this user lacks some; as one who may give them",
-      first.acl_loss.empty() ? "" : fmt::format(" ({})", first.acl_loss));
+      "{}, paste into redis-cli{}:", what_for, first.acl_loss.empty() ? "" : fmt::format(" ({})", first.acl_loss));
   if (!first.acl_save.empty())
     rights.remedy.lines.push_back(first.acl_save);
   if (!suffices)

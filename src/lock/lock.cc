@@ -133,7 +133,7 @@ Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
 /// True if a majority is in favour, false if none can be any more; throws if too many servers failed to answer.
 bool Lock::decide(const Ballot& ballot) const {
   if (!ballot.passed() && !ballot.rejected())
-    throw advise_on_permissions(ballot.failure());
+    throw advise_on_permissions(ballot.failure(), name_.prefix());
   return ballot.passed();
 }
 
@@ -175,7 +175,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   }
   if (refusal)
     return *refusal;
-  throw advise_on_permissions(ballot.failure());
+  throw advise_on_permissions(ballot.failure(), name_.prefix());
 }
 
 /// Readers may be granted the same fence: each then chooses larger ones until they differ. A writer is always alone.

@@ -24,19 +24,25 @@ std::string pattern(std::string_view text) {
   return out;
 }
 
+/// Whether the companion keys of a lock may begin otherwise than its own key: not if the prefix has a {tag}.
+bool adds_tag(std::string_view prefix) { return !prefix.empty() && prefix.find('{') == std::string_view::npos; }
+
+std::string key_rules(std::string_view prefix) {
+  const std::string own = pattern(prefix);
+  return fmt::format("~{}*", own) + (adds_tag(prefix) ? fmt::format(" ~{{{}*}}:*", own) : "");
+}
+
+std::string channel_rules(std::string_view prefix) {
+  const std::string own = pattern(prefix);
+  return fmt::format("&{}*:wake:*", own) + (adds_tag(prefix) ? fmt::format(" &{{{}*}}:wake:*", own) : "");
+}
+
 }  // namespace
 
 std::string needed_permissions(std::string_view prefix, Use use) {
-  const std::string own = pattern(prefix);
-  // If the prefix or the name has a {tag}, the companion keys begin as the lock's own key does.
-  const bool always_tagged = prefix.find('{') != std::string_view::npos;
-  std::string rules = fmt::format("~{}*", own);
-  if (!prefix.empty() && !always_tagged)
-    rules += fmt::format(" ~{{{}*}}:*", own);
+  std::string rules = key_rules(prefix);
   if (use.channels)
-    rules += fmt::format(" &{}*:wake:*", own);
-  if (use.channels && !prefix.empty() && !always_tagged)
-    rules += fmt::format(" &{{{}*}}:wake:*", own);
+    rules += fmt::format(" {}", channel_rules(prefix));
   rules += fmt::format(" {}", commands);
   if (use.database)
     rules += " +select";
@@ -47,15 +53,17 @@ std::string needed_permissions(std::string_view prefix, Use use) {
   return rules;
 }
 
-Error advise_on_permissions(const Error& error) {
+Error advise_on_permissions(const Error& error, std::string_view prefix) {
   const std::string_view message{error.what()};
   if (error.code() != ExitCode::no_permission || !redis::lacks_permission(message))
     return error;
+  // Redis names a command that it refuses, but not always a key.
+  const bool is_about_keys = message.find(" key") != std::string_view::npos;
   return {error.code(),
-          fmt::format(
-              "{}; rlock needs more rights: `rlock check` with the same user and URL prints the ACL SETUSER line that "
-              "suffices",
-              message)};
+          fmt::format("{}; rlock needs more rights{}: `rlock check` with the same user and URL prints the ACL SETUSER "
+                      "line that suffices",
+                      message,
+                      is_about_keys ? fmt::format(" ({})", key_rules(prefix)) : "")};
 }
 
 }  // namespace rlock::lock

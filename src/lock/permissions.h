@@ -19,7 +19,8 @@ struct Use {
 /// one line for redis-cli: what is blank, a quote or not printable ASCII in the prefix is matched by a question mark.
 std::string needed_permissions(std::string_view prefix, Use use);
 
-/// The same failure; if a permission is missing, its message also says where to find what is needed.
-Error advise_on_permissions(const Error& error);
+/// The same failure; if a permission is missing, its message also says where to find what is needed, and which keys, if
+/// it is about those.
+Error advise_on_permissions(const Error& error, std::string_view prefix);
 
 }  // namespace rlock::lock

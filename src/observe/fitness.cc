@@ -543,14 +543,17 @@ std::string own_user(const redis::Address& address) {
   return address.credentials.user == "default" ? "" : address.credentials.user;
 }
 
-/// Names our own user if we have one, else a new user.
-std::string make_acl_line(const redis::Address& address, const ExamineOptions& how, Version version) {
+/// Names our own user if we have one, else a new user. From one that `suffices` it takes all other rights, since Redis
+/// refuses to add a pattern to a user that has all keys.
+std::string make_acl_line(const redis::Address& address, const ExamineOptions& how, Version version, bool suffices) {
   const std::string user = own_user(address);
   const lock::Use use{.channels = version >= first_with_channel_rules,
                       .database = address.database != 0,
                       .sentinel = address.kind == redis::Address::Kind::sentinel,
                       .cluster = address.kind == redis::Address::Kind::cluster};
-  const std::string who = user.empty() ? "rlock on >" + how.new_password : user;
+  std::string who = user.empty() ? "rlock on >" + how.new_password : user;
+  if (!user.empty() && suffices)
+    who += use.channels ? " resetkeys resetchannels nocommands" : " resetkeys nocommands";
   return fmt::format("ACL SETUSER {} {}", who, lock::needed_permissions(how.prefix, use));
 }
 
@@ -580,7 +583,7 @@ Fitness examine(redis::Server& server, const ExamineOptions& how) {
   const auto lacks_permission = [](const Finding& refusal) { return refusal.topic == topic_of_permissions; };
   const bool was_tried = refusals.empty() || std::any_of(refusals.begin(), refusals.end(), lacks_permission);
   if (was_tried && oldest_met >= first_with_users)
-    fitness.acl_line = make_acl_line(server.address(), how, oldest_met);
+    fitness.acl_line = make_acl_line(server.address(), how, oldest_met, refusals.empty());
   return fitness;
 }
 

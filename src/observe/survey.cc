@@ -251,7 +251,7 @@ void visit_patiently(redis::Server& server, const Scope& scope, const Inquiry& i
   try {
     lock::persist(server, timeout, [&](Deadline) { visit(server, scope, inquiry, timeout); });
   } catch (const Error& error) {
-    throw lock::advise_on_permissions(error);
+    throw lock::advise_on_permissions(error, scope.prefix);
   }
 }
 

@@ -180,7 +180,7 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   local rules
   cli ACL SETUSER poor on '>pw' '+eval' '+evalsha' >/dev/null
   RLOCK_REDIS=redis://poor:pw@127.0.0.1:$REDIS_PORT
-  refused "; rlock needs more rights: \`rlock check\` with the same user and URL prints the ACL SETUSER line that suffices; the command was not started"
+  refused "; rlock needs more rights (~rlock:* ~{rlock:*}:*): \`rlock check\` with the same user and URL prints the ACL SETUSER line that suffices; the command was not started"
   rules=$(rlock check | sed -n 's/^ *ACL SETUSER poor //p')
   contains "$rules" '~rlock:* ~{rlock:*}:* &rlock:*:wake:* &{rlock:*}:wake:* +eval'
   # shellcheck disable=SC2086 # one word each
@@ -215,6 +215,17 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
     try $verb
     exits 77
     contains "$ERR" 'rlock needs more rights: `rlock check` with the same user and URL prints'
+  done
+}
+
+@test "where a key is refused, which Redis does not name, the message says which keys are needed" {
+  cli ACL SETUSER elsewhere on '>pw' '~foo:*' '&*' +@all >/dev/null
+  RLOCK_REDIS=redis://elsewhere:pw@127.0.0.1:$REDIS_PORT
+  for verb in "run -n job -- true" "status job" "log job" "hold job --for 1s" "release job --force"; do
+    # shellcheck disable=SC2086 # words
+    try $verb
+    exits 77
+    contains "$ERR" 'rlock needs more rights (~rlock:* ~{rlock:*}:*): `rlock check`'
   done
 }
 
