@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/columns.h"
 #include "base/escape.h"
@@ -181,18 +182,19 @@ using observe::State;
 using Cut = Column::Cut;
 
 /// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY for which 80 columns have room, at
-/// the cost of HOLDER.
+/// the cost of HOLDER. PID and LEASE go early: who holds it, since when and who waits is what one looks for.
 constexpr std::array status_columns{Column{"KEY", Cut::early, 55},
                                     Column{"MODE"},
                                     Column{"HOLDER", Cut::late},
-                                    Column{"PID", Cut::never, 0, 7},
-                                    Column{"COMMAND", Cut::early, 12, 5},
-                                    Column{"HELD", Cut::never, 0, 4},
-                                    Column{"LEASE", Cut::never, 0, 6},
-                                    Column{"WAITING", Cut::late, 7, 3, "0"},
+                                    Column{"PID", Cut::never, 0, 3},
+                                    Column{"COMMAND", Cut::early, 12, 7},
+                                    Column{"HELD", Cut::never, 0, 6},
+                                    Column{"LEASE", Cut::never, 0, 4},
+                                    Column{"WAITING", Cut::late, 7, 5, "0"},
                                     Column{"LAST", Cut::never, 0, 2},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
+constexpr std::size_t command_column = 4, last_column = 8;
 
 constexpr std::array log_columns{Column{"KEY", Cut::late, 40},
                                  Column{"STARTED"},
@@ -309,15 +311,18 @@ std::string without_pid(std::string end) {
   return end;
 }
 
+/// Until when a hold that began lasts, or for how long, which takes less room on a screen.
+std::string describe_hold(const observe::Run& run, const Screen& screen) {
+  return screen.columns == 0 ? "on hold until " + format_soon(*run.hold_until, run.acquired_at)
+                             : "on hold " + format_duration(*run.hold_until - run.acquired_at);
+}
+
 Cell end_of(const observe::Run& run, const Screen& screen) {
-  if (run.ending.is_of_run()) {
-    const std::string end = run.ending.describe();
+  const std::string end = run.ending.describe();
+  if (run.ending.is_of_run())
     return {screen.columns == 0 ? end : without_pid(end), run.ending.is_failure() ? colour::red : colour::none};
-  }
-  return {run.hold_until && run.ending.kind == observe::Ending::Kind::hold
-              ? "on hold until " + format_soon(*run.hold_until, run.acquired_at)
-              : run.ending.describe(),
-          colour::yellow};
+  const bool begins = run.hold_until && run.ending.kind == observe::Ending::Kind::hold;
+  return {begins ? describe_hold(run, screen) : end, colour::yellow};
 }
 
 /// The beginning or end of a hold is a moment, and has no command.
@@ -338,7 +343,11 @@ Row run_row(const observe::Run& run, const Screen& screen) {
 std::string format_table(const std::vector<LockFacts>& locks, const Screen& screen) {
   std::vector<Row> rows;
   for (const LockFacts& lock : locks) add_rows(lock, rows);
-  return Grid{status_columns, std::move(rows), screen}.text();
+  auto columns = status_columns;
+  // A free lock has no command: LAST is all that its row can say.
+  if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.state == State::free && !l.hold; }))
+    std::swap(columns[command_column].leaves, columns[last_column].leaves);
+  return Grid{columns, std::move(rows), screen}.text();
 }
 
 std::string format_table(const std::vector<observe::Run>& runs, const Screen& screen) {

@@ -19,7 +19,7 @@ namespace {
 // How long to wait for stragglers.
 constexpr Milliseconds split_grace{50};  // while they may still tip a split vote
 constexpr Milliseconds prompt_grace{3};
-constexpr Milliseconds patient_grace{100};
+constexpr Milliseconds patient_grace{250};  // a few round trips to another continent
 
 constexpr Milliseconds prompt_repair{300};         // for a server that answers at once and has lost the lock
 constexpr Milliseconds longest_background{2'000};  // for one call in the background
@@ -102,7 +102,7 @@ Ballot Lock::ask(const Request& request,
   const auto still = [&](std::span<const CallResult> answers) -> std::optional<Milliseconds> {
     const Ballot ballot{answers, in_favour, max_lease_};
     if (ballot.passed() || ballot.rejected())
-      return grace(answers, pace);
+      return grace(answers, ballot.passed() ? pace : Pace::prompt);
     return ballot.is_quorate() ? std::optional{split_grace} : std::nullopt;
   };
   for (auto& call : calls_) {
@@ -119,13 +119,12 @@ Ballot Lock::ask(const Request& request,
 }
 
 /// How long to wait at least for the servers that have not answered yet. Those that did not answer the last question
-/// either are most likely dead: nobody waits for them alone.
+/// either are most likely dead: nobody waits for them alone, unless they may know of us and are to hear the last word.
 Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
-  if (pace == Pace::patient)
-    return patient_grace;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (std::holds_alternative<std::monostate>(answers[i]) && !lagged_[i])
-      return prompt_grace;
+    const bool may_be_dead = lagged_[i] && (pace == Pace::prompt || !servers_[i].was_reached());
+    if (std::holds_alternative<std::monostate>(answers[i]) && !may_be_dead)
+      return pace == Pace::prompt ? prompt_grace : patient_grace;
   }
   return Milliseconds{0};
 }
@@ -149,7 +148,7 @@ Answer Lock::acquire(const Claim& claim, const Question& question, Deadline dead
 Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, Deadline deadline) {
   const auto sent = BootClock::now();
   const auto granted = outcome_is("granted");
-  (void)ask(acquire_request(name_, claim, question, max_lease_), deadline, granted);
+  (void)ask(acquire_request(name_, claim, question, max_lease_), deadline, granted, pace_of(claim));
   check_distinct(answers_);
   std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
@@ -183,7 +182,7 @@ bool Lock::settle(const Claim& claim, Fence& fence, Settling settling, Deadline 
   const auto settled = outcome_is("settled");
   for (;;) {
     const Request request = settle_request(name_, claim, fence, settling);
-    const bool passed = ask(request, deadline, settled, Pace::prompt, Step::first_settle).passed();
+    const bool passed = ask(request, deadline, settled, pace_of(claim), Step::first_settle).passed();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const Fields* fields = vote_of(answers_[i]);
       settled_[i] = fields != nullptr && settled(*fields);
@@ -340,7 +339,7 @@ Release Lock::release(const Request& request, Deadline deadline) {
   const auto gave_up = [](const Fields& fields) {
     return fields.outcome() == "released" || fields.outcome() == "cooling" || fields.outcome() == "kept";
   };
-  if (!decide(ask(request, deadline, gave_up)))
+  if (!decide(ask(request, deadline, gave_up, Pace::patient)))
     return {.kind = Release::Kind::lost};
   Release release;
   for (const CallResult& answer : answers_) {

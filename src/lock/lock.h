@@ -96,7 +96,10 @@ class Lock {
   Fate fate_of(const Token& token, const Level& level, std::optional<Fence> fence, Deadline deadline);
 
  private:
-  enum class Pace { prompt, patient };  // patient: nobody waits for the result
+  enum class Pace { prompt, patient };  // patient: what a straggler misses now it never hears, as our process ends
+
+  /// A renewal gives the lock to those that have missed the grant, if there is one.
+  static Pace pace_of(const Claim& claim) { return claim.has_keeper ? Pace::prompt : Pace::patient; }
 
   /// What a majority has granted or extended, and until when nobody else can hold it.
   struct Held {

@@ -216,9 +216,8 @@ restart_server() { # INDEX
 
 at_least_lines() { (($(wc -l 2>/dev/null <"$T/fences") >= $1)); }
 
-# far_server_takes_part SECONDS: with a server of five at that distance, which wants a password, and two near ones the
-# lock is kept
-far_server_takes_part() {
+# far_server SECONDS: from here on the last of five servers is at that distance, and all want a password
+far_server() {
   local urls port
   read -ra urls <<<"$RLOCK_REDIS"
   for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" CONFIG SET requirepass secret >/dev/null; done
@@ -227,6 +226,11 @@ far_server_takes_part() {
   RLOCK_REDIS="${urls[*]:0:4} $RLOCK_REDIS"
   starts_to_vote 3
   network delay "$1"
+}
+
+# far_server_takes_part SECONDS: with a server at that distance and two near ones the lock is kept
+far_server_takes_part() {
+  far_server "$1"
   hold job --ttl 3s -v
   wait_until "$PATIENCE" held_at "${QUORUM_PORTS[4]}"
   wait_for_text 'answers settled' "$T/holder.err"
@@ -242,6 +246,27 @@ far_server_takes_part() {
 
 @test "a server that is farther away than a renewal waits for takes part, by what it answers late" {
   far_server_takes_part 0.35 # a renewal of 3 s has 0.3 s for each attempt
+}
+
+@test "a far server hears what a script takes and gives back, though its process ends at once" {
+  far_server 0.02
+  try acquire job --ttl 3s
+  exits 0
+  held_at "${QUORUM_PORTS[4]}"
+  try release job --token "$OUT"
+  exits 0
+  ! held_at "${QUORUM_PORTS[4]}" || fail "it keeps the lock"
+}
+
+@test "a far server that does not know the script hears of the end of a run" {
+  far_server 0.02
+  hold job --ttl 3s
+  wait_until "$PATIENCE" held_at "${QUORUM_PORTS[4]}"
+  cli_at "${QUORUM_PORTS[4]}" SCRIPT FLUSH >/dev/null
+  kill -TERM "$HOLDER"
+  finish "$HOLDER"
+  exits 143
+  ! held_at "${QUORUM_PORTS[4]}" || fail "it keeps the lock"
 }
 
 @test "a connection that has died in silence is replaced, however often the server is asked" {

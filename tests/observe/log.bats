@@ -293,9 +293,9 @@ remembered() { # LOCK END...
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
   matches "$row" '^nightly 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm deploy@web3 backup.+~$'
   contains "$(rlock log nightly)" ' evicted by root@vm pid 19523 '
-  rlock hold nightly --until 'tomorrow 08:00' --holder operations@web3
+  rlock hold nightly --until 'tomorrow 08:00' --holder ops@web3
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold until [A-Z][a-z]{2} 08:00 +operations@web3$'
+  matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold [0-9hm]+ +ops@web3 +-$'
   cli RPUSH '{rlock:deploy-web}:history' \
     '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 ci-runner@build-07.internal h root 1 deploy.sh n'
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log deploy-web' /dev/null | tr -d '\r' | tail -n 1)

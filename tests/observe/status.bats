@@ -280,6 +280,14 @@ on_terminal() {
   matches "$heading" '^KEY +MODE +HOLDER +PID +COMMAND +HELD +LEASE +NOTE +FENCE *$'
   contains "$OUT" ' deploy@web3 '
   [[ $(tr -d '\r' <<<"$OUT") =~ ' '[0-9]{16}($|$'\n') ]] || fail "$OUT"
+  start waiter rlock run job -- true
+  wait_until "$PATIENCE" waiting 1
+  NO_COLOR=1 on_terminal 'stty cols 62; rlock status'
+  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +WAITING +FENCE *'
+  NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
+  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +FENCE *'
+  kill -TERM "$PID"
+  finish "$PID"
   LC_ALL=C.UTF-8 NO_COLOR=1 on_terminal 'stty cols 110; rlock status'
   contains "$OUT" ' xxxxxxxx'
   contains "$OUT" '…'
@@ -591,6 +599,8 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   NO_COLOR=1 on_terminal 'rlock status --all' # nobody waits
   matches "$OUT" 'ended +free .* exit 3 [0-9.]+m?s ago'
   contains "$OUT" ' FENCE'
+  NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
+  matches "$OUT" '^KEY +MODE +HOLDER +HELD +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
   contains "$OUT" ' FENCE'
 }
