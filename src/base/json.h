@@ -63,4 +63,10 @@ Json json_array(const Items& items, Format format) {
   return {out + "]"};
 }
 
+/// What `format` makes of the value, or null where there is none.
+template <typename Value, typename Format>
+Json json_or_null(const std::optional<Value>& value, Format format) {
+  return value ? format(*value) : Json{"null"};
+}
+
 }  // namespace rlock

@@ -76,6 +76,41 @@ std::optional<WallTime> parse_clock(const std::string& clock, int days_ago) {
 /// There is no 31 February, and 26-11-22 is not of our time.
 bool is_real_day(const tm& parts, int day) { return parts.tm_mday == day && parts.tm_year >= 70; }
 
+/// RFC 3339: a date and a time, with the offset from UTC.
+std::optional<WallTime> parse_with_offset(const std::string& text) {
+  for (const char* format :
+       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%SZ", "%Y-%m-%d %H:%M:%S%z"}) {
+    tm parts{};
+    if (!reads_as(text, format, parts))
+      continue;
+    const long offset = parts.tm_gmtoff;  // timegm() clears it
+    const int day = parts.tm_mday;
+    const time_t time = ::timegm(&parts);
+    return is_real_day(parts, day) ? std::optional{from_seconds(time - offset)} : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// A date, or a date and a time, of the local calendar.
+std::optional<WallTime> parse_date(const std::string& text) {
+  for (const char* format : {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"}) {
+    tm parts{};
+    parts.tm_isdst = -1;
+    if (!reads_as(text, format, parts))
+      continue;
+    const int day = parts.tm_mday;
+    const time_t time = ::mktime(&parts);
+    return is_real_day(parts, day) ? std::optional{from_seconds(time)} : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// The last time at which a local clock showed that.
+std::optional<WallTime> parse_most_recent(const std::string& clock) {
+  const auto today = clock.empty() ? std::nullopt : parse_clock(clock, 0);
+  return !today || *today <= wall_now() ? today : parse_clock(clock, 1);
+}
+
 }  // namespace
 
 std::optional<WallTime> parse_time(std::string_view text) {
@@ -84,38 +119,10 @@ std::optional<WallTime> parse_time(std::string_view text) {
     return parse_clock(std::string{clock}, day == "today" ? 0 : 1);
   std::string whole{text};
   cut_fraction(whole);
-  for (const char* format :
-       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%SZ", "%Y-%m-%d %H:%M:%S%z"}) {
-    tm parts{};
-    if (!reads_as(whole, format, parts))
-      continue;
-    const long offset = parts.tm_gmtoff;  // timegm() clears it
-    const int day = parts.tm_mday;
-    const time_t time = ::timegm(&parts);
-    return is_real_day(parts, day) ? std::optional{from_seconds(time - offset)} : std::nullopt;
-  }
-  const time_t now = ::time(nullptr);
-  for (const char* format :
-       {"%H:%M", "%H:%M:%S", "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"}) {
-    tm parts{};
-    if (format[1] == 'H')
-      ::localtime_r(&now, &parts);
-    parts.tm_sec = 0;
-    parts.tm_isdst = -1;
-    if (!reads_as(whole, format, parts))
-      continue;
-    const int day = parts.tm_mday;
-    time_t time = ::mktime(&parts);
-    if (!is_real_day(parts, day))
-      return std::nullopt;
-    if (format[1] == 'H' && time > now) {
-      --parts.tm_mday;
-      parts.tm_isdst = -1;
-      time = ::mktime(&parts);
-    }
-    return from_seconds(time);
-  }
-  return std::nullopt;
+  if (const auto time = parse_with_offset(whole))
+    return time;
+  const auto time = parse_most_recent(whole);
+  return time ? time : parse_date(whole);
 }
 
 std::optional<WallTime> parse_time_to_come(std::string_view text, WallTime now) {

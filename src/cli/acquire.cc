@@ -21,6 +21,7 @@
 #include "cli/subcommand.h"
 #include "lock/retry.h"
 #include "lock/taker.h"
+#include "lock/wording.h"
 #include "observe/facts.h"
 #include "run/background.h"
 #include "run/pid_keeper.h"
@@ -40,7 +41,7 @@ lock::Owner describe_caller(const Settings& settings) {
 lock::LeaseTerms choose_lease(const Settings& settings) {
   if (!settings.hold_pid)
     return {.ttl = settings.ttl};
-  return lock::plan_lease({.ttl = settings.ttl, .renew_every = {}, .kill_after = {}, .timeout = settings.timeout});
+  return lock::plan_lease({.ttl = settings.ttl, .timeout = settings.timeout});
 }
 
 /// With --hold-pid: the process that the lock is held for, and the background process that will renew it.
@@ -123,8 +124,7 @@ class Acquirer {
     if (!signal || interrupted_)
       return;
     interrupted_ = true;
-    throw Error{killed_by(signal->number),
-                fmt::format("interrupted by {} before {} was acquired", signal_name(signal->number), name_.text())};
+    throw lock::interrupted(name_, signal->number);
   }
 
   void on_end_of_process() {

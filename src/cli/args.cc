@@ -69,7 +69,7 @@ Line separate_values(const Line& line, const SubcommandEntry* subcommand) {
     const auto equals = is_value || !is_long(word) ? std::string::npos : word.find('=');
     const Option* option = equals == std::string::npos ? nullptr : find_long(word);
     if (option != nullptr && option->is_flag() && equals + 1 == word.size())
-      Value{.text = {}, .origin = word.substr(0, equals)}.flag();  // throws
+      Value{.origin = word.substr(0, equals)}.flag();  // throws
     out.push_back(word);
     if (option != nullptr && !option->is_flag()) {
       out.back().resize(equals);
@@ -116,7 +116,7 @@ void add_given(const Option& option, const std::vector<std::string>& results, La
 
 /// Has CLI11 sort the words. It is told only of the options that the line mentions, since declaring all of them would
 /// cost every start 150 us.
-void sort(Line line, Words& words) {
+void sort_words(Line line, Words& words) {
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -402,8 +402,8 @@ void refuse_misplaced(const Words& words) {
 /// ours then.
 std::string command_without_dashes(const Words& words) {
   const std::size_t keys = words.find("key") != nullptr ? 0 : 1;
-  const bool is_run = words.subcommand != nullptr && words.subcommand->id == Subcommand::run;
-  return is_run && !words.has_dashes && words.plain.size() > keys ? words.plain[keys] : "";
+  return is_for(words.subcommand, Subcommand::run) && !words.has_dashes && words.plain.size() > keys ? words.plain[keys]
+                                                                                                     : "";
 }
 
 /// Refuses the host of redis-cli's -h.
@@ -576,7 +576,7 @@ void take_positional_keys(const Words& words, Settings& settings) {
 
 /// `rlock --help`, `rlock SUBCOMMAND --help`, `rlock help SUBCOMMAND`.
 std::optional<std::string> find_help(const Words& words) {
-  const bool asked = words.subcommand == nullptr && !words.plain.empty() && words.plain.front() == "help";
+  const bool asked = words.asks_for_help();
   const SubcommandEntry* about = asked && words.plain.size() > 1 ? find_subcommand(words.plain[1]) : words.subcommand;
   const bool about_all = words.plain.empty() || (asked && (words.plain.size() == 1 || words.plain[1] == "help"));
   const bool is_known = about != nullptr || about_all;
@@ -609,8 +609,7 @@ std::string remedy_for_subcommand(const Line& plain, const Words& words, const s
 
 /// Why a line that has no valid subcommand and asks for no help is wrong.
 std::string describe_fault(const Words& words) {
-  const bool asks_for_help = !words.plain.empty() && words.plain[0] == "help";
-  const Line plain{words.plain.begin() + (asks_for_help ? 1 : 0), words.plain.end()};
+  const Line plain{words.plain.begin() + (words.asks_for_help() ? 1 : 0), words.plain.end()};
   const std::string suggestion = plain.empty() ? "" : suggest_subcommand(plain[0]);
   const bool may_be_value = words.before_unknown == 0 && suggestion.empty();
   if (!words.unknown.empty() && (plain.empty() || may_be_value))
@@ -625,8 +624,8 @@ std::string describe_fault(const Words& words) {
 
 }  // namespace
 
-Words read_words(int argc, const char* const* argv) {
-  const Line all(argv + std::min(argc, 1), argv + argc);
+Words read_words(std::span<const char* const> given) {
+  const Line all(given.begin(), given.end());
   const auto dashes = std::find(all.begin(), all.end(), "--");
   Words words;
   words.line.assign(all.begin(), dashes);
@@ -636,7 +635,7 @@ Words read_words(int argc, const char* const* argv) {
   words.subcommand = name == line.end() ? nullptr : find_subcommand(*name);
   if (words.subcommand != nullptr)
     line.erase(name);
-  sort(separate_values(line, words.subcommand), words);
+  sort_words(separate_values(line, words.subcommand), words);
   if (words.has_dashes) {
     const bool is_command = words.subcommand == nullptr || words.subcommand->id == Subcommand::run;
     auto& rest = is_command ? words.command : words.plain;
@@ -660,7 +659,7 @@ void blot_passwords(int argc, char** argv) {
 }
 
 Invocation parse_arguments(int argc, const char* const* argv) {
-  const Words words = read_words(argc, argv);
+  const Words words = read_words({argv + std::min(argc, 1), argv + argc});
   refuse_host(words);
   refuse_misplaced(words);
   refuse_slips(words);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,12 +26,22 @@ struct Words {
   std::vector<std::string> command;    // what follows the first "--" of `run` or of no subcommand
 
   const Given* find(std::string_view option) const { return find_given(options, option); }
+  /// `rlock help ...`, where a subcommand may follow.
+  bool asks_for_help() const { return subcommand == nullptr && !plain.empty() && plain.front() == "help"; }
 };
 
 /// Splits the line as getopt_long(3) would, except that long names cannot be abbreviated, and that the first "--" ends
 /// the options even where a value is due. Options may stand before the subcommand's name too. The letter -n has two
 /// meanings, and the subcommand decides which counts: --lines for log, --nonblock for all others.
-Words read_words(int argc, const char* const* argv);
+Words read_words(std::span<const char* const> given);
+
+/// What main() was asked to do.
+struct Invocation {
+  const SubcommandEntry* subcommand = nullptr;
+  Settings settings;
+  std::optional<std::string> text;   // of --help or --version, to be printed instead of anything else
+  std::optional<std::string> fault;  // why there is no subcommand to run, to be printed on stderr with the text
+};
 
 /// Reads the command line, the environment and the configuration files. Throws Error{usage} that names the option at
 /// fault, or Error{config} that names the file.

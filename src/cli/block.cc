@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/columns.h"
@@ -203,11 +202,11 @@ class Block {
                       format_duration(w.waiting),
                       w.first ? ", first" : "",
                       command,
-                      w.owner.note.empty() ? "" : fmt::format(" ({})", w.owner.note)));
+                      w.owner.remark()));
     }
   }
 
-  void add_end(std::string_view name, const observe::PastRun& run) {
+  void add_end(std::string_view name, const observe::Run& run) {
     const std::string ago = observe::format_ago(run.ended_at, lock_.now);
     add(name,
         fmt::format("{} {}, {}, at {}", run.ending.in_words(), ago, run.owner.holder, format_local(run.ended_at)));

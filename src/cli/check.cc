@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -32,7 +33,9 @@ constexpr std::string_view topic_of_quorum = "quorum";
 struct Examined {
   std::string url;
   observe::Fitness fitness;
-  std::optional<Error> failure;
+  std::optional<Error> failure{};
+
+  bool has_failed() const { return failure.has_value(); }
 };
 
 /// For a server that does not answer. The words of one that does tell what to do.
@@ -44,7 +47,7 @@ observe::Remedy advise(const redis::Server& server, const Error& failure) {
 
 Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, const Settings& settings) {
   try {
-    Examined one{.url = server.address().url, .fitness = observe::examine(server, how), .failure = {}};
+    Examined one{.url = server.address().url, .fitness = observe::examine(server, how)};
     if (server.address().tls && settings.tls.insecure)
       one.fitness.findings.push_back(
           {Finding::Grade::warn, "tls", "not verified (--insecure): whoever is on the way can read and answer all"});
@@ -52,15 +55,13 @@ Examined examine_one(redis::Server& server, const observe::ExamineOptions& how, 
   } catch (const Error& error) {
     const Error failure = with_context(error, settings, "", "");
     const Finding finding{Finding::Grade::fail, "reachable", failure.what(), advise(server, error)};
-    return {.url = server.address().url,
-            .fitness = {.findings = {finding}, .acl_line = {}, .acl_save = {}},
-            .failure = failure};
+    return {.url = server.address().url, .fitness = {.findings = {finding}}, .failure = failure};
   }
 }
 
 /// What only all servers together show. Nothing of a single server, nor where half of them or more cannot be examined.
 std::optional<Finding> judge_quorum(const std::vector<Examined>& all) {
-  const std::size_t majority = all.size() / 2 + 1;
+  const std::size_t majority = lock::majority_of(all.size());
   std::vector<Milliseconds> votes_in;
   for (auto one = all.begin(); one != all.end(); ++one) {
     if (one->failure)
@@ -154,6 +155,11 @@ std::ptrdiff_t count_findings(const Checkup& all, Finding::Grade grade) {
   return count;
 }
 
+/// How many servers could not be examined.
+std::ptrdiff_t count_failures(const Checkup& all) {
+  return std::count_if(all.servers.begin(), all.servers.end(), std::mem_fn(&Examined::has_failed));
+}
+
 /// The first line, which says whether to trust the servers.
 Finding sum_up(const Checkup& all) {
   const auto warnings = count_findings(all, Finding::Grade::warn);
@@ -161,10 +167,9 @@ Finding sum_up(const Checkup& all) {
   const auto conclude = [which](Finding::Grade grade, std::string_view before, std::string_view after) {
     return Finding{grade, "verdict", fmt::format("{}{}{}", before, which, after)};
   };
-  if (std::all_of(all.servers.begin(), all.servers.end(), [](const Examined& one) { return one.failure.has_value(); }))
+  const auto failures = count_failures(all);
+  if (failures == std::ssize(all.servers))
     return conclude(Finding::Grade::fail, "not known: ", " could not be examined");
-  const auto failures = std::count_if(
-      all.servers.begin(), all.servers.end(), [](const Examined& one) { return one.failure.has_value(); });
   if (all.quorum && all.quorum->grade == Finding::Grade::ok && failures > 0 &&
       count_findings(all, Finding::Grade::fail) == failures)
     return conclude(Finding::Grade::fail,
@@ -192,8 +197,7 @@ Finding explain_permissions(const std::vector<Examined>& all, const std::set<std
   const observe::Fitness& first = std::find_if(all.begin(), all.end(), has_line)->fitness;
   Finding rights{.grade = suffices ? Finding::Grade::ok : Finding::Grade::fail,
                  .topic = "rights",
-                 .text = {},
-                 .remedy = {.words = {}, .lines = {lines.begin(), lines.end()}}};
+                 .remedy = {.lines = {lines.begin(), lines.end()}}};
   std::string what_for = "this user lacks some; as one who may give them";
   if (suffices && first.own_user.empty())
     what_for =
@@ -281,7 +285,7 @@ std::string format_all_json(const Checkup& all, ExitCode code) {
              .add("exit_status", static_cast<int>(code))
              .add("verdict", json_of(sum_up(all)))
              .add("servers", json_array(all.servers, server))
-             .add("quorum", all.quorum ? std::optional{json_of(*all.quorum)} : std::nullopt)
+             .add("quorum", json_or_null(all.quorum, json_of))
              .add("acl", json_array(acl_lines(all.servers), text))
              .text() +
          "\n";
@@ -289,10 +293,8 @@ std::string format_all_json(const Checkup& all, ExitCode code) {
 
 /// The status of a failure if half of the servers or more could not be examined; else it tells whether there is a FAIL.
 ExitCode judge(const Checkup& all) {
-  const auto failed = [](const Examined& one) { return one.failure.has_value(); };
-  const auto failures = static_cast<std::size_t>(std::count_if(all.servers.begin(), all.servers.end(), failed));
-  if (failures * 2 >= all.servers.size())
-    return std::find_if(all.servers.begin(), all.servers.end(), failed)->failure->code();
+  if (count_failures(all) * 2 >= std::ssize(all.servers))
+    return std::find_if(all.servers.begin(), all.servers.end(), std::mem_fn(&Examined::has_failed))->failure->code();
   return count_findings(all, Finding::Grade::fail) > 0 ? ExitCode::negative : ExitCode::ok;
 }
 

@@ -170,9 +170,8 @@ std::string candidates(const Words& before, std::string_view current) {
   }
   if (current.starts_with('-'))
     return option_names(before);
-  const bool asks_for_help = before.subcommand == nullptr && !before.plain.empty() && before.plain.front() == "help";
   if (before.subcommand == nullptr)
-    return before.plain.empty() || (asks_for_help && before.plain.size() == 1) ? subcommand_names() : "";
+    return before.plain.empty() || (before.asks_for_help() && before.plain.size() == 1) ? subcommand_names() : "";
   const Keys keys = before.subcommand->keys;
   const bool has_all = before.find("key") != nullptr || (keys == Keys::one && !before.plain.empty());
   if (keys != Keys::none && !has_all)
@@ -185,10 +184,8 @@ std::string candidates(const Words& before, std::string_view current) {
 std::string complete(std::span<const char* const> words) {
   if (words.empty())
     return {};
-  std::vector<const char*> line{"rlock"};
-  line.insert(line.end(), words.begin(), words.end() - 1);
   try {
-    return candidates(read_words(static_cast<int>(line.size()), line.data()), words.back());
+    return candidates(read_words(words.first(words.size() - 1)), words.back());
   } catch (const Error&) {
     return {};
   }

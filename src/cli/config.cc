@@ -131,7 +131,7 @@ void note_lease_place(const Option& option, const Value& value, Settings& settin
 constexpr std::size_t longest_file = 64UL * 1024;
 
 [[noreturn]] void refuse(const std::string& place, std::string_view why) {
-  Value{.text = {}, .origin = place, .fault = ExitCode::config}.refuse(why);
+  Value{.origin = place, .fault = ExitCode::config}.refuse(why);
 }
 
 /// In the words of a file, which has no dashes.

@@ -8,7 +8,6 @@
 #include "base/escape.h"
 #include "base/loop.h"
 #include "base/timestamp.h"
-#include "cli/claim.h"
 #include "cli/failure.h"
 #include "cli/screen.h"
 #include "cli/servers.h"

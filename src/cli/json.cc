@@ -1,5 +1,7 @@
 #include "cli/json.h"
 
+#include <utility>
+
 #include "base/json.h"
 
 namespace rlock::cli {
@@ -29,7 +31,7 @@ std::optional<std::string> evictor_of(const observe::HolderFacts& h) {
   return h.evicted ? std::optional{h.evicted->by} : std::nullopt;
 }
 
-JsonObject& add_owner(JsonObject& object, const lock::Owner& owner, std::optional<int> pid) {
+JsonObject add_owner(JsonObject object, const lock::Owner& owner, std::optional<int> pid) {
   return object.add("holder", owner.holder)
       .add("host", owner.host)
       .add("pid", pid)
@@ -38,25 +40,18 @@ JsonObject& add_owner(JsonObject& object, const lock::Owner& owner, std::optiona
       .add("note", owner.note);
 }
 
-JsonObject& add_owner(JsonObject& object, const lock::Owner& owner) { return add_owner(object, owner, owner.pid); }
-
-Json null() { return {"null"}; }
-
-/// After what it cools; null where nothing has failed.
-Json format_failures(const std::optional<lock::Failures>& failures) {
-  if (!failures)
-    return null();
-  const auto last = observe::Ending::read(failures->end);
+/// After what it cools.
+Json format_failures(const lock::Failures& failures) {
+  const auto last = observe::Ending::read(failures.end);
   return JsonObject{}
-      .add("failures", failures->count)
+      .add("failures", failures.count)
       .add("end", ending_name(last.kind))
       .add("exit_status", last.status())
       .json();
 }
 
 Json format_holder(const observe::HolderFacts& h, bool slots) {
-  JsonObject object;
-  return add_owner(object, h.owner, h.pid())
+  return add_owner({}, h.owner, h.pid())
       .add("kept", h.has_keeper)
       .add("dead", h.dead)
       .add("acquired_at", format_utc(h.acquired_at))
@@ -64,7 +59,7 @@ Json format_holder(const observe::HolderFacts& h, bool slots) {
       .add("held_ms", h.held.count())
       .add("lease_ms", h.lease.count())
       .add("cooling_ms", h.cooling.count())
-      .add("cooling_after", format_failures(h.failures))
+      .add("cooling_after", json_or_null(h.failures, format_failures))
       .add("fence", h.fence.value)
       .add("slot", slots ? std::optional{h.slot} : std::nullopt)
       .add("count", h.levels)
@@ -73,8 +68,7 @@ Json format_holder(const observe::HolderFacts& h, bool slots) {
 }
 
 Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
-  JsonObject object;
-  return add_owner(object, w.owner)
+  return add_owner({}, w.owner, w.owner.pid)
       .add("position", position)
       .add("waiting_ms", w.waiting.count())
       .add("mode", mode_name(w.wanted))
@@ -83,8 +77,8 @@ Json format_waiter(const observe::WaiterFacts& w, std::size_t position) {
       .json();
 }
 
-JsonObject& add_past(JsonObject& object, const observe::PastRun& run) {
-  return add_owner(object, run.owner)
+JsonObject format_past(const observe::Run& run) {
+  return add_owner({}, run.owner, run.owner.pid)
       .add("acquired_at", format_utc(run.acquired_at))
       .add("ended_at", format_utc(run.ended_at))
       .add("held_ms", run.held().count())
@@ -92,16 +86,9 @@ JsonObject& add_past(JsonObject& object, const observe::PastRun& run) {
       .add("exit_status", run.ending.status());
 }
 
-Json format_last(const observe::PastRun& run) {
-  JsonObject object;
-  return add_past(object, run).json();
-}
+Json format_last(const observe::Run& run) { return format_past(run).json(); }
 
-Json format_success(const observe::PastRun& run) {
-  JsonObject object;
-  const auto id = run.once.empty() ? std::nullopt : std::optional{run.once};
-  return add_past(object, run).add("once", id).json();
-}
+Json format_success(const observe::Run& run) { return format_past(run).add("once", text_or_null(run.once)).json(); }
 
 Json format_hold(const observe::HoldFacts& hold) {
   return JsonObject{}
@@ -142,7 +129,7 @@ Json format_counters(const observe::Counters& counters) {
       .add("failed", counters.failed)
       .add("failed_in_a_row", counters.failing)
       .add("skipped", format_skips(counters))
-      .add("last_skip", counters.last_skip ? format_skip(*counters.last_skip) : null())
+      .add("last_skip", json_or_null(counters.last_skip, format_skip))
       .json();
 }
 
@@ -164,12 +151,12 @@ Json format_lock(const observe::LockFacts& lock) {
       .add("holders", json_array(lock.holders, [&](const auto& h) { return format_holder(h, slots.has_value()); }))
       .add("waiting", lock.waiting)
       .add("waiters", json_array(lock.waiters, [&](const auto& w) { return format_waiter(w, ++position); }))
-      .add("last", lock.last ? format_last(*lock.last) : null())
-      .add("success", lock.success ? format_success(*lock.success) : null())
-      .add("hold", lock.hold ? format_hold(*lock.hold) : null())
-      .add("foreign", lock.foreign ? format_foreign(*lock.foreign) : null())
+      .add("last", json_or_null(lock.last, format_last))
+      .add("success", json_or_null(lock.success, format_success))
+      .add("hold", json_or_null(lock.hold, format_hold))
+      .add("foreign", json_or_null(lock.foreign, format_foreign))
       .add("counters", format_counters(lock.counters))
-      .add("servers", lock.servers.empty() ? null() : json_array(lock.servers, format_server))
+      .add("servers", lock.servers.empty() ? std::nullopt : std::optional{json_array(lock.servers, format_server)})
       .json();
 }
 
@@ -194,7 +181,7 @@ Json format_run(const observe::Run& run) {
       .add("fence", run.fence.value)
       .add("mode", mode_name(run.capacity))
       .add("slots", slots_of(run.capacity));
-  return add_owner(object, run.owner)
+  return add_owner(std::move(object), run.owner, run.owner.pid)
       .add("acquired_at", format_utc(run.acquired_at))
       .add("ended_at", format_utc(run.ended_at))
       .add("waited_ms", run.waited.count())

@@ -105,14 +105,6 @@ struct Settings {
   std::string server_words;               // the options of the command line that tell which Redis, to be repeated
 };
 
-/// What main() was asked to do.
-struct Invocation {
-  const SubcommandEntry* subcommand = nullptr;
-  Settings settings;
-  std::optional<std::string> text;   // of --help or --version, to be printed instead of anything else
-  std::optional<std::string> fault;  // why there is no subcommand to run, to be printed on stderr with the text
-};
-
 constexpr const char* redis_variable = "RLOCK_REDIS";
 constexpr const char* prefix_variable = "RLOCK_PREFIX";
 

@@ -241,7 +241,7 @@ Cell waiting_of(const LockFacts& lock) {
 std::string note_of(const HolderFacts& h) {
   if (!h.evicted)
     return h.owner.note;
-  return fmt::format("evicted by {}{}", h.evicted->by, h.owner.note.empty() ? "" : fmt::format(" ({})", h.owner.note));
+  return fmt::format("evicted by {}{}", h.evicted->by, h.owner.remark());
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
@@ -272,7 +272,6 @@ Row bare_row(const LockFacts& lock) {
 /// The row of a hold: who has put the lock on hold, how much longer, until when and why.
 Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
   const lock::Owner& by = hold.by;
-  const std::string note = by.note.empty() ? "" : fmt::format(" ({})", by.note);
   return {{lock.name},
           {"hold", colour::yellow},
           {by.holder},
@@ -282,7 +281,7 @@ Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
           {format_duration(std::max(Milliseconds{0}, hold.until - lock.now))},
           waiting_of(lock),
           last_of(lock),
-          {fmt::format("until {}{}", format_soon(hold.until, lock.now), note)},
+          {fmt::format("until {}{}", format_soon(hold.until, lock.now), by.remark())},
           {}};
 }
 

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 7> common_signals{"TERM", "INT", "HUP", "
 
 /// One value as it was given, and its origin, so that an error can name the place.
 struct Value {
-  std::string text;
+  std::string text{};
   std::string origin;  // "--ttl", "RLOCK_REDIS_TIMEOUT" or "/etc/rlock.conf:3: ttl"
   ExitCode fault = ExitCode::usage;
   std::size_t index = 0;  // of an option with words to choose from, the index of the word

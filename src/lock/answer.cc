@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/escape.h"
 #include "base/sha1.h"
@@ -41,16 +42,21 @@ std::optional<Milliseconds> read_last_success(Fields& fields) {
   return ago >= 0 ? std::optional{Milliseconds{std::min(ago, longest_time)}} : std::nullopt;
 }
 
-Answer read_exhausted(Fields& fields) {
-  Exhausted answer{.failures = {.count = fields.number(), .end = fields.text()},
-                   .granted_ago = read_ms(fields),
-                   .ended_ago = read_ms(fields),
-                   .host = {}};
+/// Reads "granted_ms ended_ms now_ms", and returns how long ago the first two are.
+std::pair<Milliseconds, Milliseconds> read_ages(Fields& fields) {
+  const Milliseconds granted = read_ms(fields);
+  const Milliseconds ended = read_ms(fields);
   const Milliseconds now = read_ms(fields);
-  answer.granted_ago = std::max(Milliseconds{0}, now - answer.granted_ago);
-  answer.ended_ago = std::max(Milliseconds{0}, now - answer.ended_ago);
-  answer.host = decode_word(fields.text());
-  return answer;
+  return {std::max(Milliseconds{0}, now - granted), std::max(Milliseconds{0}, now - ended)};
+}
+
+Answer read_exhausted(Fields& fields) {
+  Failures failures{.count = fields.number(), .end = fields.text()};
+  const auto [granted_ago, ended_ago] = read_ages(fields);
+  return Exhausted{.failures = std::move(failures),
+                   .granted_ago = granted_ago,
+                   .ended_ago = ended_ago,
+                   .host = decode_word(fields.text())};
 }
 
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
@@ -116,11 +122,9 @@ Answer read_granted(Fields& fields, BootClock::time_point sent, Milliseconds ttl
 }
 
 Answer read_done(Fields& fields) {
-  const Milliseconds granted = read_ms(fields);
-  const Milliseconds ended = read_ms(fields);
-  const Milliseconds now = read_ms(fields);
-  return Done{.granted_ago = std::max(Milliseconds{0}, now - granted),
-              .ended_ago = std::max(Milliseconds{0}, now - ended),
+  const auto [granted_ago, ended_ago] = read_ages(fields);
+  return Done{.granted_ago = granted_ago,
+              .ended_ago = ended_ago,
               .by = Owner::decode(fields.text()),
               .id = decode_word(fields.text())};
 }

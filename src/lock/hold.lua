@@ -97,7 +97,7 @@ if not holds[at] then
   local till = how == 'until' and ms or now + ms
   if till <= now then return {'past', num(now)} end
   if how == 'least' and held_back_until() > till then
-    return {'kept', meta.hold:match('^%d+'), meta.hold:match('^%d+ %S+ %d+ (.*)$')}
+    return {'kept', meta.hold:match('^(%d+) %S+ %d+ (.*)$')}
   end
   open(math.min(till, now + LONGEST_HOLD))
   finish()

@@ -28,9 +28,9 @@ struct LeaseTerms {
 
 struct LeaseOptions {
   Milliseconds ttl{30'000};
-  std::optional<Milliseconds> renew_every;  // by default ttl / 3
-  std::optional<Milliseconds> kill_after;   // by default the smaller of 5 s and ttl / 4
-  Milliseconds timeout{2'000};              // for one answer of the server
+  std::optional<Milliseconds> renew_every{};  // by default ttl / 3
+  std::optional<Milliseconds> kill_after{};   // by default the smaller of 5 s and ttl / 4
+  Milliseconds timeout{2'000};                // for one answer of the server
 };
 
 /// The terms of a grant that is short until its first renewal. That renewal is due early, but not at once, so that a

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -23,7 +24,6 @@ constexpr Milliseconds patient_grace{250};  // a few round trips to another cont
 
 constexpr Milliseconds prompt_repair{300};         // for a server that answers at once and has lost the lock
 constexpr Milliseconds longest_background{2'000};  // for one call in the background
-constexpr Milliseconds longest_withdrawal{500};    // for the cancel of a failed round, even past the deadline
 constexpr Milliseconds settle_pause{5};            // at most, before another fence is tried
 
 auto outcome_is(std::string_view name) {
@@ -68,7 +68,8 @@ Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lea
 
 bool Lock::was_reached() const {
   const auto reached = [](const redis::Server& s) { return s.was_reached(); };
-  return static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), reached)) > servers_.size() / 2;
+  const auto count = static_cast<std::size_t>(std::count_if(servers_.begin(), servers_.end(), reached));
+  return count >= majority_of(servers_.size());
 }
 
 bool Lock::was_asked() const {
@@ -153,7 +154,7 @@ Answer Lock::acquire_by_majority(const Claim& claim, const Question& question, D
   std::vector<Answer> votes = read_votes(answers_, sent, claim.ttl);
   const bool is_granted_nowhere = all_refused(answers_);
   Ballot ballot{answers_, granted, max_lease_};
-  const std::size_t majority = servers_.size() / 2 + 1;
+  const std::size_t majority = majority_of(servers_.size());
   std::optional<Answer> refusal = take_done(votes, claim.calendar_slot.has_value(), majority);
   if (!refusal && question.how != Question::How::reenter)
     refusal = take_failed(votes, majority);
@@ -215,7 +216,7 @@ Renewal Lock::renew(const Claim& claim, const Granted& granted, Deadline deadlin
 /// After a fail-over or a restart an older record may be back, in which this level had not joined yet. Without it the
 /// lock would be free as soon as the other levels have ended.
 bool Lock::join_again(const Claim& claim, const Granted& granted, Deadline deadline) {
-  const Question question{.how = Question::How::reenter, .ticket = {}, .waited = time_since(granted.sent)};
+  const Question question{.how = Question::How::reenter, .waited = time_since(granted.sent)};
   return decide(ask(acquire_request(name_, claim, question, max_lease_), deadline, outcome_is("granted")));
 }
 
@@ -250,9 +251,29 @@ void Lock::note_held(const Claim& claim, const Granted& granted, Deadline until)
   held_ = Held{.claim = claim, .grant = granted, .until = until};
 }
 
+std::vector<std::string> Lock::take_messages() {
+  std::vector<std::string> all;
+  for (redis::Server& server : servers_) {
+    auto messages = server.take_messages();
+    std::move(messages.begin(), messages.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+void Lock::await_messages(Deadline until) {
+  std::vector<pollfd> fds;
+  for (const redis::Server& server : servers_) {
+    fds.push_back(server.interest());
+    until = std::min(until, server.deadline());
+  }
+  if (loop().wait(fds, until) == Loop::Wake::event)
+    return;
+  for (redis::Server& server : servers_) server.hear();
+}
+
 void Lock::sleep(Deadline until) {
   credit_stragglers();  // over TLS, what has just begun is only sent when it goes on
-  redis::await_messages(servers_, until);
+  await_messages(until);
   credit_stragglers();
 }
 
@@ -320,7 +341,7 @@ void Lock::bring_back(std::size_t server, Step answered, const CallResult& answe
 void Lock::restore(std::size_t server, Question::How how) {
   if (how == Question::How::restore && held_->claim.nested)
     return;
-  const Question question{.how = how, .ticket = {}, .waited = time_since(held_->grant.sent)};
+  const Question question{.how = how, .waited = time_since(held_->grant.sent)};
   call(server, Step::restore, acquire_request(name_, held_->claim, question, max_lease_));
 }
 

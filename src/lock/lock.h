@@ -23,6 +23,9 @@ namespace rlock::lock {
 struct GivenBack {};
 using Fate = std::variant<GivenBack, Evicted, Lost>;
 
+/// For taking back what was asked for, even past a deadline.
+constexpr Milliseconds longest_withdrawal{500};
+
 /// How to force: `evict` marks holders that have a keeper, which then gives up the lock, and removes the others; `now`
 /// removes all.
 enum class Force { evict, now };
@@ -55,7 +58,7 @@ class Lock {
   /// Meanwhile servers of a quorum that were slow, or have lost the lock, are brought up to date.
   void sleep(Deadline until);
   /// The messages since the last answer, which anybody may have sent.
-  std::vector<std::string> take_messages() { return redis::take_messages(servers_); }
+  std::vector<std::string> take_messages();
   /// Whether the single server has confirmed that we listen.
   bool listens() const { return servers_[0].listens(); }
   /// How many servers have confirmed it, or will do so with their answer to what they were asked.
@@ -110,6 +113,7 @@ class Lock {
   enum class Step { renew, first_settle, restore, settle };
 
   void stop_listening();
+  void await_messages(Deadline until);
   Ballot ask(const Request& request,
              Deadline deadline,
              const Ballot::Predicate& in_favour,

@@ -24,6 +24,9 @@ struct Owner {
   /// Six percent-encoded fields with one space between them. The PID of a process that does not stay ends with "-",
   /// that of one that holds for another with "+".
   std::string encode() const;
+  /// Its note in brackets, behind a space; empty where it has none.
+  std::string remark() const { return note.empty() ? "" : " (" + note + ")"; }
+
   /// Accepts any text; a missing field stays empty, a malformed one becomes "?".
   static Owner decode(std::string_view text);
 

@@ -17,6 +17,9 @@ namespace rlock::lock {
 
 // How several servers decide as one. Hides which answers count, and how much.
 
+/// How many of so many servers decide.
+constexpr std::size_t majority_of(std::size_t servers) { return servers / 2 + 1; }
+
 /// The answer as a vote; nullptr for a server that failed or has not been up for long enough to vote.
 const Fields* vote_of(const CallResult& answer);
 
@@ -37,7 +40,7 @@ class Ballot {
   Error failure() const;
 
  private:
-  std::size_t majority() const { return servers_ / 2 + 1; }
+  std::size_t majority() const { return majority_of(servers_); }
   void note(const CallResult& answer);
 
   std::size_t servers_;

@@ -71,7 +71,7 @@ struct Question {
     restore,  // take it past any queue: this server of a quorum has lost what most others still have
   };
   How how = How::once;
-  std::string ticket;      // of its place in the queue, if it has one already
+  std::string ticket{};    // of its place in the queue, if it has one already
   Milliseconds waited{0};  // since it first asked; to restore or re-enter: since it was granted
 };
 

@@ -45,7 +45,7 @@ Release release_in_time(const Lock& lock,
                         const Log& log,
                         const std::function<Release(Deadline)>& attempt,
                         const std::function<void()>& on_wait) {
-  const Deadline start = BootClock::now();
+  const auto start = BootClock::now();
   const Deadline until = std::min(std::max(lease_end, start + timeout), start + longest_release);
   const AskedIsReached server{lock};
   try {

@@ -48,7 +48,7 @@ Milliseconds jitter(Milliseconds low, Milliseconds high);
 template <typename Peer, typename Attempt>
 auto persist(const Peer& peer, Milliseconds timeout, Deadline give_up, Attempt attempt) {
   Backoff backoff;
-  const Deadline start = BootClock::now();
+  const auto start = BootClock::now();
   Deadline deadline = start + timeout;
   std::optional<Error> cause;
   for (;;) {

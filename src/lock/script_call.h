@@ -52,8 +52,8 @@ struct Request {
 /// The same call with the script's text, for a server that does not know the script.
 redis::Command with_source(const Request& request);
 
-/// What came of a call to one server: nothing yet, its answer, or why it failed (no_permission if Redis refuses our
-/// user, else unavailable, with the server's words).
+/// What came of a call to one server: nothing yet, its answer, or why it failed: no_permission if Redis refuses our
+/// user, config or os if we cannot connect (a password file, a certificate, no descriptor), else unavailable.
 using CallResult = std::variant<std::monostate, Fields, Error>;
 
 /// One request to one server, which may carry no other exchange meanwhile. It is as passive as the server.

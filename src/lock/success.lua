@@ -83,7 +83,7 @@ end
 local function lengthen_memory(tail)
   local DAY = 86400000
   local once = extra(tail, 'once')
-  local for_id = once and (is_slot(once) and 5356800000 or 34560000000) or 0
+  local for_id = once and (is_slot(once) and 62 or 400) * DAY or 0
   local per = tonumber(extra(tail, 'per'))
   local longest = math.max(for_id, per and per + DAY or 0)
   if longest <= LIFE or longest <= (tonumber(recall('memory')) or 0) then return end

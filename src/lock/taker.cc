@@ -23,7 +23,6 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 
 constexpr Milliseconds shortest_poll{50};
 constexpr Milliseconds longest_poll{250};
-constexpr Milliseconds longest_withdrawal{500};
 
 // Takers that ask the servers of a quorum at the same moment may split them, so that none gets a majority. Each asks
 // again after a random pause, but only so often, since a server may have forgotten a holder that others name.

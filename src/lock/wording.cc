@@ -29,7 +29,7 @@ std::string describe(const Failures& failures, std::string_view one, std::string
 }
 
 std::string describe_end(std::string_view until, const Owner& by) {
-  return fmt::format("until {} by {}{}", until, by.holder, by.note.empty() ? "" : fmt::format(" ({})", by.note));
+  return fmt::format("until {} by {}{}", until, by.holder, by.remark());
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ std::string describe(const Busy& busy, Capacity wanted) {
       differs ? describe(busy.in_force) + " " : "",
       describe(busy.holder),
       !differs && busy.in_force.value > 1 ? fmt::format(" (one of {})", busy.in_force.value) : "",
-      busy.holder.note.empty() ? "" : fmt::format(" ({})", busy.holder.note),
+      busy.holder.remark(),
       format_duration(busy.held),
       is_dead ? fmt::format(", but it has died; free in {}", left) : fmt::format(", lease {} left", left));
 }
@@ -127,6 +127,10 @@ void refuse(const LockName& name, const OtherOnce& other) {
               fmt::format("{}: held by an enclosing run for --once {}; a run inside it cannot be for another ID",
                           name.text(),
                           other.id)};
+}
+
+Error interrupted(const LockName& name, int signal) {
+  return {killed_by(signal), fmt::format("interrupted by {} before {} was acquired", signal_name(signal), name.text())};
 }
 
 }  // namespace rlock::lock

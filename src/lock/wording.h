@@ -29,6 +29,9 @@ std::string describe(const Exhausted& exhausted);
 [[noreturn]] void refuse(const LockName& name, Capacity wanted, const Upgrade& upgrade);
 [[noreturn]] void refuse(const LockName& name, const OtherOnce& other);
 
+/// What ends a taker that a signal has ended before it had the lock.
+Error interrupted(const LockName& name, int signal);
+
 /// `on hold until 2026-11-25 08:00 by ann@ops1 (disk swap)`, with seconds if that time has any.
 std::string describe(const Hold& hold);
 /// The same without its first two words.

@@ -66,7 +66,7 @@ void read_waiter(lock::WordReader words, LockFacts& facts) {
 }
 
 void read_last(lock::WordReader words, LockFacts& facts) {
-  PastRun last;
+  Run last{.lock = facts.name};
   last.fence = {words.number_or_zero()};
   last.acquired_at = words.time();
   last.ended_at = words.time();
@@ -76,7 +76,7 @@ void read_last(lock::WordReader words, LockFacts& facts) {
 }
 
 void read_success(lock::WordReader words, LockFacts& facts) {
-  PastRun success;
+  Run success{.lock = facts.name};
   success.acquired_at = words.time();
   success.ended_at = words.time();
   success.ending.kind = Ending::Kind::exited;
@@ -203,7 +203,7 @@ LockFacts read_facts(const lock::LockName& name, lock::Fields fields) {
 
 LockFacts unreadable(const lock::LockName& name, std::string_view words) {
   LockFacts facts{.name = name.text(), .state = State::foreign};
-  facts.foreign = ForeignFacts{.type = std::string{unreadable_type}, .value = std::string{words}, .expires_in = {}};
+  facts.foreign = ForeignFacts{.type = std::string{unreadable_type}, .value = std::string{words}};
   return facts;
 }
 

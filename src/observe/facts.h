@@ -16,6 +16,7 @@
 #include "lock/script_call.h"
 #include "lock/token.h"
 #include "observe/ending.h"
+#include "observe/history.h"
 #include "redis/server.h"
 
 namespace rlock::observe {
@@ -58,19 +59,6 @@ struct WaiterFacts {
   bool first = false;  // asked to go to the head of the queue
 };
 
-/// A run that has ended.
-struct PastRun {
-  lock::Fence fence;  // 0 where it is not known, as that of the last success
-  lock::Owner owner;
-  WallTime acquired_at;
-  WallTime ended_at;
-  Ending ending;
-  std::string once{};  // of the last success, the ID that it had
-
-  /// The server's clock may have been set back meanwhile.
-  Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
-};
-
 /// A hold, and when it began.
 struct HoldFacts {
   WallTime since{};
@@ -80,14 +68,14 @@ struct HoldFacts {
 /// What one server of a quorum says about a lock.
 struct ServerFacts {
   std::string url;
-  std::optional<State> state;  // empty when it did not answer
+  std::optional<State> state{};  // empty when it did not answer
 };
 
 /// A key that another program made where a lock would be.
 struct ForeignFacts {
-  std::string type;                        // the type of the key on Redis
-  std::optional<std::string> value;        // of a string, its value; of a Redisson lock, its holder
-  std::optional<Milliseconds> expires_in;  // empty when it never expires
+  std::string type;                          // the type of the key on Redis
+  std::optional<std::string> value;          // of a string, its value; of a Redisson lock, its holder
+  std::optional<Milliseconds> expires_in{};  // empty when it never expires
 };
 
 /// The key's type and length, "string of 36 bytes". Its value is often somebody's token, so it is not shown to people.
@@ -134,9 +122,9 @@ struct LockFacts {
   std::vector<HolderFacts> holders{};  // ordered by fence
   std::vector<WaiterFacts> waiters{};  // the first 500, in the order of the queue
   long long waiting = 0;               // the length of the whole queue
-  std::optional<PastRun> last{};
-  std::optional<PastRun> success{};  // the newest run that ended with 0
-  std::optional<HoldFacts> hold{};   // nobody is granted the lock until it ends
+  std::optional<Run> last{};
+  std::optional<Run> success{};     // the newest run that ended with 0
+  std::optional<HoldFacts> hold{};  // nobody is granted the lock until it ends
   Counters counters{};
   std::optional<ForeignFacts> foreign{};
   std::vector<ServerFacts> servers{};  // of a quorum, in the order of its URLs

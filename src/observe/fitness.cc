@@ -120,7 +120,7 @@ class Rehearsal {
 
   void wait() {
     lock_.listen(waiter_.level);
-    (void)lock_.acquire(waiter_, {.how = lock::Question::How::queue, .ticket = {}}, deadline());
+    (void)lock_.acquire(waiter_, {.how = lock::Question::How::queue}, deadline());
   }
 
   void check_that_it_listens() const {
@@ -165,7 +165,7 @@ using Grade = Finding::Grade;
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
-constexpr int attempts = 5;  // the fastest answer counts
+constexpr int samples = 5;  // of TIME; the fastest answer counts
 constexpr std::chrono::seconds tolerable_skew{2};
 
 /// The answer to INFO: lines of `name:value`.
@@ -364,7 +364,7 @@ class Examiner {
 
   /// Measures how fast the server answers, and its clock by the fastest answer.
   void ask_time() {
-    for (int i = 0; i < attempts; ++i) {
+    for (int i = 0; i < samples; ++i) {
       const auto sent = BootClock::now();
       const auto reply = ask_unless(lacks_permission, {"TIME"});
       const auto took = BootClock::now() - sent;

@@ -11,7 +11,7 @@ namespace rlock::observe {
 
 /// What fixes something: in words, as lines for redis-cli, and in words what the lines do not fix.
 struct Remedy {
-  std::string words;
+  std::string words{};
   std::vector<std::string> lines{};
   std::string afterwards{};
 
@@ -23,7 +23,7 @@ struct Finding {
   enum class Grade { ok, warn, fail };
   Grade grade = Grade::ok;
   std::string_view topic;
-  std::string text;
+  std::string text{};
   Remedy remedy{};  // empty where there is nothing to do
 
   friend bool operator==(const Finding&, const Finding&) = default;
@@ -34,13 +34,13 @@ constexpr std::string_view topic_of_permissions = "permissions";
 
 /// The result of an examination.
 struct Fitness {
-  std::vector<Finding> findings;
-  std::string acl_line;  // gives a user the least permissions needed; empty where something else keeps us from trying
-                         // them, and before Redis 6, which has no users
-  std::string acl_save;  // the command that makes the line survive a restart; empty where none can, or it is not known
-  std::string acl_loss{};   // in that case, what becomes of the line
-  std::string own_user{};   // to whom the line gives the permissions; empty where it makes a new user
-  std::string run_id{};     // tells servers apart whatever their names are; empty where it is not known
+  std::vector<Finding> findings{};
+  std::string acl_line{};  // gives a user the least permissions needed; empty where something else keeps us from trying
+                           // them, and before Redis 6, which has no users
+  std::string acl_save{};  // what makes the line survive a restart; empty where nothing can, or it is not known
+  std::string acl_loss{};  // in that case, what becomes of the line
+  std::string own_user{};  // to whom the line gives the permissions; empty where it makes a new user
+  std::string run_id{};    // tells servers apart whatever their names are; empty where it is not known
   Milliseconds votes_in{};  // of one of several servers: when it may vote; 0 is now
 };
 

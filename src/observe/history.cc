@@ -80,7 +80,7 @@ bool ended_before(const Run& a, const Run& b) {
 History read_history(const lock::LockName& name, lock::Fields fields) {
   if (fields.outcome() != "history")
     fields.unexpected();
-  History history{.lock = name.text(), .now = lock::WordReader{fields.text()}.time(), .runs = {}};
+  History history{.lock = name.text(), .now = lock::WordReader{fields.text()}.time()};
   std::set<lock::Fence> holds;
   while (!fields.at_end() && history.runs.size() < most_runs) {
     const std::string line = fields.text();

@@ -19,8 +19,8 @@ namespace rlock::observe {
 /// One acquisition that has ended, or the moment at which a hold began or ended: then acquired_at and ended_at are the
 /// same. Times are the server's.
 struct Run {
-  std::string lock;     // without the prefix
-  lock::Fence fence{};  // of a hold a negative number that identifies its beginning or end
+  std::string lock{};   // without the prefix
+  lock::Fence fence{};  // of a hold a negative number that identifies its beginning or end; of the last success 0
   WallTime acquired_at{};
   WallTime ended_at{};
   Milliseconds waited{0};
@@ -28,7 +28,9 @@ struct Run {
   Ending ending{};
   lock::Owner owner{};                   // its command and note may be cut short
   std::optional<WallTime> hold_until{};  // of a hold: until when it was to last
+  std::string once{};                    // of the last success, the ID that it had
 
+  /// The server's clock may have been set back meanwhile.
   Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
 };
 
@@ -39,7 +41,7 @@ constexpr std::size_t kept_runs = 100;
 struct History {
   std::string lock;
   WallTime now;  // by the server's clock
-  std::vector<Run> runs;
+  std::vector<Run> runs{};
 };
 
 /// Reads the answer of log.lua, which is untrusted. A line that cannot be read is left out.

@@ -41,7 +41,8 @@ class Budget {
   std::size_t left_ = 128UL * 1024 * 1024;
 };
 
-/// Lists the locks of the scope, also those that it names, and foreign keys among them, ordered by name. Uses SCAN, so
+/// Lists the locks that match the scope's patterns, or all where it has none, and foreign keys among them, ordered by
+/// name; those that it only names are not looked for. Uses SCAN, so
 /// that the server is never blocked, and terminates whatever the server answers.
 std::vector<lock::LockName> list_locks(redis::Server& server, const Scope& scope, Milliseconds timeout, Budget& budget);
 

@@ -36,26 +36,32 @@ State decide(const Views& views, std::size_t majority) {
   return state;
 }
 
+/// The view that `rank` puts highest.
+template <typename Rank>
+const LockFacts& highest(const Views& views, Rank rank) {
+  return **std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+}
+
 /// The most informative view: one with the decided state and the most holders.
 const LockFacts& best_of(const Views& views, State state) {
   const auto rank = [state](const LockFacts* facts) {
     return std::tuple{facts->state == state, facts->holders.size()};
   };
-  return **std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+  return highest(views, rank);
 }
 
 /// The newest run that any server knows. One that has not heard how it ended takes it for dead when its lease is over.
-std::optional<PastRun> last_of(const Views& views) {
+std::optional<Run> last_of(const Views& views) {
   const auto rank = [](const LockFacts* facts) {
     const auto& last = facts->last;
     return last ? std::tuple{last->fence.value, last->ending.kind != Ending::Kind::died} : std::tuple{-1LL, false};
   };
-  return (*std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return rank(a) < rank(b); }))->last;
+  return highest(views, rank).last;
 }
 
-std::optional<PastRun> last_success_of(const Views& views) {
+std::optional<Run> last_success_of(const Views& views) {
   const auto when = [](const LockFacts* facts) { return facts->success ? facts->success->acquired_at : WallTime{}; };
-  return (*std::max_element(views.begin(), views.end(), [&](auto a, auto b) { return when(a) < when(b); }))->success;
+  return highest(views, when).success;
 }
 
 /// A server may have missed some of what it counts, and must not make a total fall. One that has missed a success would
@@ -104,13 +110,13 @@ LockFacts merge_one(const std::vector<ServerView>& servers, std::size_t index) {
   Views views;
   std::vector<ServerFacts> states;
   for (const ServerView& server : servers) {
-    states.push_back({.url = server.url, .state = {}});
+    states.push_back({.url = server.url});
     if (!server.facts)
       continue;
     views.push_back(&(*server.facts)[index]);
     states.back().state = views.back()->state;
   }
-  const std::size_t majority = servers.size() / 2 + 1;
+  const std::size_t majority = lock::majority_of(servers.size());
   const std::size_t silent = servers.size() - views.size();
   const State state = decide(views, majority);
   LockFacts merged = best_of(views, state);
@@ -357,7 +363,7 @@ class Quorum {
 std::vector<LockFacts> look_at_quorum(const Quorum& quorum, Milliseconds timeout) {
   std::vector<ServerView> views;
   quorum.for_each([&](redis::Server& server, bool answers) {
-    views.push_back({.url = server.address().url, .facts = {}});
+    views.push_back({.url = server.address().url});
     if (answers)
       views.back().facts = in_order(look(server, quorum.scope(), timeout), quorum.scope());
   });

@@ -19,7 +19,7 @@ namespace rlock::observe {
 /// when the server did not answer.
 struct ServerView {
   std::string url;
-  std::optional<std::vector<LockFacts>> facts;
+  std::optional<std::vector<LockFacts>> facts{};
 };
 
 /// Merges the views of `count` locks into one. A lock is free when a majority says so. A holder counts if a majority

@@ -408,7 +408,7 @@ Address Address::at(const Endpoint& endpoint) const {
 }
 
 std::optional<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port) {
-  Endpoint endpoint{.host = {}, .port = default_port, .path = {}};
+  Endpoint endpoint{.port = default_port};
   std::string_view port;
   if (text.starts_with('[')) {
     const auto close = text.find(']');

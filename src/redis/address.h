@@ -23,9 +23,9 @@ struct Credentials {
 
 /// Where a stream socket leads: host and port, or the path of a unix socket.
 struct Endpoint {
-  std::string host;  // without brackets; empty for a unix socket
+  std::string host{};  // without brackets; empty for a unix socket
   std::uint16_t port = 6379;
-  std::string path;
+  std::string path{};
 
   bool is_unix() const { return !path.empty(); }
   friend bool operator==(const Endpoint&, const Endpoint&) = default;

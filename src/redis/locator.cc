@@ -27,7 +27,7 @@ Endpoint read_master(Connection& sentinel, const std::string& name) {
   const auto port = parse_number<std::uint16_t>(reply.elements[1].text, 1);
   if (host.empty() || !port)
     throw Error{ExitCode::unavailable, who + " named no usable address"};
-  return {.host = host, .port = *port, .path = {}};
+  return {.host = host, .port = *port};
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ class Locator {
   void begin(Deadline deadline);
   pollfd interest() const { return sentinel_->interest(); }
   Deadline deadline() const { return sentinel_->deadline(); }
-  /// The node once it is known. Throws the last sentinel's Error if none could name it, now or earlier.
+  /// The node once it is known. Throws if no sentinel could name it, now or earlier: with all their
+  /// complaints, and the exit status of the last.
   std::optional<Address> advance();
 
   /// Whether begin() will have to ask a sentinel.

@@ -137,6 +137,25 @@ bool may_pass(const Reply& reply) {
          says(reply.text, {"max number of clients"});
 }
 
+/// Our own functions refuse what exceeds a limit; hiredis takes that for exhausted memory, and quotes a first byte that
+/// begins no reply. What speaks TLS answers plain text with an alert (RFC 8446, 5.1: a record of type 21).
+std::string describe_fault(const redisReader& reader) {
+  if (reader.err == REDIS_ERR_OOM)
+    return "a reply that is far too large";
+  return says(reader.errstr, {R"("\x15")"}) ? "an alert of TLS: is it rediss://?"
+                                            : "something that is not a Redis reply: is it the right port?";
+}
+
+/// What to write instead of the URL of another kind of server; empty where it seems to be of the right kind.
+std::string_view other_kind(std::string_view words) {
+  if (!says(words, {"unknown command"}))
+    return {};
+  if (says(words, {"SENTINEL"}))
+    return ": it is not a Sentinel; write redis://HOST:PORT";
+  const bool may_be_sentinel = says(words, {"EVALSHA", "SCAN", "TIME"});
+  return may_be_sentinel ? ": is it a Sentinel? Then write redis-sentinel://HOST:PORT/MASTER-NAME" : "";
+}
+
 }  // namespace
 
 bool Reply::is_error(std::string_view code) const {
@@ -181,15 +200,6 @@ ReplyReader::ReplyReader(ReplyLimits limits)
 
 ReplyReader::~ReplyReader() = default;
 
-/// Our own functions refuse what exceeds a limit; hiredis takes that for exhausted memory, and quotes a first byte that
-/// begins no reply. What speaks TLS answers plain text with an alert (RFC 8446, 5.1: a record of type 21).
-static std::string describe_fault(const redisReader& reader) {
-  if (reader.err == REDIS_ERR_OOM)
-    return "a reply that is far too large";
-  return says(reader.errstr, {R"("\x15")"}) ? "an alert of TLS: is it rediss://?"
-                                            : "something that is not a Redis reply: is it the right port?";
-}
-
 void ReplyReader::start_exchange() { left_ = limits_; }
 
 void ReplyReader::feed(std::string_view bytes) {
@@ -233,16 +243,6 @@ std::string shown_words(const Reply& reply) {
     words.resize(words.rfind('.') + 1);  // "Are you sure your configuration is correct?" asks the wrong person
   while (words.ends_with(' ') || words.ends_with(',') || words.ends_with('.')) words.pop_back();
   return words;
-}
-
-/// What to write instead of the URL of another kind of server; empty where it seems to be of the right kind.
-std::string_view other_kind(std::string_view words) {
-  if (!says(words, {"unknown command"}))
-    return {};
-  if (says(words, {"SENTINEL"}))
-    return ": it is not a Sentinel; write redis://HOST:PORT";
-  const bool may_be_sentinel = says(words, {"EVALSHA", "SCAN", "TIME"});
-  return may_be_sentinel ? ": is it a Sentinel? Then write redis-sentinel://HOST:PORT/MASTER-NAME" : "";
 }
 
 Error refusal(const Reply& reply) {

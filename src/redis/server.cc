@@ -1,7 +1,6 @@
 #include "redis/server.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "redis/cluster.h"
@@ -264,26 +263,6 @@ void Server::forget_node() {
   asking_elsewhere_ = false;
   knows_cluster_ = address_.kind != Address::Kind::cluster;  // it may have changed
   state_ = State::idle;
-}
-
-void await_messages(std::span<Server> servers, Deadline until) {
-  std::vector<pollfd> fds;
-  for (const Server& server : servers) {
-    fds.push_back(server.interest());
-    until = std::min(until, server.deadline());
-  }
-  if (servers.front().loop().wait(fds, until) == Loop::Wake::event)
-    return;
-  for (Server& server : servers) server.hear();
-}
-
-std::vector<std::string> take_messages(std::span<Server> servers) {
-  std::vector<std::string> all;
-  for (Server& server : servers) {
-    auto messages = server.take_messages();
-    std::move(messages.begin(), messages.end(), std::back_inserter(all));
-  }
-  return all;
 }
 
 }  // namespace rlock::redis

@@ -101,10 +101,4 @@ class Server {
   bool reached_ = false;
 };
 
-/// Sleeps until one of the servers has sent a message, a handler has run or a connection has broken, at most until the
-/// deadline. There is at least one server, and all have the same loop.
-void await_messages(std::span<Server> servers, Deadline until);
-/// The messages that have come since the last answer of each.
-std::vector<std::string> take_messages(std::span<Server> servers);
-
 }  // namespace rlock::redis

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lock/lock.h"
+#include "lock/answer.h"
 #include "run/plan.h"
 #include "run/scheduling.h"
 

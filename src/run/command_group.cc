@@ -104,14 +104,13 @@ void CommandGroup::started_by_guard(pid_t leader) {
 }
 
 void CommandGroup::look_at_leader() {
-  siginfo_t info{};
-  if (!is_leader_there() || ::waitid(P_PID, static_cast<id_t>(leader_), &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
-      info.si_pid == 0)
+  const auto end = is_leader_there() ? look_at_child(leader_, WEXITED | WNOWAIT) : std::nullopt;
+  if (!end)
     return;
-  if (info.si_code == CLD_EXITED)
-    leader_status_ = W_EXITCODE(info.si_status, 0);
+  if (end->si_code == CLD_EXITED)
+    leader_status_ = W_EXITCODE(end->si_status, 0);
   else
-    leader_status_ = W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+    leader_status_ = W_EXITCODE(0, end->si_status) | (end->si_code == CLD_DUMPED ? WCOREFLAG : 0);
   told_by_terminal_ = lookout_.has_seen_stop();
   lookout_.dismiss();
 }
@@ -144,11 +143,8 @@ bool CommandGroup::is_over() noexcept {
 }
 
 std::optional<int> CommandGroup::stopped_by() const {
-  siginfo_t info{};
-  if (!is_leader_there() || ::waitid(P_PID, static_cast<id_t>(leader_), &info, WSTOPPED | WNOHANG) < 0 ||
-      info.si_pid == 0)
-    return std::nullopt;
-  return info.si_status;
+  const auto stop = is_leader_there() ? look_at_child(leader_, WSTOPPED) : std::nullopt;
+  return stop ? std::optional{stop->si_status} : std::nullopt;
 }
 
 /// A keeper may take over before the leader has become its child, or before is_over() has found it reaped by the guard.

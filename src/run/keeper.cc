@@ -162,7 +162,7 @@ Deadline Keeper::renew_until() const {
 
 /// When to tell the user that a command which may outlive its lease has done so.
 Deadline Keeper::warning_due() const {
-  const bool is_due = !stops_when_lost() && !loss_ && renewer_->state() == Renewer::State::held;
+  const bool is_due = !stops_when_lost() && !loss_ && renewer_->is_held();
   return is_due ? renewer_->lease().end() : never;
 }
 
@@ -182,7 +182,7 @@ Deadline Keeper::overdue() const {
 }
 
 void Keeper::renew() {
-  if (renewer_->state() != Renewer::State::held || BootClock::now() >= renew_until())
+  if (!renewer_->is_held() || BootClock::now() >= renew_until())
     return;
   const bool extended = renewer_->attempt(renew_until());
   if (extended || renewer_->state() == Renewer::State::released)
@@ -198,7 +198,7 @@ void Keeper::renew() {
 /// There are none if the command may outlive its lease, or if nothing is held.
 Order Keeper::deadlines() const {
   Order lease{.kind = Order::Kind::lease};
-  if (stops_when_lost() && renewer_->state() == Renewer::State::held) {
+  if (stops_when_lost() && renewer_->is_held()) {
     lease.term_at = renewer_->lease().term_at();
     lease.kill_at = renewer_->lease().kill_at();
     always(lease.term_at <= lease.kill_at && lease.kill_at < renewer_->lease().end(),
@@ -224,7 +224,7 @@ void Keeper::lose(Outcome how, std::string_view why) {
 /// we are continued; meanwhile the guard watches the deadline.
 void Keeper::suspend() {
   renew();  // the user then has a whole lease in which to continue the job
-  const auto is_held = [this] { return renewer_->state() == Renewer::State::held && !loss_; };
+  const auto is_held = [this] { return renewer_->is_held() && !loss_; };
   if (is_held())
     log_->notice(fmt::format("stopped: {} is not renewed until this job continues; it is lost in {}",
                              plan_.name.text(),
@@ -240,7 +240,7 @@ void Keeper::suspend() {
 Deadline Keeper::survivors_due() const {
   if (!command_.survivors())
     return never;
-  const bool is_kept = renewer_->state() == Renewer::State::held;
+  const bool is_kept = renewer_->is_held();
   return is_kept ? std::min(remind_at_, renewer_->lease().end()) : Deadline::min();
 }
 
@@ -248,7 +248,7 @@ Deadline Keeper::survivors_due() const {
 void Keeper::look_at_survivors() {
   constexpr std::chrono::minutes interval{1};
   const auto now = BootClock::now();
-  if (renewer_->state() != Renewer::State::held || now >= renewer_->lease().end()) {
+  if (!renewer_->is_held() || now >= renewer_->lease().end()) {
     leave_survivors("the lock can no longer be renewed");
     return;
   }
@@ -292,8 +292,7 @@ void Keeper::end_by(Signal signal) {
   result_.verdict = {.outcome = Outcome::interrupted,
                      .exit_status = static_cast<int>(killed_by(number)),
                      .die_of = signal.typed ? number : 0};
-  throw Error{killed_by(number),
-              fmt::format("interrupted by {} before {} was acquired", signal_name(number), plan_.name.text())};
+  throw lock::interrupted(plan_.name, number);
 }
 
 void Keeper::pass_on(Signal signal) {
@@ -327,7 +326,7 @@ void Keeper::conclude() {
   result_.verdict = judge(evidence);
   part_from_terminal(evidence.typed);
   log_->step(fmt::format("the command has ended; the status is {}", result_.verdict.exit_status));
-  const Deadline over = evidence.news ? evidence.news->at : BootClock::now();  // earlier if a Ctrl-Z stopped us
+  const auto over = evidence.news ? evidence.news->at : BootClock::now();  // earlier if a Ctrl-Z stopped us
   result_.held = std::chrono::duration_cast<Milliseconds>(over - result_.grant->sent);
   result_.renewals = renewer_->renewals();
   if (evidence.news && evidence.news->kind != News::Kind::ended)
@@ -418,7 +417,7 @@ void Keeper::end_release(int number) {
 /// The release has found the lock lost. That is news unless a renewal found it before, or the command released the lock
 /// itself.
 void Keeper::note_late_loss() {
-  if (renewer_->state() != Renewer::State::held || result_.verdict.outcome == Outcome::lost)
+  if (!renewer_->is_held() || result_.verdict.outcome == Outcome::lost)
     return;
   const lock::Fate fate = lock_.fate_of(
       plan_.claim.token, plan_.claim.level, result_.grant->fence, BootClock::now() + plan_.patience.timeout);

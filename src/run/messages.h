@@ -59,8 +59,8 @@ struct News {
   int value = 0;
   Cause cause = Cause::none;
   Survivors survivors{};
-  bool told_by_terminal = false;   // to stop: Ctrl-C, Ctrl-\ or a hang-up reached the whole group
-  Deadline at = BootClock::now();  // a keeper that is stopped reads it later
+  bool told_by_terminal = false;                // to stop: Ctrl-C, Ctrl-\ or a hang-up reached the whole group
+  BootClock::time_point at = BootClock::now();  // a keeper that is stopped reads it later
 };
 
 /// One end of the connection between keeper and guard. It carries whole messages in order (SOCK_SEQPACKET), and reports

@@ -24,8 +24,7 @@ namespace {
 std::string describe_loss(const Renewer& renewer) {
   if (renewer.state() == Renewer::State::evicted)
     return lock::describe(renewer.eviction());
-  return renewer.state() == Renewer::State::held ? "the lease could not be renewed in time"
-                                                 : fmt::format("lost: {}", how_locks_vanish);
+  return renewer.is_held() ? "the lease could not be renewed in time" : fmt::format("lost: {}", how_locks_vanish);
 }
 
 unsigned most_descriptors() {
@@ -166,7 +165,7 @@ void PidKeeper::keep(const lock::Granted& grant) {
 /// Returns when the process has ended, the lock is no longer held, or so little of the lease is left that the process
 /// must stop.
 void PidKeeper::hold(Renewer& renewer) {
-  while (!process_has_ended_ && renewer.state() == Renewer::State::held) {
+  while (!process_has_ended_ && renewer.is_held()) {
     const Deadline limit = renewer.lease().term_at();
     if (BootClock::now() >= limit)
       return;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,6 +71,13 @@ void send_signal(const Fd& pidfd, int number) { ::syscall(SYS_pidfd_send_signal,
 int send_signal_to_group(const Fd& pidfd, int number) {
   constexpr unsigned int to_group = 4;  // PIDFD_SIGNAL_PROCESS_GROUP, newer than our headers
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, to_group));
+}
+
+std::optional<siginfo_t> look_at_child(pid_t child, int what) noexcept {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(child), &info, what | WNOHANG) < 0 || info.si_pid == 0)
+    return std::nullopt;
+  return info;
 }
 
 void stand_apart(std::string_view role) {

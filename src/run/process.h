@@ -1,7 +1,9 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,9 @@ void send_signal(const Fd& pidfd, int number);
 /// Sends a signal to all members of the process group that the process led, even if it has been reaped. Returns -1 and
 /// sets errno where there is none, or where the kernel cannot do that.
 int send_signal_to_group(const Fd& pidfd, int number);
+
+/// What waitid(2) tells at once of a child of ours; nothing where that has not happened, or it is no child.
+std::optional<siginfo_t> look_at_child(pid_t child, int what) noexcept;
 
 /// Gives this process a group and a name of its own, "lock-" and `role`, so that what ends the process that it watches,
 /// such as `pkill -9 rlock` or KILL to a job, leaves it alive. Its command line keeps no other word, since `pkill -9 -f

@@ -58,7 +58,7 @@ bool Renewer::attempt(Deadline give_up) {
     next_ = BootClock::now() + backoff_.next();
     return false;
   }
-  return state_ == State::held;
+  return is_held();
 }
 
 void Renewer::ask(Deadline give_up, BootClock::time_point sent) {

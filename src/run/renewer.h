@@ -29,9 +29,10 @@ class Renewer {
 
   const lock::Lease& lease() const { return lease_; }
   State state() const { return state_; }
+  bool is_held() const { return state_ == State::held; }
   int renewals() const { return renewals_; }
   /// When to call attempt(). There is no next attempt once the lock is not held.
-  Deadline next() const { return state_ == State::held ? next_ : never; }
+  Deadline next() const { return is_held() ? next_ : never; }
 
   /// Who evicted us; set in State::evicted.
   const lock::Eviction& eviction() const { return eviction_; }

@@ -95,7 +95,7 @@ void Supervision::pass_on(Signal signal) {
 }
 
 /// Says when another such signal will kill the command. At a terminal the first Ctrl-C needs no words.
-void Supervision::note_stop_signal(Signal signal, Deadline now) {
+void Supervision::note_stop_signal(Signal signal, BootClock::time_point now) {
   const std::string& lock = plan_->name.text();
   const std::string name = signal_name(signal.number);
   const Milliseconds wait = plan_->lease.kill_after;
@@ -116,7 +116,7 @@ void Supervision::note_stop_signal(Signal signal, Deadline now) {
 Deadline Supervision::due(Deadline overdue) const {
   if (survivors_)
     return never;
-  return is_killing_ ? answer_due_ : std::min({answer_due_, start_due_, overdue});
+  return guard_kills_ ? answer_due_ : std::min({answer_due_, start_due_, overdue});
 }
 
 Deadline Supervision::next(Deadline overdue) const {
@@ -152,22 +152,19 @@ void Supervision::give_guard_time() {
 
 /// A guard that is stopped while the lease ends kills nobody, whatever it has begun, and sees no end of survivors.
 void Supervision::check_guard(bool is_lease_over) {
-  const bool is_needed = survivors_ || (is_killing_ && is_lease_over);
+  const bool is_needed = survivors_ || (guard_kills_ && is_lease_over);
   if (is_needed && is_guard_stopped()) {
     on_news();
     if (state_ == State::guarded)
       take_over(survivors_ ? Failing::end : Failing::lease);
-  } else if (is_killing_ && !survivors_) {
+  } else if (guard_kills_ && !survivors_) {
     next_check_ = BootClock::now() + kill_check_interval;
   } else {
     look_for_overlooked_end();
   }
 }
 
-bool Supervision::is_guard_stopped() const {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(guard_.pid), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-}
+bool Supervision::is_guard_stopped() const { return look_at_child(guard_.pid, WSTOPPED | WNOWAIT).has_value(); }
 
 /// The guard reaps at once what has ended. One that is stopped does not, and the lock would be renewed for ever. So a
 /// process that has not been reaped for as long as an answer may take makes us take over. Only the command itself stays
@@ -279,7 +276,7 @@ void Supervision::tell_why(Cause cause) {
 }
 
 void Supervision::on_killing(Cause cause) {
-  is_killing_ = is_ending_ = true;
+  guard_kills_ = is_ending_ = true;
   expect_within(Sweep::usual + usual_answer);
   next_check_ = BootClock::now() + kill_check_interval;
   if (cause == Cause::signalled || cause == Cause::at_end)
@@ -303,7 +300,7 @@ void Supervision::on_end(const News& news) {
 }
 
 /// A HUP that the command has outlived, and then all that it left, made it read its configuration again.
-bool Supervision::was_just_told(Deadline ended_at) const {
+bool Supervision::was_just_told(BootClock::time_point ended_at) const {
   return told_to_stop_at_ && ended_at < *told_to_stop_at_ + 2 * plan_->lease.kill_after + usual_answer;
 }
 

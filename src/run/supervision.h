@@ -82,7 +82,7 @@ class Supervision {
  private:
   enum class State { waiting, guarded, killing, over };
 
-  void note_stop_signal(Signal signal, Deadline now);
+  void note_stop_signal(Signal signal, BootClock::time_point now);
   void on_news();
   void on_news(const News& news);
   void on_lingering();
@@ -98,8 +98,8 @@ class Supervision {
   bool is_guard_stopped() const;
   void look_for_overlooked_end();
   /// Whether the command has ended, and what it left is waited for, not stopped.
-  bool is_lingering() const { return is_ending_ && !told_why_ && !is_killing_; }
-  bool was_just_told(Deadline ended_at) const;
+  bool is_lingering() const { return is_ending_ && !told_why_ && !guard_kills_; }
+  bool was_just_told(BootClock::time_point ended_at) const;
   bool has_reaped_guard() const;
   void kill_round();
   void explain_take_over();
@@ -124,7 +124,7 @@ class Supervision {
   pid_t overlooked_ = 0;         // a process that the guard has not reaped, by the last check
   bool is_ending_ = false;       // the guard has said that the command has ended, or that it stops it
   bool told_why_ = false;        // the user knows why the command is stopped
-  bool is_killing_ = false;      // the guard has said so
+  bool guard_kills_ = false;     // it has said so; in State::killing it is we who kill
   std::optional<Survivors> survivors_;
   std::optional<BootClock::time_point> first_stop_signal_;  // TERM or INT
   std::optional<BootClock::time_point> told_to_stop_at_;    // or HUP or QUIT, the last one

@@ -32,10 +32,7 @@ void allow_many_descriptors() {
 /// Where no descriptor can be had, no process but our children can be seen.
 bool can_open() { return static_cast<bool>(open_pidfd(::getpid())); }
 
-bool has_ended(pid_t child) {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
-}
+bool has_ended(pid_t child) { return look_at_child(child, WEXITED | WNOWAIT).has_value(); }
 
 }  // namespace
 

@@ -26,6 +26,17 @@ std::string describe_forgotten(const lock::Claim& claim, const Verdict& verdict)
                                          : "it was");
 }
 
+/// That of a script, which its first line names. A file with Windows line ends names one that ends with "\r".
+std::string describe_missing_interpreter(const std::string& script) {
+  std::string line;
+  std::getline(std::ifstream{script}, line);
+  std::string_view name{line};
+  name.remove_prefix(std::min(name.find_first_not_of("#! \t"), name.size()));
+  name = name.substr(0, name.find_first_of(" \t"));
+  return line.starts_with("#!") ? fmt::format("its interpreter '{}' is missing", name)
+                                : "the interpreter that it names is missing";
+}
+
 }  // namespace
 
 std::string describe_start(const Plan& plan, const lock::Lease& lease) {
@@ -77,17 +88,6 @@ std::string describe_attempt(const Plan& plan, const lock::Release& release) {
   const std::string next =
       release.cooling.count() == 0 ? "" : "; the next may begin in " + format_duration(release.cooling);
   return fmt::format("{}: attempt {} of {}{} failed{}", name, release.failed_attempts, most, work, next);
-}
-
-/// That of a script, which its first line names. A file with Windows line ends names one that ends with "\r".
-std::string describe_missing_interpreter(const std::string& script) {
-  std::string line;
-  std::getline(std::ifstream{script}, line);
-  std::string_view name{line};
-  name.remove_prefix(std::min(name.find_first_not_of("#! \t"), name.size()));
-  name = name.substr(0, name.find_first_of(" \t"));
-  return line.starts_with("#!") ? fmt::format("its interpreter '{}' is missing", name)
-                                : "the interpreter that it names is missing";
 }
 
 std::string describe_failure(const News& news, const Plan& plan) {

@@ -119,8 +119,7 @@ class Client {
 
   void acquire() {
     const auto number = judge_.asks(machine_.name(), plan_);
-    const lock::LeaseTerms terms =
-        lock::plan_lease({.ttl = milliseconds(plan_.ttl), .renew_every = {}, .kill_after = {}, .timeout = timeout});
+    const lock::LeaseTerms terms = lock::plan_lease({.ttl = milliseconds(plan_.ttl), .timeout = timeout});
     lock::Patience patience{.timeout = timeout, .wait = {}, .caller_renews = is_run()};
     if (plan_.wait)
       patience.wait = milliseconds(*plan_.wait);

@@ -15,9 +15,7 @@ struct Line {
 /// The times of TERM and KILL in the manual's table: with default options, after the request was sent.
 constexpr Line table[] = {{1'000, 638, 888}, {3'000, 1'968, 2'718}, {10'000, 6'898, 9'398}, {30'000, 23'198, 28'198}};
 
-lock::LeaseTerms plan(long long ttl) {
-  return plan_lease({.ttl = Milliseconds{ttl}, .renew_every = {}, .kill_after = {}});
-}
+lock::LeaseTerms plan(long long ttl) { return plan_lease({.ttl = Milliseconds{ttl}}); }
 
 long long ms_after(BootClock::time_point start, Deadline deadline) {
   return std::chrono::duration_cast<Milliseconds>(deadline - start).count();
@@ -59,7 +57,7 @@ void test_unconfirmed() {
   expect_same(ms_after(sent, Lease(plan(500), sent, Milliseconds{1'000}).end()),
               493LL,
               "a short lease is never longer than was asked for");
-  const auto hasty = plan_lease({.ttl = Milliseconds{30'000}, .renew_every = {}, .kill_after = Milliseconds{100}});
+  const auto hasty = plan_lease({.ttl = Milliseconds{30'000}, .kill_after = Milliseconds{100}});
   const Lease short_lease{hasty, sent, Milliseconds{1'000}};
   expect(short_lease.kill_at() - short_lease.term_at() == Milliseconds{100},
          "KILL follows TERM no later within a short lease than within a full one");
@@ -75,8 +73,8 @@ void test_leases() {
   lease.extended(BootClock::time_point{Milliseconds{5'000}});
   expect(lease.end() - before == Milliseconds{5'000}, "a renewal counts from when it was sent");
   test_unconfirmed();
-  const auto failure = failure_of(
-      [] { return plan_lease({.ttl = Milliseconds{1'000}, .renew_every = {}, .kill_after = Milliseconds{900}}); });
+  const auto failure =
+      failure_of([] { return plan_lease({.ttl = Milliseconds{1'000}, .kill_after = Milliseconds{900}}); });
   expect(failure && failure->code() == ExitCode::usage, "times that do not fit into the lease are a usage error");
   expect(failure && std::string_view{failure->what()}.find("= 1.533s, more than the 0.988s") != std::string_view::npos,
          "the message shows the sum",

@@ -95,7 +95,7 @@ void test_counters() {
 /// One server has the run with that fence, and takes the end for this.
 LockFacts ended(long long fence, observe::Ending::Kind end, WallTime success = {}) {
   LockFacts facts = nobody;
-  facts.last = observe::PastRun{.fence = {fence}, .owner = {}, .acquired_at = {}, .ended_at = {}, .ending = {}};
+  facts.last = observe::Run{.fence = {fence}};
   facts.last->ending.kind = end;
   facts.success = facts.last;
   facts.success->acquired_at = success;
