@@ -32,6 +32,9 @@ std::optional<int> read_slot(std::string_view word) { return parse_number(word, 
 /// with.
 Milliseconds read_ms(Fields& fields) { return Milliseconds{std::clamp(fields.number(), 0LL, longest_time)}; }
 
+/// No script tells anybody to sleep longer than a message may.
+Milliseconds read_pause(Fields& fields) { return std::min(read_ms(fields), Milliseconds{longest_sleep}); }
+
 Asked read_asked(Fields& fields, BootClock::time_point sent) { return {.sent = sent, .answered = fields.text()}; }
 
 Capacity read_capacity(Fields& fields) { return {static_cast<int>(std::clamp(fields.number(), 0LL, most_slots))}; }
@@ -60,7 +63,7 @@ Answer read_exhausted(Fields& fields) {
 }
 
 Answer read_busy(Fields& fields, BootClock::time_point sent) {
-  Busy busy{.sleep = read_ms(fields),
+  Busy busy{.sleep = read_pause(fields),
             .ticket = fields.text(),
             .held = read_ms(fields),
             .lease = read_ms(fields),
@@ -81,7 +84,7 @@ Answer read_busy(Fields& fields, BootClock::time_point sent) {
 }
 
 Answer read_on_hold(Fields& fields, BootClock::time_point sent) {
-  OnHold answer{.sleep = read_ms(fields),
+  OnHold answer{.sleep = read_pause(fields),
                 .ticket = fields.text(),
                 .hold = read_hold(fields),
                 .now = {},
@@ -93,7 +96,7 @@ Answer read_on_hold(Fields& fields, BootClock::time_point sent) {
 }
 
 Answer read_foreign(Fields& fields, BootClock::time_point sent) {
-  Foreign foreign{.sleep = read_ms(fields),
+  Foreign foreign{.sleep = read_pause(fields),
                   .ticket = fields.text(),
                   .type = fields.text(),
                   .value = fields.text(),

@@ -250,7 +250,7 @@ do
   function load_lock(needs_all)
     local fields = few_fields()
     if fields and #fields == 0 then return true end
-    local cap = to_capacity(fields and value_of(fields, 'rlock') or redis.pcall('HGET', LOCK, 'rlock'))
+    local cap = to_capacity(fields and value_of(fields, 'rlock') or ask_hash('HGET', 'rlock'))
     if not cap then
       seats, reserved_until = 1, now + FOREIGN -- nobody asks for the capacity nil, so nobody gets in
       return false

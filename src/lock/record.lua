@@ -43,9 +43,17 @@ end
 
 local function is_live(r) return r and r.expires > now end
 
+-- The answer about the lock as a hash; nil if it is none. Any other error is not swallowed: if we may not ask, the lock
+-- is not therefore another program's.
+local function ask_hash(command, ...)
+  local reply = redis.pcall(command, LOCK, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  return not reply.err:find('WRONGTYPE', 1, true) and call(command, LOCK, ...) or nil
+end
+
 -- The lock's fields and their values, none if there is no lock, nil if they are many or no hash. Unlike HGETALL this
 -- question may be asked of any key, and of a crowd.
 local function few_fields()
-  local scan = redis.pcall('HSCAN', LOCK, 0)
-  return scan[1] == '0' and scan[2] or nil
+  local scan = ask_hash('HSCAN', 0)
+  return scan and scan[1] == '0' and scan[2] or nil
 end

@@ -210,7 +210,7 @@ class Parser {
     }
     const auto colon = rest_.find("://");
     if (colon == std::string_view::npos)
-      fail(fmt::format("no scheme; write {}", guess_url(rest_)));
+      fail_without_scheme();
     const std::string_view name = rest_.substr(0, colon);
     rest_.remove_prefix(colon + 3);
     if (lower(name) == "unix") {
@@ -232,6 +232,16 @@ class Parser {
     std::string why{reason};
     mask_parameters(why);
     throw Error{ExitCode::usage, fmt::format("{}: {}", address_.url.empty() ? "empty Redis URL" : address_.url, why)};
+  }
+
+  [[noreturn]] void fail_without_scheme() {
+    std::string advice = guess_url(rest_);
+    const std::string_view host = rest_.substr(0, rest_.find_first_of("/?"));
+    if (!host.ends_with(':') && looks_like_a_password(host)) {
+      address_.url = std::string{host.substr(0, host.find(':') + 1)} + "***";
+      advice = guess_url("");
+    }
+    fail(fmt::format("no scheme; write {}", advice));
   }
 
   std::string decoded(std::string_view text, std::string_view part) const {

@@ -571,6 +571,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
       ${words/'%'/redis://app:s3cret@db:6379}
   done
   refuses 64 '***@db: no scheme; write redis://HOST' status -r s3cret@db
+  RLOCK_REDIS='app:s3cret @db1:6379' refuses 64 'app:***: no scheme; write redis://HOST' status # no URL
+  RLOCK_REDIS='redis:::s3cret/x @db1' refuses 64 'redis:***: no scheme; write redis://HOST' status
   try acquire --key redis://app@db
   exits 0
 }

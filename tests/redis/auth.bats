@@ -229,6 +229,17 @@ is_renewed() { (($(cli PTTL rlock:job) > 1900)); }
   done
 }
 
+@test "a user who may not look at the lock is refused: the lock does not count as another program's" {
+  cli ACL SETUSER blind on '>pw' '~*' '&*' +@all -hscan >/dev/null
+  RLOCK_REDIS=redis://blind:pw@127.0.0.1:$REDIS_PORT
+  for verb in "run -n --latest job -- true" "run -n -q -E 0 --once-per day job -- true" "status job" "release job --force"; do
+    # shellcheck disable=SC2086 # words
+    try $verb
+    exits 77
+    [[ $ERR != *'another program'* ]] || fail "$ERR"
+  done
+}
+
 @test "with a password and a database AUTH comes before SELECT" {
   RLOCK_REDIS=$RLOCK_REDIS/1
   runs --password-file "$T/password"

@@ -77,6 +77,7 @@ void test_absurd_numbers() {
   constexpr Milliseconds century{100LL * 365 * 86'400'000};
   for (const std::string& ms : std::vector<std::string>{"-1", "-2", "-9007199254740992", "9007199254740992"}) {
     const auto busy = std::get<lock::Busy>(read({"busy", ms, "7", ms, ms, ms, "a", "1700000000000", "1", "0", "0"}));
+    expect(busy.sleep <= Milliseconds{60'000}, "nobody sleeps for longer than a minute, whatever a server says", ms);
     for (const Milliseconds time : {busy.sleep, busy.held, busy.lease, busy.cooling})
       expect(time >= Milliseconds{0} && time <= 2 * century, "a time is cut to what can be reckoned with", ms);
     expect(lock::jitter(busy.sleep / 2, busy.sleep) <= busy.sleep, "and a random part of it can be slept", ms);
