@@ -23,6 +23,7 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 
 constexpr Milliseconds shortest_poll{50};
 constexpr Milliseconds longest_poll{250};
+constexpr int long_outage = 10;  // so many times as long as one answer may take
 
 // Takers that ask the servers of a quorum at the same moment may split them, so that none gets a majority. Each asks
 // again after a random pause, but only so often, since a server may have forgotten a holder that others name.
@@ -150,6 +151,7 @@ std::optional<Taken> Taker::reenter(const Token& token) {
   }
   claim_.nested = false;
   claim_.token = own;
+  log_->notice(fmt::format("{}: the lock around this run is no longer held; asking for it anew", lock_->name().text()));
   return std::nullopt;
 }
 
@@ -213,6 +215,7 @@ Answer Taker::ask(Question::How how) {
       const Milliseconds age = how == Question::How::reenter ? Milliseconds{0} : waited();
       const Question question{.how = how, .ticket = ticket_, .waited = age};
       auto answer = lock_->acquire(claim_, question, deadline);
+      failing_since_.reset();
       note_refusal_to_listen();
       return answer;
     } catch (const Error& error) {
@@ -234,11 +237,19 @@ void Taker::note_refusal_to_listen() {
     log_->step(fmt::format("may not subscribe, so it polls and keeps its place in the queue: {}", why->what()));
 }
 
-/// Tells the user, once, that the wait goes on through an outage.
+/// Tells the user, once, that the wait goes on through an outage, and once more, even with --quiet, if that does not
+/// end.
 void Taker::note_failure(const Error& error) {
-  const bool goes_on = error.may_pass() && lock_->was_reached() && BootClock::now() < give_up_;
-  if (goes_on && !std::exchange(complained_, true))
+  const auto now = BootClock::now();
+  if (!error.may_pass() || !lock_->was_reached() || now >= give_up_)
+    return;
+  failing_since_ = failing_since_.value_or(now);
+  if (!std::exchange(complained_, true))
     log_->notice(fmt::format("{}: {}; trying again", lock_->name().text(), error.what()));
+  const auto lasts = std::chrono::floor<Milliseconds>(now - *failing_since_);
+  if (lasts >= long_outage * patience_.timeout && !std::exchange(warned_, true))
+    log_->error(
+        fmt::format("{}: {}, for {} now; trying again", lock_->name().text(), error.what(), format_duration(lasts)));
 }
 
 /// The end of the attempt, if this answer ends it.

@@ -115,7 +115,8 @@ class Taker {
   Patience patience_;
   BootClock::time_point start_ = BootClock::now();
   Deadline give_up_;
-  bool complained_ = false;
+  std::optional<BootClock::time_point> failing_since_;
+  bool complained_ = false, warned_ = false;
   WaitNotice notice_;
   long long place_ = 0;           // in the queue, by the last answer
   bool asked_as_poller_ = false;  // by the last question

@@ -72,6 +72,15 @@ rode_it_out() {
   waiter_has_its_turn
 }
 
+@test "OOM: a run that waits through a long one says so in spite of --quiet" {
+  cli CONFIG SET maxmemory 1 >/dev/null
+  start waiter rlock run --key job -q --redis-timeout 100ms -- true
+  wait_for_text 'now; trying again' "$T/waiter.err"
+  matches "$(<"$T/waiter.err")" '^rlock: job: [^ ]+ OOM [^\n]*, for 1[0-9.]*s now; trying again$'
+  cli CONFIG SET maxmemory 0 >/dev/null
+  finish "$PID"
+  exits 0
+}
 
 @test "MISCONF: retried within the time allowed, and named" {
   held_on --ttl 15s
