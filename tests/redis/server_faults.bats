@@ -76,7 +76,7 @@ rode_it_out() {
   cli CONFIG SET maxmemory 1 >/dev/null
   start waiter rlock run --key job -q --redis-timeout 100ms -- true
   wait_for_text 'now; trying again' "$T/waiter.err"
-  matches "$(<"$T/waiter.err")" '^rlock: job: [^ ]+ OOM [^\n]*, for 1[0-9.]*s now; trying again$'
+  matches "$(<"$T/waiter.err")" '^rlock: job: [^ ]+ OOM .*, for 1[0-9.]*s now; trying again$'
   cli CONFIG SET maxmemory 0 >/dev/null
   finish "$PID"
   exits 0
