@@ -19,6 +19,8 @@ class Clerk {
   void audits(const Value& reply);
   /// Its clock has jumped: what was bounded by the old time may not be so any more.
   void doubts_times() { has_doubts_ = true; }
+  /// A replica has taken over, which may have another ticket of a waiter than the one that this goes by.
+  void doubts_tickets() { doubts_tickets_ = true; }
 
  private:
   void accuse(const std::string& what);
@@ -89,7 +91,7 @@ class Clerk {
   const Redis& redis_;
   std::string server_;
   bool in_quorum_;
-  bool has_doubts_ = false;
+  bool has_doubts_ = false, doubts_tickets_ = false;
   const Words books_keys_;  // of the lock
 
   // Of the script that has run last.

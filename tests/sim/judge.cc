@@ -351,8 +351,10 @@ void Judge::check_once(const Acquisition& granted) {
 /// question that came late seems to be younger than it is.
 bool Judge::is_last_success(const Acquisition& success, const Acquisition& granted) const {
   constexpr long remembered = 8;
+  // A server of a quorum may hear late of a success, and takes it for a newer one.
+  const long long earliest = plan_.is_quorum() && !plan_.is_fair() ? 0 : success.fence;
   const auto others = std::count_if(all_.begin(), all_.end(), [&](const Acquisition& a) {
-    return a.how == "0" && a.client.once != success.client.once && a.fence > success.fence && a.fence < granted.fence;
+    return a.how == "0" && a.client.once != success.client.once && a.fence > earliest && a.fence < granted.fence;
   });
   const bool is_told = success.stopped >= granted.asked && plan_.is_fair();
   return others == 0 || (is_told && (others < remembered || !plan_.is_hasty));

@@ -152,6 +152,7 @@ void Host::fail_over() {
   const long long started = redis.started;
   start(true);
   redis.started = started;
+  clerk_.doubts_tickets();
 }
 
 void Host::freeze(bool frozen) {
