@@ -237,7 +237,8 @@ void Clerk::check_holders() {
 void Clerk::check_queue() {
   for (const Books::Waiter& w : books_.queue) {
     const std::string& token = w.token;
-    insist(doubts_tickets_ || static_cast<long long>(w.score) == w.ticket, "has a waiter whose ticket is not its place");
+    insist(doubts_tickets_ || static_cast<long long>(w.score) == w.ticket,
+           "has a waiter whose ticket is not its place");
     insist(w.alive <= w.asked + minute + 1000, "lets a waiter sleep for more than a minute");
     insist(in_quorum_ || books_.holder(token, now_) == nullptr || before_.holder(token, now_) != nullptr,
            "lets a holder wait");
