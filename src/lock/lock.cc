@@ -61,10 +61,8 @@ Lock::Lock(std::span<redis::Server> servers, LockName name, Milliseconds max_lea
     : servers_(servers),
       name_(std::move(name)),
       max_lease_(servers.size() > 1 ? max_lease : Milliseconds{0}),
-      lagged_(servers.size()),
-      settled_(servers.size()),
-      calls_(servers.size()),
-      steps_(servers.size()) {}
+      peers_(servers.size()),
+      calls_(servers.size()) {}
 
 bool Lock::was_reached() const {
   const auto reached = [](const redis::Server& s) { return s.was_reached(); };
@@ -113,9 +111,10 @@ Ballot Lock::ask(const Request& request,
   }
   const bool goes_on = step && servers_.size() > 1;
   answers_ = call_everywhere(servers_, request, deadline, still, goes_on ? &calls_ : nullptr);
-  for (std::size_t i = 0; i < answers_.size(); ++i) lagged_[i] = std::holds_alternative<Error>(answers_[i]);
-  if (goes_on)
-    steps_.assign(servers_.size(), *step);
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    peers_[i].lagged = std::holds_alternative<Error>(answers_[i]);
+    peers_[i].step = step.value_or(peers_[i].step);
+  }
   return Ballot{answers_, in_favour, max_lease_};
 }
 
@@ -123,7 +122,7 @@ Ballot Lock::ask(const Request& request,
 /// either are most likely dead: nobody waits for them alone, unless they may know of us and are to hear the last word.
 Milliseconds Lock::grace(std::span<const CallResult> answers, Pace pace) const {
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const bool may_be_dead = lagged_[i] && (pace == Pace::prompt || !servers_[i].was_reached());
+    const bool may_be_dead = peers_[i].lagged && (pace == Pace::prompt || !servers_[i].was_reached());
     if (std::holds_alternative<std::monostate>(answers[i]) && !may_be_dead)
       return pace == Pace::prompt ? prompt_grace : patient_grace;
   }
@@ -186,7 +185,7 @@ bool Lock::settle(const Claim& claim, Fence& fence, Settling settling, Deadline 
     const bool passed = ask(request, deadline, settled, pace_of(claim), Step::first_settle).passed();
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const Fields* fields = vote_of(answers_[i]);
-      settled_[i] = fields != nullptr && settled(*fields);
+      peers_[i].settled = fields != nullptr && settled(*fields);
     }
     const Fence used = largest_used_fence(answers_);
     if (passed || used == Fence{} || BootClock::now() >= deadline)
@@ -287,7 +286,7 @@ void Lock::credit_stragglers() {
     if (std::holds_alternative<std::monostate>(answer))
       continue;
     calls_[i].reset();
-    bring_back(i, steps_[i], answer);
+    bring_back(i, peers_[i].step, answer);
   }
 }
 
@@ -316,15 +315,15 @@ void Lock::bring_back(std::size_t server, Step answered, const CallResult& answe
   switch (answered) {
     case Step::renew: {
       const auto missing = missing_at(answer);
-      settled_[server] = settled_[server] && !missing;
+      peers_[server].settled = peers_[server].settled && !missing;
       if (missing)
         restore(server, *missing);
-      else if (!settled_[server])
+      else if (!peers_[server].settled)
         settle_at(server);
       break;
     }
     case Step::first_settle:
-      settled_[server] = vote->outcome() == "settled";
+      peers_[server].settled = vote->outcome() == "settled";
       if (vote->outcome() == "lost")
         restore(server, Question::How::restore);
       break;
@@ -333,7 +332,7 @@ void Lock::bring_back(std::size_t server, Step answered, const CallResult& answe
         settle_at(server);
       break;
     case Step::settle:
-      settled_[server] = vote->outcome() == "settled";
+      peers_[server].settled = vote->outcome() == "settled";
       break;
   }
 }
@@ -351,7 +350,7 @@ void Lock::settle_at(std::size_t server) {
 
 void Lock::call(std::size_t server, Step step, Request request) {
   always(!calls_[server], "a server has one call at a time");
-  steps_[server] = step;
+  peers_[server].step = step;
   calls_[server].emplace(servers_[server], std::move(request), BootClock::now() + longest_background);
 }
 

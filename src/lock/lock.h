@@ -112,6 +112,13 @@ class Lock {
   };
   enum class Step { renew, first_settle, restore, settle };
 
+  /// What we know of a server.
+  struct Peer {
+    bool lagged = false;      // it did not answer the last question
+    bool settled = false;     // it has the settled fence
+    Step step = Step::renew;  // what our call in the background is, if it has one
+  };
+
   void stop_listening();
   void await_messages(Deadline until);
   Ballot ask(const Request& request,
@@ -140,11 +147,9 @@ class Lock {
   LockName name_;
   Milliseconds max_lease_;
   std::vector<CallResult> answers_;  // to the last question
-  std::vector<bool> lagged_;         // the servers that did not answer it
-  std::vector<bool> settled_;        // the servers that are known to have the settled fence
-  std::optional<Held> held_;         // in a quorum
-  OpenCalls calls_;                  // in the background, to servers that are not up to date
-  std::vector<Step> steps_;          // what each of these is
+  std::vector<Peer> peers_;
+  std::optional<Held> held_;  // in a quorum
+  OpenCalls calls_;           // in the background, to servers that are not up to date
 };
 
 }  // namespace rlock::lock

@@ -16,7 +16,7 @@ subcommands() { rlock --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'; }
 # ---- examples
 
 # The commands that the examples call besides rlock. Each leaves a line in $T/called.
-CALLED='backup.sh deploy.sh copy-tables.sh switch-over.sh report.sh import.sh cleanup.sh invoice.sh migrate.sh fetch-prices.sh rsync git make'
+CALLED='backup.sh deploy.sh copy-tables.sh switch-over.sh report.sh import.sh cleanup.sh convert.sh migrate.sh fetch-prices.sh rsync git make'
 
 make_stubs() {
   local name
