@@ -135,7 +135,7 @@ class Acquirer {
 
   /// Refuses a lock that an enclosing run holds: we would wait for that run to end, and it waits for us.
   void refuse_to_wait_for_ourselves() {
-    const auto token = inherited_token(held_around(settings_, join_urls(servers_)), name_.text());
+    const auto token = lock::inherited_token(held_around(settings_, join_urls(servers_)), name_.text());
     const bool waits = choose_patience(settings_).wait != Milliseconds{0};
     if (!token || !waits)
       return;
@@ -211,7 +211,7 @@ class Acquirer {
                     claim_.token.text(),
                     grant.fence.value,
                     claim_.ttl.count(),
-                    shell_word(held_with(settings_, urls, name_.text(), claim_.token)),
+                    shell_word(lock::held_with(held_around(settings_, urls), name_.text(), claim_.token)),
                     prefix_variable,
                     shell_word(settings_.prefix));
     // Where the environment names these servers with a password, the script keeps what it has.

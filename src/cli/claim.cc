@@ -74,8 +74,8 @@ lock::Token choose_token(const Settings& settings,
   const auto text = settings.token_from_stdin ? read_line() : from_environment("RLOCK_TOKEN");
   if (const auto key = from_environment("RLOCK_KEY"); !settings.token_from_stdin && key && key != name.text()) {
     const std::string held = held_around(settings, join_urls(servers));
-    const auto of_key = inherited_token(held, *key);
-    const auto ours = inherited_token(held, name.text());
+    const auto of_key = lock::inherited_token(held, *key);
+    const auto ours = lock::inherited_token(held, name.text());
     if (ours && of_key && text == of_key->text())
       return *ours;
   }

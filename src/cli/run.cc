@@ -70,12 +70,9 @@ run::Plan make_plan(const Settings& settings, const std::string& urls) {
   patience.caller_renews = true;
   const std::string held = held_around(settings, urls);
   const lock::Claim claim = choose_claim(settings, describe_run(settings), true);
-  std::vector<std::string> environment = command_environment(settings, urls);
-  if (!held.empty())
-    environment.push_back("RLOCK_HELD=" + held);  // our own lock is added once it is granted
   return {.command = {.file = run::find_command(settings.command.front()),
                       .argv = settings.command,
-                      .environment = std::move(environment),
+                      .environment = command_environment(settings, urls),
                       .first_signal = settings.first_signal,
                       .kill_after = lease.kill_after,
                       .max_runtime = settings.max_runtime,
@@ -83,7 +80,8 @@ run::Plan make_plan(const Settings& settings, const std::string& urls) {
                       .ignore_sigchld = settings.ignores_sigchld},
           .name = name,
           .claim = claim,
-          .inherited = inherited_token(held, name.text()),
+          .held = held,
+          .inherited = lock::inherited_token(held, name.text()),
           .lease = lease,
           .max_lease = settings.max_lease,
           .patience = patience,

@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/escape.h"
+#include "base/word.h"
 
 namespace rlock::lock {
 namespace {
@@ -41,5 +43,27 @@ std::optional<RandomId<digits>> RandomId<digits>::parse(std::string_view text) {
 
 template class RandomId<Token::length>;
 template class RandomId<Level::length>;
+
+std::string held_with(std::string_view held, const std::string& name, const Token& token) {
+  const std::string entry = percent_encode(name) + "=";
+  std::string all = entry + token.text();
+  while (!held.empty()) {
+    const std::string_view other = take_word(held);
+    if (!other.empty() && !other.starts_with(entry))
+      all.append(" ").append(other);
+  }
+  return all;
+}
+
+std::optional<Token> inherited_token(std::string_view held, const std::string& name) {
+  while (!held.empty()) {
+    std::string_view token = take_word(held);
+    if (percent_decode(take_word(token, '=')) != name)
+      continue;
+    if (auto parsed = Token::parse(token))
+      return parsed;
+  }
+  return std::nullopt;
+}
 
 }  // namespace rlock::lock

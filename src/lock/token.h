@@ -43,4 +43,13 @@ struct Fence {
   friend auto operator<=>(Fence, Fence) = default;
 };
 
+// What a holder tells the runs inside it, in RLOCK_HELD: "KEY=TOKEN" for each lock that it or an enclosing run holds,
+// separated by spaces, the innermost first.
+
+/// The list with one more lock, which replaces an earlier entry of the same name.
+std::string held_with(std::string_view held, const std::string& name, const Token& token);
+
+/// The token with which an enclosing run holds that lock. Malformed entries are ignored.
+std::optional<Token> inherited_token(std::string_view held, const std::string& name);
+
 }  // namespace rlock::lock
