@@ -205,15 +205,15 @@ class Acquirer {
   /// Assignments for a script's `eval`. With them `rlock run` of this lock re-enters it, as inside `run`.
   std::string format_exports(const lock::Granted& grant) const {
     const std::string urls = join_urls(servers_);
-    std::string out =
-        fmt::format("export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_TTL_MS={} RLOCK_HELD={} {}={}",
-                    shell_word(name_.text()),
-                    claim_.token.text(),
-                    grant.fence.value,
-                    claim_.ttl.count(),
-                    shell_word(lock::held_with(held_around(settings_, urls), name_.text(), claim_.token)),
-                    prefix_variable,
-                    shell_word(settings_.prefix));
+    std::string out = fmt::format(
+        "export RLOCK_KEY={} RLOCK_TOKEN={} RLOCK_FENCE={} RLOCK_TTL_MS={} RLOCK_HELD={} {}={}",
+        shell_word(name_.text()),
+        claim_.token.text(),
+        grant.fence.value,
+        claim_.ttl.count(),
+        shell_word(lock::held_with(held_around(settings_, urls), lock::held_entry(name_.text(), claim_.token))),
+        prefix_variable,
+        shell_word(settings_.prefix));
     // Where the environment names these servers with a password, the script keeps what it has.
     if (!names_servers(urls) || from_environment(redis_variable) == urls)
       out += fmt::format(" {}={}", redis_variable, shell_word(urls));

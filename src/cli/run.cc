@@ -70,9 +70,12 @@ run::Plan make_plan(const Settings& settings, const std::string& urls) {
   patience.caller_renews = true;
   const std::string held = held_around(settings, urls);
   const lock::Claim claim = choose_claim(settings, describe_run(settings), true);
+  std::vector<std::string> environment = command_environment(settings, urls);
+  if (!held.empty())
+    environment.push_back("RLOCK_HELD=" + held);  // our own lock is added once it is granted
   return {.command = {.file = run::find_command(settings.command.front()),
                       .argv = settings.command,
-                      .environment = command_environment(settings, urls),
+                      .environment = std::move(environment),
                       .first_signal = settings.first_signal,
                       .kill_after = lease.kill_after,
                       .max_runtime = settings.max_runtime,
@@ -80,7 +83,6 @@ run::Plan make_plan(const Settings& settings, const std::string& urls) {
                       .ignore_sigchld = settings.ignores_sigchld},
           .name = name,
           .claim = claim,
-          .held = held,
           .inherited = lock::inherited_token(held, name.text()),
           .lease = lease,
           .max_lease = settings.max_lease,

@@ -44,12 +44,16 @@ std::optional<RandomId<digits>> RandomId<digits>::parse(std::string_view text) {
 template class RandomId<Token::length>;
 template class RandomId<Level::length>;
 
-std::string held_with(std::string_view held, const std::string& name, const Token& token) {
-  const std::string entry = percent_encode(name) + "=";
-  std::string all = entry + token.text();
+std::string held_entry(const std::string& name, const Token& token) {
+  return percent_encode(name) + "=" + token.text();
+}
+
+std::string held_with(std::string_view held, std::string_view entry) {
+  const std::string_view name = entry.substr(0, entry.find('=') + 1);
+  std::string all{entry};
   while (!held.empty()) {
     const std::string_view other = take_word(held);
-    if (!other.empty() && !other.starts_with(entry))
+    if (!other.empty() && !other.starts_with(name))
       all.append(" ").append(other);
   }
   return all;

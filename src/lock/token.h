@@ -46,8 +46,10 @@ struct Fence {
 // What a holder tells the runs inside it, in RLOCK_HELD: "KEY=TOKEN" for each lock that it or an enclosing run holds,
 // separated by spaces, the innermost first.
 
-/// The list with one more lock, which replaces an earlier entry of the same name.
-std::string held_with(std::string_view held, const std::string& name, const Token& token);
+std::string held_entry(const std::string& name, const Token& token);
+
+/// The list with one more entry, which replaces an earlier one of the same name.
+std::string held_with(std::string_view held, std::string_view entry);
 
 /// The token with which an enclosing run holds that lock. Malformed entries are ignored.
 std::optional<Token> inherited_token(std::string_view held, const std::string& name);

@@ -44,12 +44,19 @@ bool is_regular(const std::string& file) {
   return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// Adds `additions`, as lock_variables() writes them, replacing variables of the same name.
+/// Adds `additions`, as lock_variables() writes them, replacing variables of the same name. RLOCK_HELD alone is not
+/// replaced but gets one more entry: it may be longer than a message of the guard.
 std::vector<std::string> merge_environment(std::vector<std::string> environment, std::string_view additions) {
   while (!additions.empty()) {
     std::string entry{take_word(additions, '\0')};
     const std::string name = entry.substr(0, entry.find('=') + 1);
-    std::erase_if(environment, [&](const std::string& old) { return old.starts_with(name); });
+    std::erase_if(environment, [&](const std::string& old) {
+      if (!old.starts_with(name))
+        return false;
+      if (name == "RLOCK_HELD=")
+        entry = name + lock::held_with(old.substr(name.size()), entry.substr(name.size()));
+      return true;
+    });
     environment.push_back(std::move(entry));
   }
   return environment;
@@ -170,7 +177,7 @@ std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
   add("RLOCK_TTL_MS", std::to_string(plan.lease.ttl.count()));
   if (plan.claim.capacity.value > 1)
     add("RLOCK_SLOT", std::to_string(grant.slot));
-  add("RLOCK_HELD", lock::held_with(plan.held, plan.name.text(), plan.claim.token));
+  add("RLOCK_HELD", lock::held_entry(plan.name.text(), plan.claim.token));
   return out;
 }
 

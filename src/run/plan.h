@@ -35,7 +35,6 @@ struct Plan {
   Command command;
   lock::LockName name;
   lock::Claim claim;
-  std::string held;                      // RLOCK_HELD of the enclosing runs
   std::optional<lock::Token> inherited;  // of an enclosing run that holds this lock, to re-enter it
   lock::LeaseTerms lease;
   Milliseconds max_lease{};

@@ -30,6 +30,12 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   same "${OUT%$'\n'*}" "${OUT#*$'\n'}"
 }
 
+@test "RLOCK_HELD has each lock once, the innermost first" {
+  try run --key a -- rlock run --key b -- rlock run --key a -- sh -c 'echo "$RLOCK_HELD"'
+  exits 0
+  matches "$OUT" '^a=[0-9a-f]{32} b=[0-9a-f]{32}$'
+}
+
 @test "names with spaces, percent and equals signs are told apart" {
   local name='100% a=b c'
   try run --key "$name" -- rlock run --key other -- rlock run --key "$name" -n -- true
