@@ -81,6 +81,17 @@ std::string describe(const Option& option, const SubcommandEntry& subcommand) {
   return out + wrap(meaning(option, &subcommand), explanation_column, explanation_column);
 }
 
+std::string glossary(const SubcommandEntry& subcommand) {
+  if (subcommand.terms.empty())
+    return "";
+  std::size_t column = 0;
+  for (const Term& term : subcommand.terms) column = std::max(column, term.word.size() + 4);
+  std::string text = fmt::format("\n{}:\n", subcommand.heading);
+  for (const Term& term : subcommand.terms)
+    text += fmt::format("  {:<{}}{}", term.word, column - 2, wrap(term.meaning, column, column));
+  return text;
+}
+
 std::string statuses(const SubcommandEntry& subcommand) {
   return "\nExit status:\n  " + wrap(fmt::format("{}{}69: Redis could not be reached. 77: it refused the user, or "
                                                  "permits too little. rlock(1) lists all.",
@@ -141,9 +152,10 @@ std::string help(const SubcommandEntry& subcommand) {
     if (!options.empty())
       text += fmt::format("\n{}:\n{}", heading, options);
   }
-  return fmt::format("{}\nExample:\n{}{}{}\n{}{}",
+  return fmt::format("{}\nExample:\n{}{}{}{}\n{}{}",
                      text,
                      subcommand.example,
+                     glossary(subcommand),
                      statuses(subcommand),
                      variables(subcommand),
                      subcommand.words.empty() ? "" : wrap(subcommand.words, 0, 0),

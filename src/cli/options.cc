@@ -375,7 +375,7 @@ constexpr Option options[] = {
   {0,   "failed",              "",                 history,           Section::output, "",
    "Show only the runs that failed (exit status other than 0, signal, died, lost, timeout) or were evicted, but not by --replace", flag<&S::failed>},
   {'f', "follow",              "",                 history,           Section::output, "",
-   "Then show each run as it ends", flag<&S::follow>},
+   "Then show each run as it ends; with --json, an array on each line", flag<&S::follow>},
   {0,   "timeline",            "",                 history,           Section::output, "",
    "Draw the runs, one lane for each lock [--since 24h]", flag<&S::timeline>},
 

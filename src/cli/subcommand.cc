@@ -15,6 +15,33 @@ constexpr std::string_view own_lock =
     "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD: `rlock "
     "run` and `acquire --output shell` set all three.";
 
+constexpr auto status_terms = std::to_array<Term>({
+    {"MODE",
+     "x: held alone; r: shared; 2/3: in slot 2 of 3, counted from 0; dead: held by a process of this machine that has "
+     "died; cooling: after --min-hold or --backoff; hold: by `rlock hold`; foreign: another program's key; free"},
+    {"PID", "rlock's own: kill it there, and the command gets the signal"},
+    {"HELD", "How long it has been held"},
+    {"LEASE", "How long it stays taken if nobody renews it, or on hold; before the first renewal, a few seconds"},
+    {"WAITING", "How many wait, and who is the first of them"},
+    {"LAST", "How and when the previous run ended, such as ok 3h ago"},
+    {"FENCE", "Number of the acquisition, for `rlock release --force --fence`"},
+});
+
+constexpr auto log_terms = std::to_array<Term>({
+    {"0, 1, ...", "Exit status of the command"},
+    {"SIGKILL, ...", "Signal that killed it"},
+    {"timeout", "It ran for longer than --max-runtime"},
+    {"interrupted", "It was told to stop, and exited with 0"},
+    {"evicted by", "Somebody made it stop with `rlock release --force`"},
+    {"replaced by", "A newer run with --replace made it stop"},
+    {"lost", "The lease could not be kept, so it was stopped"},
+    {"died", "The lease ran out: rlock or its machine had died, or nobody released it"},
+    {"released", "A script gave up what `rlock acquire` had taken"},
+    {"ended", "The process of --hold-pid is gone"},
+    {"on hold", "Somebody put the lock on hold until then, or for that long"},
+    {"hold over", "The time of the hold was up; or hold ended, or hold replaced, by somebody"},
+});
+
 constexpr auto subcommands = std::to_array<SubcommandEntry>({
     {"run",
      Subcommand::run,
@@ -67,7 +94,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock release backup --force --fence N --hold 1h  # `rlock status` shows N\n",
      own_lock,
      "1: the lock is free, or somebody else has it. 75: with --force, the wait of -w ran out.",
-     ""},
+     "--force stops the command of `rlock run`, and signals the script of --hold-pid. The script of a plain `rlock "
+     "acquire` hears nothing and runs on without the lock."},
     {"hold",
      Subcommand::hold,
      hold,
@@ -78,7 +106,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --end\n",
      "",
      "1: with --end, nothing was on hold.",
-     "A run that holds the lock goes on to its end; others wait, or exit with 75. KEY is a name, not a pattern. TIME "
+     "A run that holds the lock goes on to its end; others wait, or exit with 75. A second hold replaces the first, "
+     "its note included. KEY is a name, not a pattern. TIME "
      "is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (at 0:00), '2026-11-25 08:00' or RFC 3339."},
     {"status",
      Subcommand::status,
@@ -91,13 +120,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status --json | jq '.[].holders[].pid | values'\n",
      "NO_COLOR turns colours off.",
      "1, with keys: some are free.",
-     "MODE is x (held alone), r (shared), 2/3 (in slot 2 of 3, counted from 0), dead (held by a process of this "
-     "machine that has died), cooling (after --min-hold or --backoff), hold (by `rlock hold`), foreign (another "
-     "program's key) or free. PID is that of rlock: kill it there, and the command gets the signal. HELD is how long "
-     "it has been held. LEASE is how long it stays taken if nobody renews it, or on hold; before the first renewal, a "
-     "few seconds. LAST is how and when the previous run ended. FENCE is for `release --force --fence`. A single KEY, "
-     "on a terminal, is shown in full, with why the last one left without the lock, and with the command that breaks "
-     "it. A narrow terminal has no room for all columns; a pipe shows all."},
+     "A single KEY, on a terminal, is shown in full, with why the last one left without the lock, and with the command "
+     "that breaks it. A narrow terminal has no room for all columns; a pipe shows all.",
+     "Columns",
+     status_terms},
     {"log",
      Subcommand::log,
      log,
@@ -109,12 +135,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock log --timeline\n",
      "NO_COLOR turns colours off.",
      "",
-     "END is the exit status of the command or the signal that killed it; released, ended (the process of --hold-pid "
-     "is gone), evicted or replaced (by somebody), lost (the lease could not be kept), timeout (--max-runtime), "
-     "interrupted (told to stop, and exited with 0) or died (the lease ran out). A hold has lines too: on hold until "
-     "a time, and then hold ended or hold replaced (by somebody) or hold over (its time was up). Whoever left without "
-     "the lock has no line: `rlock status KEY` says how many did, and why the last one did. A narrow terminal has no "
-     "room for all columns; a pipe shows all."},
+     "Whoever left without the lock has no line: `rlock status KEY` says how many did, and why the last one did. A "
+     "narrow terminal has no room for all columns; a pipe shows all.",
+     "END",
+     log_terms},
     {"check",
      Subcommand::check,
      check,

@@ -35,6 +35,12 @@ enum class Subcommand : unsigned {
 /// How many names of locks a subcommand takes.
 enum class Keys { none, one, several };
 
+/// A word that a subcommand prints, and what it means.
+struct Term {
+  std::string_view word;
+  std::string_view meaning;
+};
+
 /// A subcommand: the table of them serves the command line, --help, the completions and main().
 struct SubcommandEntry {
   std::string_view name;
@@ -46,7 +52,9 @@ struct SubcommandEntry {
   std::string_view example;      // a few lines, indented
   std::string_view environment;  // a sentence about variables other than those of its options
   std::string_view statuses;     // a sentence about its own exit statuses
-  std::string_view words;        // a sentence about the words in what it prints or takes
+  std::string_view words;        // sentences about what it takes and does
+  std::string_view heading{};    // of the terms
+  std::span<const Term> terms{};
 };
 
 /// In the order of the help.

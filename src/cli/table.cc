@@ -30,6 +30,7 @@ struct Column {
 struct Cell {
   std::string text;  // untrusted, and escaped when it is printed; an empty text is printed as "-"
   std::string_view colour = colour::none;
+  std::string remark{};  // follows the text, also untrusted, unless the screen is too narrow for the rows
 };
 
 /// One cell for each column.
@@ -38,18 +39,19 @@ using Row = std::vector<Cell>;
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
 constexpr std::size_t widest_in_pipe = 33;  // as the beginning of a hold has; a longer text does not widen its column
 
-/// A heading and one line for each row. On a screen that is too narrow, columns are left out: first those that are
-/// empty, the last one first, until the others fit, and then in the order of `leaves`, until the others fit when they
-/// are cut, and those are cut no more than necessary. Where there is no screen nothing is left out or cut, and a single
-/// long text does not widen the column for all rows.
+/// A heading and one line for each row. On a screen that is too narrow there are no remarks, and columns are left out:
+/// first those that are empty, the last one first, until the others fit, and then in the order of `leaves`, until the
+/// others fit when they are cut, and those are cut no more than necessary. Where there is no screen nothing is left out
+/// or cut, and a single long text does not widen the column for all rows.
 class Grid {
  public:
   Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
       : columns_(columns), rows_(std::move(rows)), screen_(screen), widths_(columns.size()), shown_(columns.size()) {
     std::iota(shown_.begin(), shown_.end(), 0UL);
     for (const Column& column : columns) headings_.push_back({std::string{column.heading}, colour::bold});
-    measure(headings_);
-    for (Row& row : rows_) measure(row);
+    escape(headings_);
+    for (Row& row : rows_) escape(row);
+    measure();
     if (screen_.columns == 0) {
       for (std::size_t& width : widths_) width = std::min(width, widest_in_pipe);
     } else {
@@ -65,10 +67,17 @@ class Grid {
   }
 
  private:
-  void measure(Row& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i].text = row[i].text.empty() ? std::string{nothing} : printable(row[i].text);
-      widths_[i] = std::max(widths_[i], count_columns(row[i].text));
+  static void escape(Row& row) {
+    for (Cell& cell : row) {
+      cell.text = cell.text.empty() ? std::string{nothing} : printable(cell.text);
+      cell.remark = printable(cell.remark);
+    }
+  }
+
+  void measure() {
+    for (std::size_t i = 0; i < widths_.size(); ++i) {
+      widths_[i] = count_columns(headings_[i].text);
+      for (const Row& row : rows_) widths_[i] = std::max(widths_[i], count_columns(row[i].text + row[i].remark));
     }
   }
 
@@ -82,6 +91,7 @@ class Grid {
     if (total() <= screen_.columns)
       return;
     gap_ = 1;
+    leave_remarks_out();
     while (total() > screen_.columns && leave_empty_one_out()) {
     }
     while (least_total() > screen_.columns && leave_one_out()) {
@@ -99,6 +109,13 @@ class Grid {
     for (const std::size_t i : shown_)
       least += columns_[i].cut == Column::Cut::never ? widths_[i] : std::min(widths_[i], columns_[i].least);
     return least;
+  }
+
+  void leave_remarks_out() {
+    for (Row& row : rows_) {
+      for (Cell& cell : row) cell.remark.clear();
+    }
+    measure();
   }
 
   /// Leaves out a column that has nothing in any row.
@@ -151,13 +168,14 @@ class Grid {
 
   void add_cell(const Cell& cell, std::size_t column, std::string& out) const {
     const bool coloured = screen_.colour && !cell.colour.empty();
-    std::size_t width = count_columns(cell.text);
+    const std::string text = cell.text + cell.remark;
+    std::size_t width = count_columns(text);
     if (coloured)
       out += cell.colour;
     if (screen_.columns == 0 || width <= widths_[column]) {
-      out += cell.text;
+      out += text;
     } else {
-      const std::string cut = cut_to_columns(cell.text, widths_[column], screen_.utf8);
+      const std::string cut = cut_to_columns(text, widths_[column], screen_.utf8);
       width = count_columns(cut);  // one less than asked for where a wide character did not fit
       out += cut;
     }
@@ -190,7 +208,7 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 55},
                                     Column{"COMMAND", Cut::early, 12, 7},
                                     Column{"HELD", Cut::never, 0, 6},
                                     Column{"LEASE", Cut::never, 0, 4},
-                                    Column{"WAITING", Cut::late, 7, 5, "0"},
+                                    Column{"WAITING", Cut::never, 0, 5, "0"},
                                     Column{"LAST", Cut::never, 0, 2},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
@@ -230,11 +248,11 @@ Cell last_of(const LockFacts& lock) {
 
 /// How many wait, and who is the first of them.
 Cell waiting_of(const LockFacts& lock) {
-  const std::string first =
-      lock.waiters.empty()
-          ? ""
-          : fmt::format(" ({}{})", lock.waiters.front().owner.holder, lock.waiters.front().first ? ", first" : "");
-  return {fmt::format("{}{}", lock.waiting, first)};
+  const std::string count = std::to_string(lock.waiting);
+  if (lock.waiters.empty())
+    return {count};
+  const observe::WaiterFacts& head = lock.waiters.front();
+  return {count, colour::none, fmt::format(" ({}{})", head.owner.holder, head.first ? ", first" : "")};
 }
 
 /// An eviction that is under way is what one must know first.

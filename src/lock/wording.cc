@@ -51,16 +51,19 @@ std::string describe(const Busy& busy, Capacity wanted) {
                        format_duration(busy.cooling),
                        busy.failures ? describe(*busy.failures, busy.holder.host) : busy.holder.holder);
   const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
+  // Readers share the lock: only a writer who waits for it keeps one out.
+  const bool is_behind = busy.in_force == shared && wanted == shared && busy.place == 0 && busy.waiting > 0;
   const bool is_dead = is_gone(busy.holder);
   const std::string left = format_duration(busy.lease);
   return fmt::format(
-      "held {}by {}{}{} for {}{}",
+      "held {}by {}{}{} for {}{}{}",
       differs ? describe(busy.in_force) + " " : "",
       describe(busy.holder),
       !differs && busy.in_force.value > 1 ? fmt::format(" (one of {})", busy.in_force.value) : "",
       busy.holder.remark(),
       format_duration(busy.held),
-      is_dead ? fmt::format(", but it has died; free in {}", left) : fmt::format(", lease {} left", left));
+      is_dead ? fmt::format(", but it has died; free in {}", left) : fmt::format(", lease {} left", left),
+      is_behind ? ", and a writer waits" : "");
 }
 
 std::string describe(const Foreign& foreign) {

@@ -148,6 +148,7 @@ queues_pid() { wait_until "$PATIENCE" is_queued "$1"; }
   queues late
   try run --key job --shared -n -- true
   exits 75
+  contains "$ERR" ' left, and a writer waits'
   leave reader second
   entered writer
   is_queued "${PIDS[late]}"

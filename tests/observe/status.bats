@@ -286,6 +286,10 @@ on_terminal() {
   matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +WAITING +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
   matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +FENCE *'
+  NO_COLOR=1 on_terminal 'stty cols 90; rlock status' # WAITING is a number before it is a name
+  [[ $OUT != *'1 ('* ]] || fail "$OUT"
+  NO_COLOR=1 on_terminal 'stty cols 250; rlock status'
+  matches "$OUT" ' 1 \([^ ]+@[^ ]+\) '
   kill -TERM "$PID"
   finish "$PID"
   LC_ALL=C.UTF-8 NO_COLOR=1 on_terminal 'stty cols 110; rlock status'
@@ -599,6 +603,8 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   NO_COLOR=1 on_terminal 'rlock status --all' # nobody waits
   matches "$OUT" 'ended +free .* exit 3 [0-9.]+m?s ago'
   contains "$OUT" ' FENCE'
+  NO_COLOR=1 on_terminal 'stty cols 75; rlock status --all'
+  matches "$OUT" '^KEY +MODE +HOLDER +PID +HELD +LEASE +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +HELD +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
