@@ -298,21 +298,20 @@ std::string explain_choice(const Settings& settings) {
   return settings.failed ? "no run is known to have failed" : "";
 }
 
-ExitCode read_and_print(const Settings& settings) {
-  const Log log{settings.verbosity};
-  Loop loop;
-  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
-  observe::Scope scope = choose_scope(settings);
-  scope.remembered = true;
-  auto histories = observe::survey_histories(servers, scope, choose_fetched(settings), settings.timeout);
-  warn_of_replica(servers, settings, log);
-  if (settings.timeline) {
-    const auto now = observe::survey(servers, scope, settings.timeout);
-    show(format_timeline(histories, now, settings));
-    if (are_empty(histories) && std::all_of(now.begin(), now.end(), observe::is_unheard_of))
-      log.notice(explain_unknown(now, settings));
-    return ExitCode::ok;
-  }
+void draw_timeline(const std::vector<History>& histories,
+                   const std::vector<LockFacts>& now,
+                   const Settings& settings,
+                   const Log& log) {
+  show(format_timeline(histories, now, settings));
+  if (are_empty(histories) && std::all_of(now.begin(), now.end(), observe::is_unheard_of))
+    log.notice(explain_unknown(now, settings));
+}
+
+void list_runs(std::vector<History> histories,
+               std::vector<redis::Server>& servers,
+               const observe::Scope& scope,
+               const Settings& settings,
+               const Log& log) {
   const bool is_known = !are_empty(histories);
   if (settings.failed)
     keep_failed(histories);
@@ -332,6 +331,20 @@ ExitCode read_and_print(const Settings& settings) {
     why = describe_current(servers, scope, settings);
   if (!why.empty())
     log.notice(why);
+}
+
+ExitCode read_and_print(const Settings& settings) {
+  const Log log{settings.verbosity};
+  Loop loop;
+  auto servers = choose_servers(loop, settings, log, observe::listing_limits);
+  observe::Scope scope = choose_scope(settings);
+  scope.remembered = true;
+  auto histories = observe::survey_histories(servers, scope, choose_fetched(settings), settings.timeout);
+  warn_of_replica(servers, settings, log);
+  if (settings.timeline)
+    draw_timeline(histories, observe::survey(servers, scope, settings.timeout), settings, log);
+  else
+    list_runs(std::move(histories), servers, scope, settings, log);
   return ExitCode::ok;
 }
 

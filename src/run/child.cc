@@ -129,6 +129,17 @@ std::string assigned_variable(const std::string& word) {
   return is_assignment ? std::string{word.begin(), end} : "";
 }
 
+Error not_found(const std::string& command, bool searched) {
+  if (const std::string variable = assigned_variable(command); !variable.empty())  // the value may be a password
+    return {ExitCode::not_found,
+            fmt::format("{0}=...: command not found; to set a variable write -- env {0}=... COMMAND", variable)};
+  const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
+  const std::string_view advice = is_line    ? "; for a shell, write -- sh -c '...'"
+                                  : searched ? "; it is in no folder of PATH"
+                                             : "";
+  return {ExitCode::not_found, fmt::format("{}: command not found{}", command, advice)};
+}
+
 }  // namespace
 
 std::string find_command(const std::string& command) {
@@ -153,16 +164,7 @@ std::string find_command(const std::string& command) {
   }
   if (found)
     throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
-  if (const std::string variable = assigned_variable(command); !variable.empty())  // the value may be a password
-    throw Error{ExitCode::not_found,
-                fmt::format("{0}=...: command not found; to set a variable write -- env {0}=... COMMAND", variable)};
-  const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
-  throw Error{ExitCode::not_found,
-              fmt::format("{}: command not found{}",
-                          command,
-                          is_line    ? "; for a shell, write -- sh -c '...'"
-                          : searched ? "; it is in no folder of PATH"
-                                     : "")};
+  throw not_found(command, searched);
 }
 
 std::string lock_variables(const Plan& plan, const lock::Granted& grant) {
