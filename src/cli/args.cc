@@ -464,12 +464,13 @@ std::string describe_incomplete(const Option& option) {
   return fmt::format("--{} needs a value{}", option.name, option.value == "D" ? ", such as 30 (seconds) or 5m" : "");
 }
 
-/// Why a word was taken for the key, where that was not meant: `-n 5 KEY`.
-std::string describe_wrong_key(const Words& words) {
-  const std::string& word = words.plain.front();
-  if (!is_digits(word) || words.find("nonblock") == nullptr)
+/// What was meant by a number behind -n, which takes none: `-n 5 KEY`, where it was taken for the key, or `KEY -n 5`.
+std::string explain_number(const Words& words) {
+  const auto number = std::find_if(
+      words.plain.begin(), words.plain.begin() + 2, [](const std::string& word) { return is_digits(word); });
+  if (number == words.plain.begin() + 2 || words.find("nonblock") == nullptr)
     return "";
-  return fmt::format("; '{0}' was taken for the key: -n takes no number, write -w {0}", word);
+  return fmt::format("; -n takes no number: write -w {0} to wait, or --slots {0} for {0} holders", *number);
 }
 
 /// Refuses what stands before `--`, or instead of it, and is neither an option nor the key.
@@ -483,7 +484,7 @@ void check_words_of_run(const Words& words) {
     refuse(fmt::format("unexpected '{}': the key is given by --key already", word));
   if (words.has_dashes)
     refuse(fmt::format(
-        "unexpected '{}': only the key and options may stand between run and `--`{}", word, describe_wrong_key(words)));
+        "unexpected '{}': only the key and options may stand between run and `--`{}", word, explain_number(words)));
   const std::string_view and_key = has_key || words.plain.size() > 1 ? "" : ", and the key before it";
   if (!words.unknown.empty() && is_long(words.unknown.front()))
     refuse(fmt::format("unknown option '--{}'; if it is for '{}', write `--` before the command{}",

@@ -18,15 +18,19 @@ using observe::HolderFacts;
 using observe::LockFacts;
 using observe::State;
 
-std::string_view describe_skip(std::string_view reason) {
+std::string describe_skip(std::string reason) {
+  if (reason == "held")
+    return reason;  // its words also cover what cools or is on hold, which the last one tells apart
   const auto* const known = std::find_if(observe::skip_reasons.begin(),
                                          observe::skip_reasons.end(),
                                          [&](const observe::SkipReason& r) { return r.name == reason; });
-  return known == observe::skip_reasons.end() ? reason : known->words;
+  if (known != observe::skip_reasons.end())
+    return std::string{known->words};
+  std::replace(reason.begin(), reason.end(), '_', ' ');
+  return reason;
 }
 
-/// "15 left without it (3 held, 12 already done); the last: root@db1 3h ago (already done)"; empty where there was
-/// none.
+/// "15 left without it (3 not free, 12 already done); the last: root@db1 3h ago (on hold)"; empty where there was none.
 std::string describe_skips(const observe::Counters& counters, WallTime now) {
   std::string reasons;
   long long all = 0;

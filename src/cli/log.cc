@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/timestamp.h"
@@ -261,6 +262,13 @@ std::optional<std::string> describe_holders(const LockFacts& lock) {
                      others == 0 ? "" : fmt::format(", and {} more", others));
 }
 
+/// What was meant by `log 5` or `log --failed 1d`, if that is no lock.
+std::string advise_on_number(const std::string& key) {
+  if (is_digits(key))
+    return fmt::format(" For the last {0} runs write -n {0}", key);
+  return parse_duration(key) ? fmt::format(" For the last {0} write --since {0}", key) : "";
+}
+
 /// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
 std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings& settings) {
   for (const LockFacts& lock : locks) {
@@ -269,10 +277,9 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
   }
   if (settings.keys.empty())
     return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);
-  const std::string& first = settings.keys.front();
   return fmt::format("no run of {} is known to have ended; is that its name?{}",
                      fmt::join(settings.keys, ", "),
-                     is_digits(first) ? fmt::format(" For the last {0} runs write -n {0}", first) : "");
+                     advise_on_number(settings.keys.back()));
 }
 
 /// Whoever asks for the runs of one lock wants to know of the one that goes on too. Only a remark: it may fail.

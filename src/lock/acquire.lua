@@ -331,7 +331,10 @@ local function wait_for_turn()
   if our_turn then return take(queued) end
   if wait and extra(claim.tail, 'replace') and not is_on_hold() then replace_holders() end
   local reply = is_on_hold() and held_back() or ours and busy() or foreign()
-  if not wait then count_skip('held', owner) end
+  if not wait then
+    local is_cooling = reply[1] == 'busy' and reply[6] ~= '0'
+    count_skip('held', owner, reply[1] == 'hold' and 'on_hold' or is_cooling and 'cooling')
+  end
   commit()
   return reply
 end

@@ -99,7 +99,7 @@ std::string describe(const Failures& failures, std::string_view host) {
 }
 
 std::string describe(const Exhausted& exhausted) {
-  return fmt::format("{} {} ago; a run without --attempts makes one more once the lock no longer cools",
+  return fmt::format("{} {} ago; a run without --attempts makes one more, after any cooling",
                      describe(exhausted.failures, "attempt failed", "attempts failed", exhausted.host),
                      format_duration(exhausted.ended_ago));
 }

@@ -214,7 +214,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 127 "cd: command not found; for a shell, write -- sh -c '...'" run job -- cd /tmp
   try stauts job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'stauts'; did you mean status?"
-  refuses 64 "; '5' was taken for the key: -n takes no number, write -w 5" run -n 5 backup -- true
+  refuses 64 "; -n takes no number: write -w 5 to wait, or --slots 5 for 5 holders" run -n 5 backup -- true
+  refuses 64 "; -n takes no number: write -w 3 to wait, or --slots 3 for 3 holders" run backup -n 3 -- true
   refuses 64 'there is no --nb; did you mean --nonblock?' run --nb backup -- true
   refuses 64 'there is no --max-time; did you mean --max-runtime?' run backup --max-time 5 -- true
   refuses 64 'there is no -a, since ps would show the password; use --password-file' run backup -a secret -- true
@@ -537,13 +538,16 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "help explains the words in what status and log print" {
   local text word
-  text=$(rlock status --help | sed -n '/^MODE is/,/^LAST/p')
+  text=$(rlock status --help | sed -n '/^Columns:/,/^  PID/p')
   for word in x r 2/3 dead cooling hold foreign free; do
     contains "$(<"$BATS_TEST_DIRNAME/../../man/rlock.1")" ".It Cm $word"
-    [[ $text =~ [[:space:]]${word}[[:space:].] ]] || fail "$word: $text"
+    [[ $text =~ [[:space:]]${word}(:|$'\n') ]] || fail "$word: $text"
   done
-  text=$(rlock log --help | sed -n '/^END is/,/^D is/p')
-  for word in released evicted replaced lost timeout interrupted died; do contains "$text" "$word"; done
+  for word in HELD LEASE WAITING LAST FENCE; do contains "$(rlock status --help)" $'\n'"  $word "; done
+  text=$(rlock log --help | sed -n '/^END:/,/^Exit/p')
+  for word in 0, SIGKILL, timeout interrupted evicted replaced lost died released ended 'on hold' 'hold over'; do
+    contains "$text" $'\n'"  $word"
+  done
 }
 
 @test "help has 80 columns at most, an example and the environment of each subcommand" {

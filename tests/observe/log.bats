@@ -212,6 +212,8 @@ remembered() { # LOCK END...
 }
 
 @test "log of a lock that nobody has used says so" {
+  try log --failed 1d
+  contains "$ERR" 'is that its name? For the last 1d write --since 1d'
   try log jbo
   exits 0
   same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'

@@ -50,6 +50,27 @@ last_skip() { jq -c '.[0].counters.last_skip | [.reason, .holder, .host]' <<<"$O
   query '.[0].counters.last_skip.at | fromdateiso8601? // (sub("\\.[0-9]+Z$"; "Z") | fromdateiso8601) > 1700000000'
 }
 
+@test "the last one's reason tells a held lock from one that is on hold or cools; the count is the same" {
+  try run held -- true
+  hold held
+  try run held -n -- true
+  try run held --holder ann -n -- true
+  contains "$(script -qec 'stty cols 200; rlock status held' /dev/null)" ' ago (held)'
+  stop "$HOLDER"
+  try run job --min-hold 10m -- true
+  try run job -n --holder ann -- true
+  exits 75
+  skipped held=1
+  query '.[0].counters.last_skip.reason == "cooling"'
+  try hold job --for 1h
+  try run job -n --holder ann -- true
+  exits 75
+  skipped held=2
+  query '.[0].counters.last_skip.reason == "on_hold"'
+  contains "$(script -qec 'stty cols 200; rlock status job' /dev/null)" '2 left without it (2 not free); the last: ann '
+  contains "$(script -qec 'stty cols 200; rlock status job' /dev/null)" ' ago (on hold)'
+}
+
 @test "a wait that a signal ends is no skip" {
   hold job
   start waiter rlock run job -- true

@@ -142,7 +142,7 @@ pass() { cli DEL rlock:job >/dev/null; } # as if the lock had cooled
   for i in 1 2 3; do fail_with 3 --once-per day --attempts 3; done
   try run job --once-per day --attempts 3 -- echo never
   exits 75
-  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; a run without --attempts makes one more once the lock no longer cools$"
+  matches "$ERR" "^rlock: job: 3 attempts failed, last exit 3 on $host [0-9.]+m?s ago; a run without --attempts makes one more, after any cooling$"
   try run job --once-per day --attempts 3 -E 0 -q -- echo never
   exits 0
   same "$OUT$ERR" ''
