@@ -35,9 +35,11 @@ constexpr auto log_terms = std::to_array<Term>({
     {"evicted by", "Somebody made it stop with `rlock release --force`"},
     {"replaced by", "A newer run with --replace made it stop"},
     {"lost", "The lease could not be kept, so it was stopped"},
-    {"died", "The lease ran out: rlock or its machine had died, or nobody released it"},
+    {"died",
+     "The lease ran out: rlock or its machine had died, Redis did not answer, or nobody released it; when is seldom "
+     "known, so HELD goes on until somebody next looked"},
     {"released", "A script gave up what `rlock acquire` had taken"},
-    {"ended", "The process of --hold-pid is gone"},
+    {"ended", "The process of --hold-pid is gone, well or not, so --failed does not show it"},
     {"on hold", "Somebody put the lock on hold until then, or for that long"},
     {"hold over", "The time of the hold was up; or hold ended, or hold replaced, by somebody"},
 });

@@ -30,7 +30,7 @@ struct Column {
 struct Cell {
   std::string text;  // untrusted, and escaped when it is printed; an empty text is printed as "-"
   std::string_view colour = colour::none;
-  std::string remark{};  // follows the text, also untrusted, unless the screen is too narrow for the rows
+  std::string brief{};  // what stands for it, also untrusted, where the screen is too narrow for the rows
 };
 
 /// One cell for each column.
@@ -39,7 +39,7 @@ using Row = std::vector<Cell>;
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
 constexpr std::size_t widest_in_pipe = 33;  // as the beginning of a hold has; a longer text does not widen its column
 
-/// A heading and one line for each row. On a screen that is too narrow there are no remarks, and columns are left out:
+/// A heading and one line for each row. On a screen that is too narrow cells become brief, and columns are left out:
 /// first those that are empty, the last one first, until the others fit, and then in the order of `leaves`, until the
 /// others fit when they are cut, and those are cut no more than necessary. Where there is no screen nothing is left out
 /// or cut, and a single long text does not widen the column for all rows.
@@ -70,14 +70,14 @@ class Grid {
   static void escape(Row& row) {
     for (Cell& cell : row) {
       cell.text = cell.text.empty() ? std::string{nothing} : printable(cell.text);
-      cell.remark = printable(cell.remark);
+      cell.brief = printable(cell.brief);
     }
   }
 
   void measure() {
     for (std::size_t i = 0; i < widths_.size(); ++i) {
       widths_[i] = count_columns(headings_[i].text);
-      for (const Row& row : rows_) widths_[i] = std::max(widths_[i], count_columns(row[i].text + row[i].remark));
+      for (const Row& row : rows_) widths_[i] = std::max(widths_[i], count_columns(row[i].text));
     }
   }
 
@@ -91,7 +91,7 @@ class Grid {
     if (total() <= screen_.columns)
       return;
     gap_ = 1;
-    leave_remarks_out();
+    make_brief();
     while (total() > screen_.columns && leave_empty_one_out()) {
     }
     while (least_total() > screen_.columns && leave_one_out()) {
@@ -111,9 +111,12 @@ class Grid {
     return least;
   }
 
-  void leave_remarks_out() {
+  void make_brief() {
     for (Row& row : rows_) {
-      for (Cell& cell : row) cell.remark.clear();
+      for (Cell& cell : row) {
+        if (!cell.brief.empty())
+          cell.text = std::exchange(cell.brief, "");
+      }
     }
     measure();
   }
@@ -168,14 +171,13 @@ class Grid {
 
   void add_cell(const Cell& cell, std::size_t column, std::string& out) const {
     const bool coloured = screen_.colour && !cell.colour.empty();
-    const std::string text = cell.text + cell.remark;
-    std::size_t width = count_columns(text);
+    std::size_t width = count_columns(cell.text);
     if (coloured)
       out += cell.colour;
     if (screen_.columns == 0 || width <= widths_[column]) {
-      out += text;
+      out += cell.text;
     } else {
-      const std::string cut = cut_to_columns(text, widths_[column], screen_.utf8);
+      const std::string cut = cut_to_columns(cell.text, widths_[column], screen_.utf8);
       width = count_columns(cut);  // one less than asked for where a wide character did not fit
       out += cut;
     }
@@ -214,7 +216,7 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 55},
                                     Column{"FENCE"}};
 constexpr std::size_t command_column = 4, last_column = 8;
 
-constexpr std::array log_columns{Column{"KEY", Cut::late, 40},
+constexpr std::array log_columns{Column{"KEY", Cut::late, 55},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
                                  Column{"HELD", Cut::never, 0, 4},
@@ -248,11 +250,12 @@ Cell last_of(const LockFacts& lock) {
 
 /// How many wait, and who is the first of them.
 Cell waiting_of(const LockFacts& lock) {
-  const std::string count = std::to_string(lock.waiting);
+  std::string count = std::to_string(lock.waiting);
   if (lock.waiters.empty())
     return {count};
   const observe::WaiterFacts& head = lock.waiters.front();
-  return {count, colour::none, fmt::format(" ({}{})", head.owner.holder, head.first ? ", first" : "")};
+  std::string whole = fmt::format("{} ({}{})", count, head.owner.holder, head.first ? ", first" : "");
+  return {std::move(whole), colour::none, std::move(count)};
 }
 
 /// An eviction that is under way is what one must know first.
@@ -342,13 +345,27 @@ Cell end_of(const observe::Run& run, const Screen& screen) {
   return {begins ? describe_hold(run, screen) : end, colour::yellow};
 }
 
+/// The year, with a dash, is left out where it is this one.
+Cell started_of(const observe::Run& run) {
+  constexpr std::size_t year = 5;
+  std::string whole = format_local(run.acquired_at);
+  const bool is_this_year = whole.compare(0, year, format_local(wall_now()), 0, year) == 0;
+  std::string brief = is_this_year ? whole.substr(year) : "";
+  return {std::move(whole), colour::none, std::move(brief)};
+}
+
+/// For how long a run held the lock. Of one that died only the latest end is known: when somebody found that out.
+std::string held_of(const observe::Run& run) {
+  return (run.ending.kind == observe::Ending::Kind::died ? "<=" : "") + format_duration(run.held());
+}
+
 /// The beginning or end of a hold is a moment, and has no command.
 Row run_row(const observe::Run& run, const Screen& screen) {
   const bool is_run = run.ending.is_of_run();
   return {{run.lock},
-          {format_local(run.acquired_at)},
+          started_of(run),
           {is_run ? format_duration(run.waited) : ""},
-          {is_run ? format_duration(run.held()) : ""},
+          {is_run ? held_of(run) : ""},
           end_of(run, screen),
           {run.owner.holder},
           {is_run ? run.owner.command : ""},

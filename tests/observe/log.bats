@@ -40,6 +40,8 @@ load ../support/supervision
   query 'map({key, value: .end}) | from_entries |
     .given == "released" and .taken == "evicted" and .left == "died"'
   query '.[] | select(.key == "hit") | .exit_status == 137'
+  matches "$(rlock log left)" ' <=[0-9a-z]+ +died ' # when is not known
+  matches "$(rlock log given)" ' [0-9a-z]+ +released '
   try status left
   matches "$OUT" $'\nleft +free .* died [0-9.]+m?s ago '
 }
@@ -297,7 +299,7 @@ remembered() { # LOCK END...
   contains "$(rlock log nightly)" ' evicted by root@vm pid 19523 '
   rlock hold nightly --until 'tomorrow 08:00' --holder ops@web3
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^nightly [0-9-]+ [0-9:]+ - +on hold [0-9hm]+ +ops@web3 +-$'
+  matches "$row" "^nightly [0-9]{2}-[0-9]{2} [0-9:]+ +- +on hold [0-9hm]+ +ops@web3 +-$" # this year's have no year
   cli RPUSH '{rlock:deploy-web}:history' \
     '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 ci-runner@build-07.internal h root 1 deploy.sh n'
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log deploy-web' /dev/null | tr -d '\r' | tail -n 1)

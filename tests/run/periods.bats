@@ -120,12 +120,12 @@ END
 # plan DAY MACHINE COMMAND
 plan() { echo "$3" >"$T/$1-$2"; }
 
-# cron DAY MACHINE: starts the line of the README, with half a second for the ten minutes of its --backoff
+# cron DAY MACHINE: starts the line of the README, with half a second for the five minutes of its --backoff
 cron() {
   local zone=([1]=DAY24 [2]=DAY0 [3]=DAY-24) line
   line=$(sed -nE 's/^17 3-5 \* \* \* //p' "$BATS_TEST_DIRNAME/../../README.md")
-  contains "$line" ' --backoff 10m '
-  line=${line/ 10m / 500ms }
+  contains "$line" ' --backoff 5m..5m '
+  line=${line/ 5m..5m / 500ms..500ms }
   start "$1-$2" env TZ="${zone[$1]}" DAY="$1" MACHINE="$2" sh -c "exec $line"
   PIDS[$1-$2]=$PID
 }
