@@ -67,6 +67,7 @@ class Guard {
   void resume(bool foreground);
 
   void look_at_children();
+  bool is_over();
   bool was_told_to_stop() const;
   bool may_leave_the_rest() const;
   void deal_with_the_rest();
@@ -275,9 +276,11 @@ void Guard::look_at_children() {
   if (state_ == State::gone || state_ == State::waiting)
     return;
   group_.look_at_leader();
+  if (!group_.has_ended() && state_ != State::killing)
+    tree_.reap_ended();
   if (group_.has_ended() && child_.exec_error() != 0) {
     finish(News{.kind = News::Kind::not_started, .value = child_.exec_error()});
-  } else if ((state_ == State::running && may_leave_the_rest()) || group_.is_over()) {
+  } else if ((state_ == State::running && may_leave_the_rest()) || is_over()) {
     finish();
   } else if (state_ == State::running && group_.has_ended()) {
     if (group_.has_dismissed_lookout())
@@ -287,6 +290,16 @@ void Guard::look_at_children() {
       keeper_->send(News{.kind = News::Kind::stopped, .value = *number});
     set_timer();
   }
+}
+
+/// Whether nobody is left, which takes a look at everybody.
+bool Guard::is_over() {
+  if (state_ == State::killing) {
+    const bool is_over = sweep_.is_over(group_);
+    set_timer();
+    return is_over;
+  }
+  return group_.has_ended() && group_.is_over();
 }
 
 /// A service manager that stops a unit signals every process of it: us, who are older, before the command, which may

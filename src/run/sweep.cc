@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/duration.h"
@@ -22,20 +23,44 @@ Milliseconds pause_after(BootClock::duration killing) {
 }  // namespace
 
 bool Sweep::go_on(CommandGroup& command) noexcept {
+  const auto begin = BootClock::now();
   if (begun_ == never)
-    begun_ = BootClock::now();
+    begun_ = begin;
   saw_all_ = tree_->kill();
   command.signal(SIGKILL);
   survivors_ = {};
   if (command.is_over())
     return true;
-  const auto killing = elapsed();
-  next_ = BootClock::now() + (saw_all_ ? pause_after(killing) : Milliseconds{2});  // else one generation has died
   survivors_.count = 1;  // at least one; counting them is not worth the time yet
-  if (killing < time_to_die)
+  if (elapsed() >= time_to_die)
+    survivors_ = tree_->survivors();
+  if (survivors_.count == 0) {
+    (void)command.is_over();  // reaps those that have died since
+    return true;
+  }
+  rest_after(begin);
+  const Milliseconds pause = saw_all_ ? pause_after(elapsed()) : Milliseconds{2};  // else one generation has died
+  next_ = std::max(BootClock::now() + pause, rests_until_);
+  return false;
+}
+
+bool Sweep::is_over(CommandGroup& command) noexcept {
+  const auto begin = BootClock::now();
+  if (begin < rests_until_)
     return false;
-  survivors_ = tree_->survivors();
-  return survivors_.count == 0;
+  const bool is_over = command.is_over();
+  rest_after(begin);
+  next_ = std::max(next_, rests_until_);
+  return is_over;
+}
+
+/// As long as the work took, which may be a real-time process's: the killed ones then have half of the processor at
+/// least. There is no rest after a short look, so that the end of a small tree is seen at once, nor where each round
+/// kills one generation only.
+void Sweep::rest_after(BootClock::time_point begin) {
+  constexpr Milliseconds is_short{2};
+  const auto now = BootClock::now();
+  rests_until_ = !saw_all_ || now - begin < is_short ? now : now + (now - begin);
 }
 
 bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command) noexcept {

@@ -26,6 +26,10 @@ class Sweep {
   /// whether no process is left.
   bool go_on(CommandGroup& command) noexcept;
 
+  /// To be called when a child has ended: reaps as go_on() does, and returns the same. Does nothing where the last look
+  /// took long and has just been: the processes need the processor too, to die.
+  bool is_over(CommandGroup& command) noexcept;
+
   /// Kills the whole tree in a slower way that allocates no memory and blocks, for `longest` at most. Returns whether
   /// no process is left.
   static bool sweep_without_memory(const Tree& tree, CommandGroup& command) noexcept;
@@ -39,9 +43,12 @@ class Sweep {
   std::optional<Survivors> report();
 
  private:
+  void rest_after(BootClock::time_point begin);
+
   Tree* tree_;
   Deadline begun_ = never;
   Deadline next_ = never;
+  Deadline rests_until_ = Deadline::min();
   Survivors survivors_;
   bool saw_all_ = true;  // the last round had the memory and the descriptors to find the whole tree
   bool reported_ = false;

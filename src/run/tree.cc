@@ -107,6 +107,18 @@ bool Tree::reap() const noexcept {
   return left;
 }
 
+/// Not for ever, where children end as fast as they are reaped: another SIGCHLD comes for the rest.
+void Tree::reap_ended() const noexcept {
+  constexpr int most = 1000;
+  for (int reaped = 0; reaped < most; ++reaped) {
+    siginfo_t end{};
+    const int result = ::waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT);
+    if (result < 0 || end.si_pid == 0 || end.si_pid == leader_)
+      return;
+    ::waitpid(end.si_pid, nullptr, WNOHANG);
+  }
+}
+
 /// What is listed before we see that the guard lives is not the command's.
 void Tree::reap_others() const {
   const auto children = processes_.our_children();

@@ -67,6 +67,10 @@ class Tree {
   /// no memory.
   bool reap() const noexcept;
 
+  /// In the guard: reaps children that have ended, up to the leader. Costs only as much as there are of those, however
+  /// many live on.
+  void reap_ended() const noexcept;
+
   /// Reaps those of our children that have ended and are not in the tree.
   void reap_others() const;
 

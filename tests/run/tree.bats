@@ -406,6 +406,41 @@ is_orphan() { [[ $(family_of "$PID" | wc -l) -ge 2 && -z $(pgrep -P "$(guard_of 
 
 lingers() { grep -q "waiting for what it left" "$T/job.err" && (($(family_of "$PID" | wc -l) == 3)); }
 
+# For how long its guard was on a processor, in ns, while a command that has N orphans made 200 more, which ended.
+guard_time() { # N
+  local in=$T/in$1 guard before
+  cat >"$T/orphans" <<'END'
+#!/bin/bash
+exec <"$2"
+for ((i = 0; i < $1; i++)); do (sleep 600 &); done
+echo ready
+read -r _
+for ((i = 0; i < 200; i++)); do (: &); done
+echo done
+read -r _
+END
+  chmod +x "$T/orphans"
+  mkfifo "$in"
+  exec 5<>"$in"
+  start "job$1" rlock run "job$1" --at-end kill --kill-after 0 -- "$T/orphans" "$1" "$in"
+  wait_for_text ready "$T/job$1.out"
+  guard=$(guard_of "$PID")
+  before=$(cut -d' ' -f1 "/proc/$guard/schedstat")
+  echo >&5
+  wait_for_text done "$T/job$1.out"
+  echo $(($(cut -d' ' -f1 "/proc/$guard/schedstat") - before))
+  echo >&5
+  finish "$PID"
+  exec 5>&-
+}
+
+@test "what orphans cost that come and go does not grow with those that stay" {
+  local few many
+  few=$(guard_time 20)
+  many=$(guard_time 1500)
+  ((many < 10 * few)) || fail "beside 20: $few ns, beside 1500: $many ns"
+}
+
 @test "--at-end kill: what is left gets the first signal, then KILL, and the lock is released when it is dead" {
   try run --key job --at-end kill --kill-after 300ms -- sh -c '
     setsid sh -c "trap \"echo told; exit\" TERM; echo >\"$0\"; while :; do sleep .02; done" &
