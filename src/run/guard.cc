@@ -25,6 +25,7 @@
 #include "run/process.h"
 #include "run/scheduling.h"
 #include "run/sweep.h"
+#include "run/terminal.h"
 #include "run/timetable.h"
 #include "run/tree.h"
 #include "run/wording.h"
@@ -43,7 +44,7 @@ constexpr int looks_per_kill = 4;
 class Guard {
  public:
   /// Runs in the process that fork_guard() makes. The line must outlive the guard. Throws Error{os}.
-  Guard(Command command, std::string lock, const Line& keeper);
+  Guard(Command command, std::string lock, const Line& keeper, pid_t keepers_group);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
@@ -64,7 +65,9 @@ class Guard {
   void extend(const Order& order);
   void prepare();
   void pass_on(int number);
-  void resume(bool foreground);
+  void resume(const Order& order);
+  void lent(const Order& order);
+  void return_terminal();
 
   void look_at_children();
   bool is_over();
@@ -90,6 +93,7 @@ class Guard {
   std::string lock_;
   Child child_{command_};
   const Line* keeper_;
+  pid_t keepers_group_;
   bool keeper_is_gone_ = false;
   bool is_abandoned_ = false;  // the keeper has gone on purpose, and left survivors to us
   Signals signals_;
@@ -98,13 +102,19 @@ class Guard {
   CommandGroup group_{tree_};
   Sweep sweep_{tree_};
   State state_ = State::waiting;
+  bool has_lent_terminal_ = false;
+  std::optional<termios> modes_;                          // the terminal's before that
   std::optional<BootClock::time_point> told_to_stop_at_;  // when we passed on such a signal
   Cause cause_ = Cause::none;
   Timetable timetable_;
 };
 
-Guard::Guard(Command command, std::string lock, const Line& keeper)
-    : command_(std::move(command)), lock_(std::move(lock)), keeper_(&keeper), signals_({SIGCHLD}) {
+Guard::Guard(Command command, std::string lock, const Line& keeper, pid_t keepers_group)
+    : command_(std::move(command)),
+      lock_(std::move(lock)),
+      keeper_(&keeper),
+      keepers_group_(keepers_group),
+      signals_({SIGCHLD}) {
   adopt_orphans();
 }
 
@@ -197,6 +207,7 @@ bool Guard::take_order() {
   if (status == Line::Status::closed) {  // nobody renews the lease any more
     keeper_is_gone_ = true;
     begin_kill();
+    return_terminal();
   }
   return status == Line::Status::message;
 }
@@ -214,7 +225,7 @@ void Guard::obey(const Order& order, const std::string& environment) {
     case Order::Kind::kill:
       return begin_kill(Cause::ordered);
     case Order::Kind::resume:
-      return resume(order.foreground);
+      return resume(order);
     case Order::Kind::abandon:
       is_abandoned_ = true;
   }
@@ -238,7 +249,7 @@ void Guard::start(const Order& order, const std::string& environment) {
   set_timer();
   keeper_->send(News{.kind = News::Kind::started, .value = child});
   if (order.foreground)
-    keeper_->send(News{.kind = News::Kind::lent, .value = child});
+    lent(order);
 }
 
 void Guard::extend(const Order& order) {
@@ -265,10 +276,23 @@ void Guard::pass_on(int number) {
     begin_stop(Cause::signalled, BootClock::now() + command_.kill_after);
 }
 
-void Guard::resume(bool foreground) {
-  if (foreground && group_.take_terminal())
-    keeper_->send(News{.kind = News::Kind::lent, .value = group_.id()});
+void Guard::resume(const Order& order) {
+  if (order.foreground && group_.take_terminal())
+    lent(order);
   group_.signal(SIGCONT);
+}
+
+void Guard::lent(const Order& order) {
+  keeper_->send(News{.kind = News::Kind::lent, .value = group_.id()});
+  has_lent_terminal_ = true;
+  modes_ = order.modes;
+}
+
+/// The script that called rlock goes on as soon as the keeper is dead, and may want to read.
+void Guard::return_terminal() {
+  const bool is_back = has_lent_terminal_ && terminal::take_back_from(group_.id(), keepers_group_);
+  if (is_back && modes_)
+    terminal::set_modes(*modes_);
 }
 
 void Guard::look_at_children() {
@@ -430,11 +454,12 @@ GuardProcess fork_guard(const Command& command, const std::string& lock) {
   if (pid > 0)
     return {.pid = pid, .line = std::move(keeper_end)};
   ::sched_yield();  // the keeper asks Redis first, and we start while Redis thinks
+  const pid_t keepers_group = ::getpgrp();
   stand_apart("guard");
   keeper_end.close();
   block_all_signals();
   try {
-    Guard{command, lock, guard_end}.run();
+    Guard{command, lock, guard_end, keepers_group}.run();
   } catch (const std::exception&) {
     guard_end.send_last(News{.kind = News::Kind::failed, .value = errno});  // it failed before it started the command
   }

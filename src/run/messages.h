@@ -1,5 +1,8 @@
 #pragma once
 
+#include <termios.h>
+
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,17 +26,18 @@ enum class Cause : int {
 /// by a NUL.
 struct Order {
   enum class Kind : int {
-    start,    // term_at, kill_at, foreground
+    start,    // term_at, kill_at, foreground, modes
     lease,    // term_at, kill_at: the deadlines from now on
     signal,   // signal: pass it on to the command's group
     stop,     // kill_at: send the first signal now, KILL at that time
     kill,     // send KILL now
-    resume,   // foreground: continue a stopped command
+    resume,   // foreground, modes: continue a stopped command
     abandon,  // the keeper goes, although somebody has survived
   };
   Kind kind = Kind::lease;
   int signal = 0;
-  bool foreground = false;  // give the terminal to the command's group
+  bool foreground = false;         // give the terminal to the command's group
+  std::optional<termios> modes{};  // of the terminal, for a guard that must take it back
   Deadline term_at = never;
   Deadline kill_at = never;
 };

@@ -56,6 +56,7 @@ void Supervision::start(Order order, const std::string& environment) {
   state_ = State::guarded;
   order.kind = Order::Kind::start;
   order.foreground = jobs_.may_lend();
+  order.modes = jobs_.modes();
   start_due_ = BootClock::now() + longest_start;
   next_check_ = BootClock::now() + check_interval;
   if (!guard_.line.send(order, environment)) {

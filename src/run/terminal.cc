@@ -45,12 +45,12 @@ bool is_ours() {
   return !piped;
 }
 
-bool take_back_from(pid_t borrower) {
+bool take_back_from(pid_t borrower, pid_t owner) {
   // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
   const pid_t group = ::tcgetpgrp(terminal.fd());
   const bool is_left = group == borrower || (group > 0 && ::kill(-group, 0) < 0 && errno == ESRCH);
-  return is_left && ::tcsetpgrp(terminal.fd(), ::getpgrp()) == 0;
+  return is_left && ::tcsetpgrp(terminal.fd(), owner) == 0;
 }
 
 std::optional<termios> modes() {
@@ -135,12 +135,12 @@ bool JobControl::lend(int stopped_by) {
   if (std::exchange(offered_, true))
     return false;  // it was offered before, in vain: offering again would loop for ever
   modes_ = terminal::modes();
-  guard_->send(Order{.kind = Order::Kind::resume, .foreground = true});
+  guard_->send(Order{.kind = Order::Kind::resume, .foreground = true, .modes = modes_});
   return true;
 }
 
 void JobControl::take_back_terminal(Modes modes) {
-  const bool is_back = has_lent_terminal() && terminal::take_back_from(std::exchange(borrower_, 0));
+  const bool is_back = has_lent_terminal() && terminal::take_back_from(std::exchange(borrower_, 0), ::getpgrp());
   if (is_back && modes_ && modes == Modes::as_lent)
     terminal::set_modes(*modes_);
 }
@@ -153,7 +153,7 @@ void JobControl::suspend() {
 
 void JobControl::resume() {
   continued_ = false;
-  guard_->send(Order{.kind = Order::Kind::resume, .foreground = may_lend()});
+  guard_->send(Order{.kind = Order::Kind::resume, .foreground = may_lend(), .modes = modes_});
 }
 
 }  // namespace rlock::run

@@ -24,9 +24,9 @@ bool has_our_group();
 /// Makes a group the terminal's foreground group. Returns false where that cannot be done.
 bool give_to(pid_t group);
 
-/// Returns it to rlock's group, if `borrower`, a group that was given it, still has it, or has given it to a group of
-/// which nobody is left. Returns whether it did.
-bool take_back_from(pid_t borrower);
+/// Returns it to `owner`, if `borrower`, a group that was given it, still has it, or has given it to a group of which
+/// nobody is left. Returns whether it did.
+bool take_back_from(pid_t borrower, pid_t owner);
 
 /// How it echoes, edits lines and so on; nothing where there is no terminal.
 std::optional<termios> modes();
@@ -65,6 +65,8 @@ class JobControl {
   bool hung_up() const { return has_lent_terminal() && terminal::has_hung_up_on_borrower(); }
   /// Whether the command may have the terminal from its start on, or from when we continue it.
   bool may_lend();
+  /// The terminal's modes before it was lent for the first time; nothing before that.
+  const std::optional<termios>& modes() const { return modes_; }
   enum class Modes { as_left, as_lent };
   void take_back_terminal(Modes modes = Modes::as_left);
 
@@ -92,11 +94,11 @@ class JobControl {
   Task stay(int stopped_by);
 
   const Line* guard_;
-  std::optional<termios> modes_;  // the terminal's before it was lent for the first time
-  pid_t borrower_ = 0;            // the command's group while it has the terminal
-  int stopped_by_ = 0;            // the signal that stopped the command, until next() has handled it
-  bool continued_ = false;        // we were continued, and resume() has not been called since
-  bool offered_ = false;          // the command was offered the terminal and has not taken it since
+  std::optional<termios> modes_;
+  pid_t borrower_ = 0;      // the command's group while it has the terminal
+  int stopped_by_ = 0;      // the signal that stopped the command, until next() has handled it
+  bool continued_ = false;  // we were continued, and resume() has not been called since
+  bool offered_ = false;    // the command was offered the terminal and has not taken it since
 };
 
 }  // namespace rlock::run

@@ -218,6 +218,20 @@ END_OF_SCRIPT
   exits 4
 }
 
+@test "rlock is killed: the script that called it has its terminal back, as it was before" {
+  echo 'rlock run --key "$1" -- sh -c "stty -echo -icanon; echo ready; exec sleep 600"
+    until ps -o pgid=,tpgid= $$ | { read -r own fore && [ $own = $fore ]; }; do sleep .02; done
+    read -r line; echo got-$line; stty -a' >"$T/script"
+  user bash "$T/script" one @ 'expect ready' "do kill -KILL \$(rlock status --json one | jq '.[].holders[].pid')" \
+    'expect rlock was killed' 'type words' 'expect got-words' 'expect echoke'
+  exits 0
+  [[ ${SHOWN#*got-words} == *" icanon iexten echo "* ]] || fail "$SHOWN"
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' "type bash $T/script two" 'expect ready' \
+    "do kill -KILL \$(rlock status --json two | jq '.[].holders[].pid')" \
+    'expect rlock was killed' 'type words' 'expect got-words' 'expect prompt>' 'type exit 4'
+  exits 4
+}
+
 @test "a command that is killed leaves the terminal as it was, and one that ends by itself as it likes" {
   echo 'rlock run --key job --max-runtime 1s --kill-after 100ms -- sh -c "trap \"\" TERM; stty -echo; exec sleep 600"
     stty -a; echo; echo between
