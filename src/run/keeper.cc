@@ -73,6 +73,10 @@ Result Keeper::run() {
   command_.reap_guard();
   if (owed_signal_ != 0)
     terminal::signal_ourselves(owed_signal_);
+  if (typed_in_release_ != 0) {
+    result_.verdict.die_of = typed_in_release_;
+    result_.verdict.exit_status = static_cast<int>(killed_by(typed_in_release_));
+  }
   result_.message = complaints_.last();
   return result_;
 }
@@ -277,7 +281,7 @@ void Keeper::on_signal() {
     else if (phase_ == Phase::holding)
       pass_on(*signal);
     else
-      end_release(signal->number);
+      hear_in_release(*signal);
   }
 }
 
@@ -404,6 +408,13 @@ lock::Release Keeper::release_in_time() {
   const bool is_lost = renewer_->state() == Renewer::State::lost;  // then only the history wants to know
   return lock::release_in_time(
       lock_, plan_.patience.timeout, is_lost ? Deadline::min() : renewer_->lease().end(), *log_, attempt, on_wait);
+}
+
+/// The command is not told any more, but our caller is to stop, as after any other Ctrl-C.
+void Keeper::hear_in_release(Signal signal) {
+  if (signal.typed && (signal.number == SIGINT || signal.number == SIGQUIT))
+    typed_in_release_ = signal.number;
+  end_release(signal.number);
 }
 
 /// A signal that comes before the user has been told of the wait is obeyed only then: usually there is no wait.

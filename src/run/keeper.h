@@ -82,6 +82,7 @@ class Keeper {
   void release();
   void report_attempt(const lock::Release& release);
   lock::Release release_in_time();
+  void hear_in_release(Signal signal);
   void end_release(int number);
   void note_late_loss();
 
@@ -103,6 +104,7 @@ class Keeper {
   bool heard_hang_up_ = false;            // our group got SIGHUP
   Deadline hang_up_due_ = never;          // when the kernel must have sent it to the command's
   int owed_signal_ = 0;                   // the terminal's signal that only the command's group got, and ours is owed
+  int typed_in_release_ = 0;              // a Ctrl-C that only our caller and we got, since the command had ended
   bool release_waits_ = false;            // the user knows of the wait, so a signal may end it
   int release_ended_by_ = 0;              // the signal that is to end it
 };

@@ -39,8 +39,8 @@ struct Verdict {
   int exit_status = static_cast<int>(ExitCode::internal);
   std::optional<int> command_status{};  // as a shell would report it
   std::optional<int> command_signal{};  // the signal that ended it
-  int die_of = 0;                       // the terminal's signal that ended the command and must end rlock too, or 0
-  bool is_unstarted = false;            // the lock was lost before the command was started
+  int die_of = 0;  // the terminal's signal that ended the command, or came after it, and must end rlock too; or 0
+  bool is_unstarted = false;  // the lock was lost before the command was started
 };
 
 Verdict judge(const Evidence& evidence);

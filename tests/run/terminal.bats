@@ -43,6 +43,15 @@ END_OF_SCRIPT
   absent rlock:job
 }
 
+@test "Ctrl-C while the lock is being released: the calling script stops, although the command has ended" {
+  echo "rlock run --key job --report $T/report -- sh -c 'kill -STOP \$1; echo ready' - ${SERVERS[0]}
+    echo the script goes on" >"$T/script"
+  user bash "$T/script" @ 'expect ready' 'do sleep 0.3' 'key C' 'do sleep 0.2' "do kill -CONT ${SERVERS[0]}"
+  exits 130
+  [[ $SHOWN != *goes\ on* ]] || fail "$SHOWN"
+  same "$(jq -c '[.outcome, .exit_status, .command_status]' "$T/report")" '["completed",130,0]'
+}
+
 @test "an INT that is sent after the window was resized is no Ctrl-C: rlock exits by status" {
   cat >"$T/run.py" <<'END_OF_SCRIPT'
 import pathlib, subprocess, sys
