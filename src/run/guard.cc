@@ -300,8 +300,6 @@ void Guard::look_at_children() {
   if (state_ == State::gone || state_ == State::waiting)
     return;
   group_.look_at_leader();
-  if (!group_.has_ended() && state_ != State::killing)
-    tree_.reap_ended();
   if (group_.has_ended() && child_.exec_error() != 0) {
     finish(News{.kind = News::Kind::not_started, .value = child_.exec_error()});
   } else if ((state_ == State::running && may_leave_the_rest()) || is_over()) {
@@ -316,14 +314,17 @@ void Guard::look_at_children() {
   }
 }
 
-/// Whether nobody is left, which takes a look at everybody.
+/// Reaps the children that have ended. Returns whether nobody is left, for which everybody must be looked at.
 bool Guard::is_over() {
   if (state_ == State::killing) {
     const bool is_over = sweep_.is_over(group_);
     set_timer();
     return is_over;
   }
-  return group_.has_ended() && group_.is_over();
+  if (group_.has_ended())
+    return group_.is_over();
+  tree_.reap_ended();
+  return false;
 }
 
 /// A service manager that stops a unit signals every process of it: us, who are older, before the command, which may
