@@ -545,7 +545,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   done
   for word in HELD LEASE WAITING LAST FENCE; do contains "$(rlock status --help)" $'\n'"  $word "; done
   text=$(rlock log --help | sed -n '/^END:/,/^Exit/p')
-  for word in 0, SIGKILL, timeout interrupted evicted replaced lost died released ended 'on hold' 'hold over'; do
+  for word in '0,' 'SIGKILL,' timeout interrupted evicted replaced lost died released ended 'on hold' 'hold over'; do
     contains "$text" $'\n'"  $word"
   done
 }

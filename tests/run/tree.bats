@@ -427,7 +427,7 @@ END
   guard=$(guard_of "$PID")
   before=$(cut -d' ' -f1 "/proc/$guard/schedstat")
   echo >&5
-  wait_for_text done "$T/job$1.out"
+  wait_for_text "done" "$T/job$1.out"
   echo $(($(cut -d' ' -f1 "/proc/$guard/schedstat") - before))
   echo >&5
   finish "$PID"
