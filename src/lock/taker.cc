@@ -151,7 +151,8 @@ std::optional<Taken> Taker::reenter(const Token& token) {
   }
   claim_.nested = false;
   claim_.token = own;
-  log_->notice(fmt::format("{}: the lock around this run is no longer held; asking for it anew", lock_->name().text()));
+  log_->notice(
+      fmt::format("{}: the lock around this run was released or lost; asking for it anew", lock_->name().text()));
   return std::nullopt;
 }
 

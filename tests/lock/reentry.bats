@@ -234,7 +234,7 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
     outer=\$RLOCK_TOKEN
     rlock run --key job -- sh -c '[ \$RLOCK_TOKEN != \$0 ] && echo anew' \$outer"
   same "$OUT" anew
-  contains "$ERR" 'rlock: job: the lock around this run is no longer held; asking for it anew'
+  contains "$ERR" 'rlock: job: the lock around this run was released or lost; asking for it anew'
 }
 
 @test "a malformed or foreign RLOCK_HELD is not believed" {
