@@ -349,14 +349,14 @@ Cell end_of(const observe::Run& run, const Screen& screen) {
 Cell started_of(const observe::Run& run) {
   constexpr std::size_t year = 5;
   std::string whole = format_local(run.acquired_at);
-  const bool is_this_year = whole.compare(0, year, format_local(wall_now()), 0, year) == 0;
+  const bool is_this_year = whole.starts_with(format_local(wall_now()).substr(0, year));
   std::string brief = is_this_year ? whole.substr(year) : "";
   return {std::move(whole), colour::none, std::move(brief)};
 }
 
-/// For how long a run held the lock. Of one that died only the latest end is known: when somebody found that out.
+/// For how long a run held the lock. Of one that died the end is seldom known.
 std::string held_of(const observe::Run& run) {
-  return (run.ending.kind == observe::Ending::Kind::died ? "<=" : "") + format_duration(run.held());
+  return format_duration(run.held()) + (run.ending.kind == observe::Ending::Kind::died ? "?" : "");
 }
 
 /// The beginning or end of a hold is a moment, and has no command.

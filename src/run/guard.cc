@@ -314,7 +314,8 @@ void Guard::look_at_children() {
   }
 }
 
-/// Reaps the children that have ended. Returns whether nobody is left, for which everybody must be looked at.
+/// Reaps the children that have ended. Returns whether nobody is left. That costs a look at everybody, which can be
+/// saved while the command's first process is there.
 bool Guard::is_over() {
   if (state_ == State::killing) {
     const bool is_over = sweep_.is_over(group_);

@@ -107,7 +107,8 @@ bool Tree::reap() const noexcept {
   return left;
 }
 
-/// Not for ever, where children end as fast as they are reaped: another SIGCHLD comes for the rest.
+/// Not for ever, where children end as fast as they are reaped. The SIGCHLD of the rest may have been read already, as
+/// where all came at once from a parent that had not reaped them: another one calls for the next look.
 void Tree::reap_ended() const noexcept {
   constexpr int most = 1000;
   for (int reaped = 0; reaped < most; ++reaped) {
@@ -117,6 +118,7 @@ void Tree::reap_ended() const noexcept {
       return;
     ::waitpid(end.si_pid, nullptr, WNOHANG);
   }
+  ::kill(::getpid(), SIGCHLD);
 }
 
 /// What is listed before we see that the guard lives is not the command's.

@@ -67,8 +67,8 @@ class Tree {
   /// no memory.
   bool reap() const noexcept;
 
-  /// In the guard: reaps children that have ended, up to the leader. Costs only as much as there are of those, however
-  /// many live on.
+  /// In the guard, where SIGCHLD is blocked: reaps children that have ended, up to the leader, without looking in /proc
+  /// at those that live on. Of very many it leaves some to the next call, for which it sends us a SIGCHLD.
   void reap_ended() const noexcept;
 
   /// Reaps those of our children that have ended and are not in the tree.

@@ -443,6 +443,22 @@ END
   ((GUARD_TIME < 10 * few)) || fail "beside 20: $few ns, beside 1500: $GUARD_TIME ns"
 }
 
+@test "thousands of zombies that come to the guard at once are all reaped, and the command goes on" {
+  try run job -- python3 -c '
+import os, time
+for pid in 0, os.getppid():  # the guard, on our processor, runs only when it has got them all
+    os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
+middle = os.fork()
+if middle == 0:
+    for _ in range(1500):
+        os.fork() or os._exit(0)
+    time.sleep(.5)
+    os._exit(0)  # leaves them all to the guard
+os.waitpid(middle, 0)
+time.sleep(5)  # the keeper looks every 3 s whether the guard reaps, and once more 1 s later'
+  exits 0
+}
+
 @test "--at-end kill: what is left gets the first signal, then KILL, and the lock is released when it is dead" {
   try run --key job --at-end kill --kill-after 300ms -- sh -c '
     setsid sh -c "trap \"echo told; exit\" TERM; echo >\"$0\"; while :; do sleep .02; done" &
