@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 namespace rlock::run {
 namespace {
@@ -48,6 +49,8 @@ std::pair<Line, Line> Line::make() {
   auto [one, other] = make_socket_pair();
   return {Line{std::move(one)}, Line{std::move(other)}};
 }
+
+static_assert(std::is_trivially_copyable_v<Order> && std::is_trivially_copyable_v<News>, "they are sent as they are");
 
 bool Line::send(const Order& order, const std::string& environment) const {
   std::string bytes(reinterpret_cast<const char*>(&order), sizeof order);

@@ -10,8 +10,9 @@
 
 namespace rlock::run {
 
-/// Kills a tree of processes, round by round, until none is left. It never blocks: the caller calls go_on() again when
-/// a child has ended or next() has come. It hides what a round does, and how it manages without memory or descriptors.
+/// Kills a tree of processes, round by round, until none is left. It never blocks: the caller calls is_over() when a
+/// child has ended, and go_on() again when next() has come. It hides what a round does, and how it manages without
+/// memory or descriptors.
 class Sweep {
  public:
   /// How long KILL usually takes. What is left after that hangs in the kernel or runs as another user.

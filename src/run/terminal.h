@@ -65,7 +65,7 @@ class JobControl {
   bool hung_up() const { return has_lent_terminal() && terminal::has_hung_up_on_borrower(); }
   /// Whether the command may have the terminal from its start on, or from when we continue it.
   bool may_lend();
-  /// The terminal's modes before it was lent for the first time; nothing before that.
+  /// The terminal's modes before it was lent; nothing before that.
   const std::optional<termios>& modes() const { return modes_; }
   enum class Modes { as_left, as_lent };
   void take_back_terminal(Modes modes = Modes::as_left);

@@ -158,8 +158,9 @@ bool Tree::kill() noexcept {
   try {
     allow_many_descriptors();
     forget();
-    for (int looks = 0; looks < most_looks && find(SIGSTOP); ++looks) {
-    }
+    int looks = 0;
+    while (looks < most_looks && find(SIGSTOP)) ++looks;
+    is_growing_ = looks == most_looks;
     // The youngest come first: one of them may still be forking when its stop is on the way, and only KILL ends a fork.
     for (auto member = members_.rbegin(); member != members_.rend(); ++member) signal(*member, SIGKILL);
     const bool saw_all = can_open();

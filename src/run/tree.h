@@ -59,6 +59,9 @@ class Tree {
   /// and is found in the next round. Without memory or descriptors it kills our children only, and returns false.
   bool kill() noexcept;
 
+  /// Whether kill() has still found new processes in its last look, so that others may have escaped it.
+  bool is_growing() const { return is_growing_; }
+
   /// Kills our children only, without allocating memory. The whole tree takes as many rounds as it has generations,
   /// since grandchildren become our children when their parents are dead.
   void kill_children() const noexcept;
@@ -102,6 +105,7 @@ class Tree {
   ProcessTable processes_;
   pid_t leader_ = 0;
   bool exhausted_ = false;
+  bool is_growing_ = false;
   pid_t guard_ = 0;  // 0 in the guard itself, whose children are all in the tree
   bool has_strangers_ = false;
   std::vector<Member> members_;
