@@ -21,7 +21,9 @@ struct Meaning {
 };
 
 constexpr auto own_meanings = std::to_array<Meaning>({
+    {Subcommand::run, "quiet", "Print only errors, not why the lock was not acquired"},
     {Subcommand::acquire, "ttl", "Lease, which nobody renews unless --hold-pid is given [30s]"},
+    {Subcommand::acquire, "quiet", "Print only the token and errors, not why the lock was not acquired"},
     {Subcommand::acquire, "signal", "With --hold-pid: signal to PID if the lease is lost [TERM]"},
     {Subcommand::renew, "ttl", "How long the lease lasts from now on; it is never shortened [30s]"},
     {Subcommand::release,

@@ -32,6 +32,8 @@ using observe::History;
 using observe::LockFacts;
 using observe::Run;
 
+using namespace std::chrono_literals;
+
 constexpr std::size_t usual_count = 20;
 constexpr std::size_t columns_in_pipe = 100;
 constexpr std::chrono::hours usual_window{24};
@@ -144,16 +146,29 @@ class Lanes {
   std::map<std::string, Lane> lanes_;
 };
 
-std::string format_timeline(const std::vector<History>& histories,
-                            const std::vector<LockFacts>& now,
-                            const Settings& settings) {
+Lanes lanes_of(const std::vector<History>& histories, const std::vector<LockFacts>& now, const Settings& settings) {
   Lanes lanes{settings.since.value_or(Since{Milliseconds{usual_window}})};
   for (const History& history : histories) lanes.add(history, choose_count(settings));
   for (const LockFacts& facts : now) lanes.add(facts);
-  Screen screen = Screen::now();
-  if (screen.columns == 0)
-    screen.columns = columns_in_pipe;
-  return draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), screen);
+  return lanes;
+}
+
+/// How to see more of a day of which only the last columns are not empty; empty where there is more.
+std::string advise_on_window(const Lanes& lanes) {
+  const std::vector<Lane> drawn = lanes.lanes();
+  if (drawn.empty())
+    return "";
+  WallTime first = lanes.end();
+  for (const Lane& lane : drawn) {
+    for (const Bar& bar : lane.bars) first = std::min(first, bar.begin);
+  }
+  const Milliseconds age = lanes.end() - first;
+  for (const std::chrono::minutes window : {5min, 20min, 60min, 180min}) {
+    if (age < window)
+      return fmt::format("all that is drawn happened in the last {0}; --since {0} draws it larger",
+                         format_limit(window));
+  }
+  return "";
 }
 
 /// Shows each run as it ends, until a signal ends us. A server that fails later on may come back, and then tells what
@@ -263,10 +278,14 @@ std::optional<std::string> describe_holders(const LockFacts& lock) {
 }
 
 /// What was meant by `log 5` or `log --failed 1d`, if that is no lock.
-std::string advise_on_number(const std::string& key) {
-  if (is_digits(key))
-    return fmt::format(" For the last {0} runs write -n {0}", key);
-  return parse_duration(key) ? fmt::format(" For the last {0} write --since {0}", key) : "";
+std::string advise_on_number(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    if (is_digits(key))
+      return fmt::format(" For the last {0} runs write -n {0}", key);
+    if (parse_duration(key))
+      return fmt::format(" For the last {0} write --since {0}", key);
+  }
+  return "";
 }
 
 /// Why nothing is known of the locks that were named, or of any: the first run of one may still go on.
@@ -279,7 +298,7 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
     return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);
   return fmt::format("no run of {} is known to have ended; is that its name?{}",
                      fmt::join(settings.keys, ", "),
-                     advise_on_number(settings.keys.back()));
+                     advise_on_number(settings.keys));
 }
 
 /// Whoever asks for the runs of one lock wants to know of the one that goes on too. Only a remark: it may fail.
@@ -309,9 +328,19 @@ void draw_timeline(const std::vector<History>& histories,
                    const std::vector<LockFacts>& now,
                    const Settings& settings,
                    const Log& log) {
-  show(format_timeline(histories, now, settings));
-  if (are_empty(histories) && std::all_of(now.begin(), now.end(), observe::is_unheard_of))
-    log.notice(explain_unknown(now, settings));
+  const Lanes lanes = lanes_of(histories, now, settings);
+  Screen screen = Screen::now();
+  if (screen.columns == 0)
+    screen.columns = columns_in_pipe;
+  show(cli::draw_timeline(lanes.lanes(), lanes.begin(), lanes.end(), screen));
+  const bool is_unknown = are_empty(histories) && std::all_of(now.begin(), now.end(), observe::is_unheard_of);
+  std::string remark;
+  if (is_unknown)
+    remark = explain_unknown(now, settings);
+  else if (screen.is_terminal && !settings.since)
+    remark = advise_on_window(lanes);
+  if (!remark.empty())
+    log.notice(remark);
 }
 
 void list_runs(std::vector<History> histories,

@@ -265,7 +265,7 @@ class ForcedRelease {
     for (const Target& target : pending_) {
       if (target.dead)
         continue;
-      log_.notice(fmt::format("waiting for {} to give up {}, lease {} left",
+      log_.notice(fmt::format("waiting for {} to give up {}, lease {} left; it must even if you stop waiting",
                               lock::describe(target.owner),
                               lock_.name().text(),
                               format_duration(target.lease)));

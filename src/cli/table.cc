@@ -91,7 +91,8 @@ class Grid {
     if (total() <= screen_.columns)
       return;
     gap_ = 1;
-    make_brief();
+    if (total() > screen_.columns)
+      make_brief();
     while (total() > screen_.columns && leave_empty_one_out()) {
     }
     while (least_total() > screen_.columns && leave_one_out()) {
@@ -201,9 +202,12 @@ using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-/// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY for which 80 columns have room, at
-/// the cost of HOLDER. PID and LEASE go early: who holds it, since when and who waits is what one looks for.
-constexpr std::array status_columns{Column{"KEY", Cut::early, 55},
+constexpr std::size_t longest_whole_key = 55;  // for which 80 columns have room
+constexpr std::size_t least_of_cut_key = 24;
+
+/// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY that can stay whole, at the cost of
+/// HOLDER. PID and LEASE go early: who holds it, since when and who waits is what one looks for.
+constexpr std::array status_columns{Column{"KEY", Cut::early, longest_whole_key},
                                     Column{"MODE"},
                                     Column{"HOLDER", Cut::late},
                                     Column{"PID", Cut::never, 0, 3},
@@ -214,9 +218,9 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 55},
                                     Column{"LAST", Cut::never, 0, 2},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
-constexpr std::size_t command_column = 4, last_column = 8;
+constexpr std::size_t key_column = 0, command_column = 4, last_column = 8;
 
-constexpr std::array log_columns{Column{"KEY", Cut::late, 55},
+constexpr std::array log_columns{Column{"KEY", Cut::late, longest_whole_key},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
                                  Column{"HELD", Cut::never, 0, 4},
@@ -378,6 +382,9 @@ std::string format_table(const std::vector<LockFacts>& locks, const Screen& scre
   std::vector<Row> rows;
   for (const LockFacts& lock : locks) add_rows(lock, rows);
   auto columns = status_columns;
+  // A key that has to be cut anyway does not cost the other columns their room.
+  if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.name.size() > longest_whole_key; }))
+    columns[key_column].least = least_of_cut_key;
   // A free lock has no command: LAST is all that its row can say.
   if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.state == State::free && !l.hold; }))
     std::swap(columns[command_column].leaves, columns[last_column].leaves);

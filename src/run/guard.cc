@@ -48,8 +48,8 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// Returns when the guard has done its work and the keeper has closed the line or is gone.
-  void run();
+  /// Ends this process when the guard has done its work and the keeper has closed the line or is gone.
+  [[noreturn]] void run();
 
  private:
   enum class State { waiting, running, lingering, stopping, killing, gone };
@@ -135,6 +135,8 @@ void Guard::run() {
     tell_of_keeper();
   give_way();
   keeper_->await_end();  // our exit must not compete with the keeper's, which the user waits for
+  return_terminal();     // once more, for a keeper that was killed while processes that had ended were not reaped yet
+  ::_exit(0);
 }
 
 void Guard::watch() {
@@ -288,10 +290,13 @@ void Guard::lent(const Order& order) {
   modes_ = order.modes;
 }
 
-/// The script that called rlock goes on as soon as the keeper is dead, and may want to read.
+/// The script that called rlock goes on as soon as the keeper is dead, and may want to read. Does nothing where the
+/// keeper has taken it back.
 void Guard::return_terminal() {
-  const bool is_back = has_lent_terminal_ && terminal::take_back_from(group_.id(), keepers_group_);
-  if (is_back && modes_)
+  if (!has_lent_terminal_ || !terminal::take_back_from(group_.id(), keepers_group_))
+    return;
+  has_lent_terminal_ = false;
+  if (modes_)
     terminal::set_modes(*modes_);
 }
 
@@ -464,8 +469,8 @@ GuardProcess fork_guard(const Command& command, const std::string& lock) {
     Guard{command, lock, guard_end, keepers_group}.run();
   } catch (const std::exception&) {
     guard_end.send_last(News{.kind = News::Kind::failed, .value = errno});  // it failed before it started the command
+    ::_exit(0);
   }
-  ::_exit(0);
 }
 
 }  // namespace rlock::run

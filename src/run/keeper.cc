@@ -71,6 +71,8 @@ Result Keeper::run() {
   release();
   command_.dismiss();  // again, since a release that finds nothing to do has not waited
   command_.reap_guard();
+  release_waits_ = false;
+  on_signal();  // what has been typed since the last answer
   if (owed_signal_ != 0)
     terminal::signal_ourselves(owed_signal_);
   if (typed_in_release_ != 0) {

@@ -46,7 +46,7 @@ bool Sweep::go_on(CommandGroup& command) noexcept {
 
 bool Sweep::is_over(CommandGroup& command) noexcept {
   const auto begin = BootClock::now();
-  if (begin < rests_until_)
+  if (begin < rests_until_ || begin >= next_)
     return false;
   const bool is_over = command.is_over();
   rest_after(begin);

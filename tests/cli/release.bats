@@ -143,6 +143,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try release --force busy -w 1200ms
   exits 75
   contains "$ERR" "rlock: waiting for deploy@web3 pid $PID \"sleep 600\" to give up busy, lease "
+  contains "$ERR" " left; it must even if you stop waiting"
   contains "$ERR" "has not given up busy yet; its lease is no longer renewed and ends in "
   same "$OUT" ''
   same "$(cli EXISTS rlock:busy)" 1

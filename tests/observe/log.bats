@@ -204,6 +204,8 @@ remembered() { # LOCK END...
 }
 
 @test "-f tells at once that there is nothing to show, and what a number behind it may mean" {
+  try log --failed 1d nosuch
+  contains "$ERR" 'is that its name? For the last 1d write --since 1d'
   start follower rlock log -f 5
   wait_for_text 'rlock: no run of 5 is known to have ended; is that its name? For the last 5 runs write -n 5' "$T/follower.err"
   wait_for_text 'rlock: waiting for a run to end' "$T/follower.err"
@@ -276,6 +278,18 @@ remembered() { # LOCK END...
   try run --key job -- true
   try log --timeline
   same "$ERR" ''
+}
+
+@test "on a terminal the timeline tells how to see more of runs that are all of the last hours, if --since does not say what to draw" {
+  try run --key job -- true
+  OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" rlock log --timeline </dev/null)
+  contains "$OUT" 'rlock: all that is drawn happened in the last 5m; --since 5m draws it larger'
+  OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c '
+    rlock log --timeline --since 1h; rlock log --timeline -q' </dev/null)
+  [[ $OUT != *larger* ]] || fail "$OUT"
+  a_day
+  OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" rlock log --timeline </dev/null)
+  [[ $OUT != *larger* ]] || fail "$OUT"
 }
 
 @test "--since takes today and yesterday, whose days begin at midnight of the local zone" {

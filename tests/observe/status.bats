@@ -315,6 +315,24 @@ on_terminal() {
   contains "$OUT" ' FENCE'
 }
 
+@test "a key that is cut anyway leaves room for the other columns, and a narrower gap comes before a shorter text" {
+  local key
+  key=$(printf '%66s' '' | tr ' ' k)
+  try acquire "$key" --holder root@db1
+  NO_COLOR=1 on_terminal 'rlock status'
+  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +LEASE +FENCE'
+  contains "$OUT" ' root@db1 '
+  try release "$key" --force --now
+  try acquire job --holder root@db1
+  start waiter rlock run job --holder root@db2 -- true
+  wait_until "$PATIENCE" waiting 1
+  local whole
+  NO_COLOR=1 on_terminal 'stty cols 250; rlock status'
+  whole=$(tr -d '\r' <<<"$OUT" | wc -L)
+  NO_COLOR=1 on_terminal "stty cols $((whole - 5)); rlock status"
+  contains "$OUT" ' 1 (root@db2) '
+}
+
 @test "on a terminal that is too narrow the columns that are empty leave before anything is cut" {
   try acquire a-lock-with-a-name --holder deploy@a-machine-with-a-name
   NO_COLOR=1 on_terminal 'stty cols 100; rlock status'

@@ -44,9 +44,9 @@ print("failed" if status else usage.ru_minflt)' "$@" 3>&- 4>&-
 
 @test "an uncontended run makes few system calls besides its command's" {
   can_trace
-  # 135 on Debian 12, a tenth of them for what a kill needs, opened beforehand; the C library of Debian 13 makes three more of
+  # 132 on Debian 12, a tenth of them for what a kill needs, opened beforehand; the C library of Debian 13 makes three more of
   # its own.
-  at_most 138 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
+  at_most 136 $(($(calls rlock run --key job -- "$TRUE") - $(calls "$TRUE"))) "system calls"
 }
 
 @test "an uncontended run has few page faults besides its command's" {

@@ -241,6 +241,15 @@ END_OF_SCRIPT
   exits 4
 }
 
+@test "rlock is killed, and its command is a shell with a job in the foreground: the script has its terminal back" {
+  echo 'rlock run --key job -- bash -mc "(echo ready; exec sleep 600); true"
+    until ps -o pgid=,tpgid= $$ | { read -r own fore && [ $own = $fore ]; }; do sleep .02; done
+    read -r line; echo got-$line' >"$T/script"
+  user bash "$T/script" @ 'expect ready' "do kill -KILL \$(rlock status --json job | jq '.[].holders[].pid')" \
+    'expect rlock was killed' 'type words' 'expect got-words'
+  exits 0
+}
+
 @test "a command that is killed leaves the terminal as it was, and one that ends by itself as it likes" {
   echo 'rlock run --key job --max-runtime 1s --kill-after 100ms -- sh -c "trap \"\" TERM; stty -echo; exec sleep 600"
     stty -a; echo; echo between
