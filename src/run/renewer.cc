@@ -107,12 +107,11 @@ void Renewer::credit(BootClock::time_point sent) {
 
 /// A failure before a renewal is due does not concern the user.
 void Renewer::note_failure(const Error& why) {
-  const auto now = BootClock::now();
-  if (failing_since_ || now < lease_.renew_at()) {
+  if (failing_since_ || BootClock::now() < lease_.renew_at()) {
     log_->step(fmt::format("cannot renew {}: {}", lock_->name().text(), why.what()));
     return;
   }
-  failing_since_ = now;
+  failing_since_ = lease_.renew_at();
   log_->error(fmt::format("cannot renew {}: {}; lease {} left",
                           lock_->name().text(),
                           why.what(),

@@ -65,7 +65,7 @@ class Renewer {
   lock::Eviction eviction_;
   Deadline next_;
   int renewals_ = 0;
-  std::optional<BootClock::time_point> failing_since_;
+  std::optional<BootClock::time_point> failing_since_;  // when the renewal was due that has not succeeded yet
 };
 
 }  // namespace rlock::run

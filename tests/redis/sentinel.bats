@@ -239,6 +239,7 @@ hold_replicated() {
   contains "$(<"$T/holder.err")" "0 of 1 replicas had the renewal within " # the answer came in time
   kill -CONT "$REPLICA_PID"
   wait_for_text "job is renewed again after " "$T/holder.err"
+  matches "$(<"$T/holder.err")" 'job is renewed again after ([0-9]+m)?[0-9.]+s' # all of the second that it waited, too
   still_renewed
 }
 
