@@ -39,19 +39,36 @@ Fd reopen_stderr() {
   return Fd{::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
 }
 
+/// Like write(2), but never blocks a socket either.
+ssize_t write_some(int fd, std::string_view text) {
+  const ssize_t count = ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return count < 0 && errno == ENOTSOCK ? ::write(fd, text.data(), text.size()) : count;
+}
+
 /// A reader that has stopped reading (a pager, a terminal after Ctrl-S) must not stop us: there may be a lease to keep.
 /// One that was waited for in vain is waited for again only once it has read on.
 void write_to_stderr(std::string_view text) {
   static bool reads = true;
+  int patience = reads ? patience_ms : 0;
   pollfd out{STDERR_FILENO, POLLOUT, 0};
-  reads = ::poll(&out, 1, reads ? patience_ms : 0) != 0;
+  reads = ::poll(&out, 1, patience) != 0;
   if (!reads)
     return;
   const Fd reopened = reopen_stderr();
   const int fd = reopened ? reopened.get() : STDERR_FILENO;
-  // There is nobody left to tell when stderr itself fails.
-  if (::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ENOTSOCK)
-    (void)!::write(fd, text.data(), text.size());
+  while (!text.empty()) {
+    const ssize_t count = write_some(fd, text);
+    if (count > 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+      continue;
+    }
+    if (count == 0 || errno != EAGAIN)
+      return;  // there is nobody left to tell when stderr itself fails
+    reads = patience-- > 0;
+    if (!reads)
+      return;
+    ::poll(nullptr, 0, 1);  // a terminal takes one writer at a time
+  }
 }
 
 /// In the machine's time zone, like its other logs.

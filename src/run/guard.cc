@@ -230,6 +230,7 @@ void Guard::obey(const Order& order, const std::string& environment) {
       return resume(order);
     case Order::Kind::abandon:
       is_abandoned_ = true;
+      has_lent_terminal_ = false;  // the keeper has taken it back
   }
 }
 
@@ -293,11 +294,8 @@ void Guard::lent(const Order& order) {
 /// The script that called rlock goes on as soon as the keeper is dead, and may want to read. Does nothing where the
 /// keeper has taken it back.
 void Guard::return_terminal() {
-  if (!has_lent_terminal_ || !terminal::take_back_from(group_.id(), keepers_group_))
-    return;
-  has_lent_terminal_ = false;
-  if (modes_)
-    terminal::set_modes(*modes_);
+  if (has_lent_terminal_ && terminal::take_back_from(group_.id(), keepers_group_, modes_))
+    has_lent_terminal_ = false;
 }
 
 void Guard::look_at_children() {

@@ -56,7 +56,8 @@ bool Sweep::is_over(CommandGroup& command) noexcept {
 
 /// As long as the work took, which may be a real-time process's: the killed ones then have half of the processor. There
 /// is no rest after a short look, so that the end of a small tree is seen at once, nor where each round kills one
-/// generation only or the tree still grows. Nor is there a long one: the clock runs on while we are stopped.
+/// generation only or the tree still grows. Nor is there a long one, since the clock runs on while we are stopped, nor
+/// one beyond the time at which survivors are reported.
 void Sweep::rest_after(BootClock::time_point begin) {
   constexpr BootClock::duration short_look = Milliseconds{2};
   constexpr BootClock::duration longest_rest = Milliseconds{500};
@@ -64,6 +65,8 @@ void Sweep::rest_after(BootClock::time_point begin) {
   const auto work = now - begin;
   const bool may_rest = saw_all_ && !tree_->is_growing() && work >= short_look;
   rests_until_ = may_rest ? now + std::min(work, longest_rest) : now;
+  if (const auto report = begun_ + usual; now < report)
+    rests_until_ = std::min(rests_until_, report);
 }
 
 bool Sweep::sweep_without_memory(const Tree& tree, CommandGroup& command) noexcept {

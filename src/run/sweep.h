@@ -27,8 +27,9 @@ class Sweep {
   /// whether no process is left.
   bool go_on(CommandGroup& command) noexcept;
 
-  /// To be called when a child has ended: reaps as go_on() does, and returns the same. Does nothing where the last look
-  /// took long and has just been, since the processes need the processor too, to die, or where the next round is due.
+  /// To be called when a child has ended: reaps as go_on() does, and returns whether nobody is left. Does nothing where
+  /// the last look took long and has just been, since the processes need the processor too, to die, or where the next
+  /// round is due.
   bool is_over(CommandGroup& command) noexcept;
 
   /// Kills the whole tree in a slower way that allocates no memory and blocks, for `longest` at most. Returns whether

@@ -45,20 +45,22 @@ bool is_ours() {
   return !piped;
 }
 
-bool take_back_from(pid_t borrower, pid_t owner) {
+bool take_back_from(pid_t borrower, pid_t owner, const std::optional<termios>& modes) {
   // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
   const pid_t group = ::tcgetpgrp(terminal.fd());
   const bool is_left = group == borrower || (group > 0 && ::kill(-group, 0) < 0 && errno == ESRCH);
-  return is_left && ::tcsetpgrp(terminal.fd(), owner) == 0;
+  if (!is_left)
+    return false;
+  if (modes)  // first, since the owner may set others as soon as it has the terminal
+    ::tcsetattr(terminal.fd(), TCSANOW, &*modes);
+  return ::tcsetpgrp(terminal.fd(), owner) == 0;
 }
 
 std::optional<termios> modes() {
   termios modes{};
   return ::tcgetattr(SessionTerminal{}.fd(), &modes) == 0 ? std::optional{modes} : std::nullopt;
 }
-
-void set_modes(const termios& modes) { ::tcsetattr(SessionTerminal{}.fd(), TCSANOW, &modes); }
 
 bool can_stop_ourselves() {
   const pid_t trial = ::fork();
@@ -140,9 +142,10 @@ bool JobControl::lend(int stopped_by) {
 }
 
 void JobControl::take_back_terminal(Modes modes) {
-  const bool is_back = has_lent_terminal() && terminal::take_back_from(std::exchange(borrower_, 0), ::getpgrp());
-  if (is_back && modes_ && modes == Modes::as_lent)
-    terminal::set_modes(*modes_);
+  if (!has_lent_terminal())
+    return;
+  terminal::take_back_from(
+      std::exchange(borrower_, 0), ::getpgrp(), modes == Modes::as_lent ? modes_ : std::optional<termios>{});
 }
 
 void JobControl::suspend() {

@@ -24,13 +24,12 @@ bool has_our_group();
 /// Makes a group the terminal's foreground group. Returns false where that cannot be done.
 bool give_to(pid_t group);
 
-/// Returns it to `owner`, if `borrower`, a group that was given it, still has it, or has given it to a group of which
-/// nobody is left. Returns whether it did.
-bool take_back_from(pid_t borrower, pid_t owner);
+/// Returns it to `owner`, with these modes if any are given, if `borrower`, a group that was given it, still has it, or
+/// has given it to a group of which nobody is left. Returns whether it did.
+bool take_back_from(pid_t borrower, pid_t owner, const std::optional<termios>& modes);
 
 /// How it echoes, edits lines and so on; nothing where there is no terminal.
 std::optional<termios> modes();
-void set_modes(const termios& modes);
 
 /// Whether Ctrl-Z stops our group, found out by a child. It does not where no shell could continue us (an orphaned
 /// process group), or where SIGTSTP is ignored.

@@ -185,6 +185,12 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   done
 }
 
+@test "a message is written once more where the terminal was busy with what another process wrote" {
+  strace -o /dev/null true || skip "strace may not trace here"
+  strace -qq -o /dev/null -e trace=write -e inject=write:error=EAGAIN:when=1 rlock release --force nosuch 2>"$T/err" || true
+  contains "$(<"$T/err")" 'rlock: nosuch is not held'
+}
+
 @test "the command gets no password, whichever variable it is in" {
   cli CONFIG SET requirepass s3cret >/dev/null
   local url=redis://:s3cret@127.0.0.1:$REDIS_PORT

@@ -250,6 +250,22 @@ END_OF_SCRIPT
   exits 0
 }
 
+@test "rlock is killed: the modes that the script sets as soon as it has its terminal back stay" {
+  strace -o /dev/null true || skip "strace may not trace here"
+  cat >"$T/script" <<'END_OF_SCRIPT'
+(until [ -e "$1" ]; do sleep .02; done
+  until ps -o pgid=,tpgid= $$ | { read -r own fore && [ $own = $fore ]; }; do sleep .02; done
+  stty -echo </dev/tty) &
+strace -f -qq -e signal=none -e trace=ioctl -e inject=ioctl:delay_exit=300000 -o /dev/null \
+  rlock run --key job -- sh -c 'touch "$0"; echo ready; exec sleep 600' "$1"
+wait; stty -a; stty echo; echo over
+END_OF_SCRIPT
+  user bash "$T/script" "$T/lent" @ 'expect ready' \
+    "do kill -KILL \$(rlock status --json job | jq '.[].holders[].pid')" 'expect over'
+  exits 0
+  contains "$SHOWN" ' -echo '
+}
+
 @test "a command that is killed leaves the terminal as it was, and one that ends by itself as it likes" {
   echo 'rlock run --key job --max-runtime 1s --kill-after 100ms -- sh -c "trap \"\" TERM; stty -echo; exec sleep 600"
     stty -a; echo; echo between
