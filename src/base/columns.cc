@@ -1,5 +1,7 @@
 #include "base/columns.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -62,18 +64,25 @@ std::size_t count_columns(std::string_view text) {
   return columns;
 }
 
-std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8) {
-  if (count_columns(text) <= columns)
+std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8, Keep keep) {
+  std::size_t over = count_columns(text);
+  if (over <= columns)
     return std::string{text};
+  const std::size_t kept = columns - 1;  // one column is for the ellipsis
+  const std::size_t behind = keep == Keep::both_ends ? kept / 2 : 0;
+  std::string_view tail = text;
+  while (over > behind || (!tail.empty() && width(decode_utf8(tail)) == 0)) {  // a mark belongs to what is left out
+    const CodePoint c = decode_utf8(tail);
+    over -= width(c);
+    tail.remove_prefix(c.length);
+  }
   std::size_t taken = 0;
   std::size_t bytes = 0;
-  for (;;) {
-    const CodePoint c = decode_utf8(text.substr(bytes));
-    if (taken + width(c) + 1 > columns)  // one column is for the ellipsis
-      return std::string{text.substr(0, bytes)} + (utf8 ? "…" : "~");
+  for (CodePoint c = decode_utf8(text); taken + width(c) <= kept - behind; c = decode_utf8(text.substr(bytes))) {
     taken += width(c);
     bytes += c.length;
   }
+  return fmt::format("{}{}{}", text.substr(0, bytes), utf8 ? "…" : "~", tail);
 }
 
 std::string_view take_row(std::string_view& text, std::size_t columns, std::string_view separator) {

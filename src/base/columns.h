@@ -27,9 +27,12 @@ CodePoint decode_utf8(std::string_view text);
 /// the functions below expect text that has been through printable().
 std::size_t count_columns(std::string_view text);
 
-/// The text, or its beginning followed by "…", in at most `columns`, of which there must be at least one. Where the
-/// terminal does not have UTF-8, "~" stands for "…".
-std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8);
+/// What stays of a text that is cut. The end tells many names apart, such as those of machines.
+enum class Keep { beginning, both_ends };
+
+/// The text, or what is kept of it with "…" for the rest, in at most `columns`, of which there must be at least one.
+/// Where the terminal does not have UTF-8, "~" stands for "…".
+std::string cut_to_columns(std::string_view text, std::size_t columns, bool utf8, Keep keep = Keep::beginning);
 
 /// Takes from the text what goes into one row of `columns`, of which there must be at least one: whole words, without
 /// the space behind the last; a word that is longer than a row is split. With another separator the text is split in

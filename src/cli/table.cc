@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string_view>
@@ -25,6 +26,8 @@ struct Column {
   std::size_t least = 12;   // it is cut to no less than this, unless the screen is tiny
   int leaves = 0;           // 1 is the first to be left out, 0 is never left out
   std::string_view zero{};  // a text that says no more than an empty one
+  std::size_t wanted = 0;   // it is cut to no less than this as long as a minor column could leave instead
+  Keep keep = Keep::beginning;
 };
 
 struct Cell {
@@ -41,12 +44,18 @@ constexpr std::size_t widest_in_pipe = 33;  // as the beginning of a hold has; a
 
 /// A heading and one line for each row. On a screen that is too narrow cells become brief, and columns are left out:
 /// first those that are empty, the last one first, until the others fit, and then in the order of `leaves`, until the
-/// others fit when they are cut, and those are cut no more than necessary. Where there is no screen nothing is left out
-/// or cut, and a single long text does not widen the column for all rows.
+/// others fit when they are cut, and those are cut no more than necessary. Those that leave at `last_minor` or before
+/// are minor ones. Where there is no screen nothing is left out or cut, and a single long text does not widen the
+/// column for all rows.
 class Grid {
  public:
-  Grid(std::span<const Column> columns, std::vector<Row> rows, const Screen& screen)
-      : columns_(columns), rows_(std::move(rows)), screen_(screen), widths_(columns.size()), shown_(columns.size()) {
+  Grid(std::span<const Column> columns, int last_minor, std::vector<Row> rows, const Screen& screen)
+      : columns_(columns),
+        last_minor_(last_minor),
+        rows_(std::move(rows)),
+        screen_(screen),
+        widths_(columns.size()),
+        shown_(columns.size()) {
     std::iota(shown_.begin(), shown_.end(), 0UL);
     for (const Column& column : columns) headings_.push_back({std::string{column.heading}, colour::bold});
     escape(headings_);
@@ -95,21 +104,22 @@ class Grid {
       make_brief();
     while (total() > screen_.columns && leave_empty_one_out()) {
     }
-    while (least_total() > screen_.columns && leave_one_out()) {
-    }
-    const auto least = [this](std::size_t i) { return columns_[i].least; };
+    constexpr auto wanted = [](const Column& c) { return std::max(c.least, c.wanted); };
+    constexpr auto least = [](const Column& c) { return c.least; };
+    leave_out(last_minor_, wanted);
+    leave_out(std::numeric_limits<int>::max(), least);
     for (const auto cut : {Column::Cut::early, Column::Cut::late})
-      shrink([cut](const Column& c) { return c.cut == cut; }, least);
-    const auto tiny = [](std::size_t) { return std::size_t{1}; };
-    shrink([](const Column& c) { return c.cut == Column::Cut::late; }, tiny);
-    shrink([](const Column& c) { return c.cut != Column::Cut::never; }, tiny);
+      shrink([cut](const Column& c) { return c.cut == cut; }, wanted);
+    shrink([](const Column& c) { return c.cut != Column::Cut::never; }, least);
+    shrink([](const Column& c) { return c.cut != Column::Cut::never; }, [](const Column&) { return std::size_t{1}; });
   }
 
-  std::size_t least_total() const {
-    std::size_t least = gap_ * (shown_.size() - 1);
+  template <typename Least>
+  std::size_t least_total(Least least) const {
+    std::size_t sum = gap_ * (shown_.size() - 1);
     for (const std::size_t i : shown_)
-      least += columns_[i].cut == Column::Cut::never ? widths_[i] : std::min(widths_[i], columns_[i].least);
-    return least;
+      sum += columns_[i].cut == Column::Cut::never ? widths_[i] : std::min(widths_[i], least(columns_[i]));
+    return sum;
   }
 
   void make_brief() {
@@ -136,17 +146,33 @@ class Grid {
     return true;
   }
 
-  bool leave_one_out() {
+  /// Leaves out columns until the others fit when they are cut, the last at `last`, and then takes back those for which
+  /// there is room after all.
+  template <typename Least>
+  void leave_out(int last, Least least) {
+    std::vector<std::size_t> left_out;
+    while (least_total(least) > screen_.columns) {
+      const auto first = first_to_leave(last);
+      if (first == shown_.end())
+        break;
+      left_out.push_back(*first);
+      shown_.erase(first);
+    }
+    for (auto column = left_out.rbegin(); column != left_out.rend(); ++column) {
+      const auto place = shown_.insert(std::lower_bound(shown_.begin(), shown_.end(), *column), *column);
+      if (least_total(least) > screen_.columns)
+        shown_.erase(place);
+    }
+  }
+
+  std::vector<std::size_t>::iterator first_to_leave(int last) {
     auto first = shown_.end();
     for (auto i = shown_.begin(); i != shown_.end(); ++i) {
       const int leaves = columns_[*i].leaves;
-      if (leaves != 0 && (first == shown_.end() || leaves < columns_[*first].leaves))
+      if (leaves != 0 && leaves <= last && (first == shown_.end() || leaves < columns_[*first].leaves))
         first = i;
     }
-    if (first == shown_.end())
-      return false;
-    shown_.erase(first);
-    return true;
+    return first;
   }
 
   /// Narrows the widest of the columns again and again until the rows fit or none is wider than it must be.
@@ -155,7 +181,7 @@ class Grid {
     while (total() > screen_.columns) {
       std::size_t* widest = nullptr;
       for (const std::size_t i : shown_) {
-        const bool can = may(columns_[i]) && widths_[i] > least(i);
+        const bool can = may(columns_[i]) && widths_[i] > least(columns_[i]);
         if (can && (widest == nullptr || widths_[i] > *widest))
           widest = &widths_[i];
       }
@@ -178,7 +204,7 @@ class Grid {
     if (screen_.columns == 0 || width <= widths_[column]) {
       out += cell.text;
     } else {
-      const std::string cut = cut_to_columns(cell.text, widths_[column], screen_.utf8);
+      const std::string cut = cut_to_columns(cell.text, widths_[column], screen_.utf8, columns_[column].keep);
       width = count_columns(cut);  // one less than asked for where a wide character did not fit
       out += cut;
     }
@@ -189,6 +215,7 @@ class Grid {
   }
 
   std::span<const Column> columns_;
+  int last_minor_;
   Row headings_;
   std::vector<Row> rows_;
   const Screen& screen_;
@@ -202,32 +229,32 @@ using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-constexpr std::size_t longest_whole_key = 55;  // for which 80 columns have room
-constexpr std::size_t least_of_cut_key = 24;
-
-/// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY that can stay whole, at the cost of
-/// HOLDER. PID and LEASE go early: who holds it, since when and who waits is what one looks for.
-constexpr std::array status_columns{Column{"KEY", Cut::early, longest_whole_key},
+/// KEY and FENCE are what `release --force` needs: FENCE stays, and a KEY for which 80 columns have room is not cut to
+/// keep what is minor. But who holds it, since when and who waits is what one looks for.
+constexpr std::array status_columns{Column{"KEY", Cut::early, 24, 0, {}, 55, Keep::both_ends},
                                     Column{"MODE"},
-                                    Column{"HOLDER", Cut::late},
+                                    Column{"HOLDER", Cut::late, 12, 0, {}, 20, Keep::both_ends},
                                     Column{"PID", Cut::never, 0, 3},
-                                    Column{"COMMAND", Cut::early, 12, 7},
-                                    Column{"HELD", Cut::never, 0, 6},
+                                    Column{"COMMAND", Cut::early, 8, 5},
+                                    Column{"HELD", Cut::never, 0, 7},
                                     Column{"LEASE", Cut::never, 0, 4},
-                                    Column{"WAITING", Cut::never, 0, 5, "0"},
+                                    Column{"WAITING", Cut::never, 0, 6, "0"},
                                     Column{"LAST", Cut::never, 0, 2},
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
-constexpr std::size_t key_column = 0, command_column = 4, last_column = 8;
+constexpr std::size_t last_column = 8;
+constexpr int last_minor_of_status = 5, never_minor = 8;
 
-constexpr std::array log_columns{Column{"KEY", Cut::late, longest_whole_key},
+/// How a run ended is what one looks for here, and then whose it was and how long it took.
+constexpr std::array log_columns{Column{"KEY", Cut::late, 24, 0, {}, 55, Keep::both_ends},
                                  Column{"STARTED"},
                                  Column{"WAITED", Cut::never, 0, 2},
                                  Column{"HELD", Cut::never, 0, 4},
-                                 Column{"END", Cut::late, 26},  // what one looks for, and then whose run it was
-                                 Column{"HOLDER", Cut::late, 12, 5},
+                                 Column{"END", Cut::late, 12, 0, {}, 26},
+                                 Column{"HOLDER", Cut::late, 12, 5, {}, 20, Keep::both_ends},
                                  Column{"COMMAND", Cut::early, 12, 3},
                                  Column{"NOTE", Cut::early, 12, 1}};
+constexpr int last_minor_of_log = 3;
 
 Cell state_of(State state) {
   return {std::string{observe::state_name(state)}, state == State::free ? colour::dim : colour::yellow};
@@ -382,20 +409,17 @@ std::string format_table(const std::vector<LockFacts>& locks, const Screen& scre
   std::vector<Row> rows;
   for (const LockFacts& lock : locks) add_rows(lock, rows);
   auto columns = status_columns;
-  // A key that has to be cut anyway does not cost the other columns their room.
-  if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.name.size() > longest_whole_key; }))
-    columns[key_column].least = least_of_cut_key;
-  // A free lock has no command: LAST is all that its row can say.
+  // A free lock has neither a command nor a time: LAST is all that its row can say.
   if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.state == State::free && !l.hold; }))
-    std::swap(columns[command_column].leaves, columns[last_column].leaves);
-  return Grid{columns, std::move(rows), screen}.text();
+    columns[last_column].leaves = never_minor;
+  return Grid{columns, last_minor_of_status, std::move(rows), screen}.text();
 }
 
 std::string format_table(const std::vector<observe::Run>& runs, const Screen& screen) {
   std::vector<Row> rows;
   rows.reserve(runs.size());
   for (const observe::Run& run : runs) rows.push_back(run_row(run, screen));
-  return Grid{log_columns, std::move(rows), screen}.text();
+  return Grid{log_columns, last_minor_of_log, std::move(rows), screen}.text();
 }
 
 }  // namespace rlock::cli

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "base/columns.h"
 #include "base/duration.h"
@@ -108,21 +110,31 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
   return coloured ? out + std::string{colour::plain} : out;
 }
 
-std::string draw_legend(const Window& window, const Marks& marks, bool with_holds, std::size_t columns) {
-  const std::string text = fmt::format("one column is {}: {} to {} held partly or wholly, {} ended badly, {}{} unknown",
-                                       format_duration(window.column_length()),
-                                       marks.levels.front(),
-                                       marks.levels.back(),
-                                       marks.failed,
-                                       with_holds ? fmt::format("{} on hold, ", marks.on_hold) : "",
-                                       marks.unknown);
+/// Explains the marks that were drawn. None is separated from its meaning.
+std::string draw_legend(const Window& window, const Marks& marks, std::string_view drawn, std::size_t columns) {
+  std::vector<std::string> entries{
+      fmt::format("one column is {}:", format_duration(window.column_length())),
+      fmt::format("{} to {} held partly or wholly", marks.levels.front(), marks.levels.back())};
+  const std::array<std::pair<std::string_view, std::string_view>, 3> others{
+      {{marks.failed, "ended badly"}, {marks.on_hold, "on hold"}, {marks.unknown, "unknown"}}};
+  for (const auto& [mark, meaning] : others) {
+    if (drawn.find(mark) == std::string_view::npos)
+      continue;
+    entries.back() += ',';
+    entries.push_back(fmt::format("{} {}", mark, meaning));
+  }
   std::string out;
-  for (std::string_view rest{text}; !rest.empty();) out += fmt::format("{}\n", take_row(rest, columns));
-  return out;
+  std::string row;
+  for (const std::string& entry : entries) {
+    if (!row.empty() && count_columns(row) + 1 + count_columns(entry) > columns)
+      out += std::exchange(row, "") + "\n";
+    row += row.empty() ? entry : " " + entry;
+  }
+  return out + row + "\n";
 }
 
 std::string pad(std::string_view text, std::size_t columns, bool utf8) {
-  std::string cut = cut_to_columns(text, columns, utf8);
+  std::string cut = cut_to_columns(text, columns, utf8, Keep::both_ends);
   cut.append(columns - count_columns(cut), ' ');
   return cut;
 }
@@ -215,23 +227,22 @@ Axis draw_axis(WallTime begin, WallTime end, std::size_t columns, bool utf8) {
 
 std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const Screen& screen) {
   std::size_t names = 1;
-  bool with_holds = false;
-  for (const Lane& lane : lanes) {
-    names = std::max(names, count_columns(printable(lane.name)));
-    with_holds = with_holds || std::any_of(lane.bars.begin(), lane.bars.end(), [](const Bar& b) { return b.on_hold; });
-  }
+  for (const Lane& lane : lanes) names = std::max(names, count_columns(printable(lane.name)));
   names = std::min(names, std::max<std::size_t>(8, screen.columns * 2 / 5));
   const std::size_t wanted = screen.columns > names + 1 ? screen.columns - names - 1 : 0;
   const Window window{begin, end, std::max(narrowest_lane, wanted)};
   const Marks& marks = screen.utf8 ? unicode : ascii;
   std::string out;
-  for (const Lane& lane : lanes)
-    out += fmt::format(
-        "{} {}\n", pad(printable(lane.name), names, screen.utf8), draw_lane(lane, window, marks, screen.colour));
+  std::string drawn;
+  for (const Lane& lane : lanes) {
+    const std::string drawing = draw_lane(lane, window, marks, screen.colour);
+    out += fmt::format("{} {}\n", pad(printable(lane.name), names, screen.utf8), drawing);
+    drawn += drawing;
+  }
   const std::string margin(names + 1, ' ');
   const Axis axis = draw_axis(begin, end, window.columns(), screen.utf8);
   return out + margin + axis.line + "\n" + margin + axis.labels + "\n" +
-         draw_legend(window, marks, with_holds, screen.columns);
+         draw_legend(window, marks, drawn, screen.columns);
 }
 
 }  // namespace rlock::cli

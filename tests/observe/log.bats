@@ -317,7 +317,21 @@ remembered() { # LOCK END...
   cli RPUSH '{rlock:deploy-web}:history' \
     '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 ci-runner@build-07.internal h root 1 deploy.sh n'
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log deploy-web' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^deploy-web 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm ci-runner@.+~ deploy.sh$'
+  matches "$row" '^deploy-web 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm ci-runne[^ ]*~[^ ]*nternal$'
+}
+
+@test "on a narrow terminal a long name or end is cut before HELD and HOLDER leave, and what fits after all is shown" {
+  local row end key
+  key=$(printf '%64s' '' | tr ' ' k)
+  for end in evicted,root@vm%20pid%2019523 0; do
+    cli RPUSH "{rlock:$key}:history" \
+      "7 1763900000000 1763900100000 0 1 $end deploy@web3 web3 root 1 backup.sh%20--full n"
+  done
+  row=$(TERM=xterm NO_COLOR=1 script -qec "stty cols 80; rlock log $key" /dev/null | tr -d '\r' | tail -n 1)
+  matches "$row" '^k{12,}~k{11,} 2025-[0-9-]+ [0-9:]+ 1m40s 0 +deploy@web3$'
+  cli RPUSH '{rlock:short}:history' "7 1763900000000 1763900100000 0 1 0 root@a-machine-in-the-far-north web3 root 1 x n"
+  row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 40; rlock log short' /dev/null | tr -d '\r' | tail -n 1)
+  matches "$row" '^short 2025-[0-9-]+ [0-9:]+ 1m40s 0$' # there is no room for HOLDER, which is wider, but for HELD
 }
 
 @test "on a terminal the log of one lock ends with who holds it now, and names that differ at their ends stay apart" {
@@ -596,7 +610,7 @@ a_day() {
   exits 0
   same "$ERR" ''
   matches "$OUT" $'job +o+\n'
-  contains "$OUT" 'X ended badly, o on hold, ~ unknown'
+  contains "$OUT" 'held partly or wholly, o on hold'
   sleep 1 # several columns
   rlock hold job --end
   sleep 1

@@ -285,7 +285,7 @@ on_terminal() {
   NO_COLOR=1 on_terminal 'stty cols 62; rlock status'
   matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +WAITING +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
-  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +FENCE *'
+  matches "$OUT" '^KEY +MODE +HOLDER +HELD +LEASE +WAITING +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 90; rlock status' # WAITING is a number before it is a name
   [[ $OUT != *'1 ('* ]] || fail "$OUT"
   NO_COLOR=1 on_terminal 'stty cols 250; rlock status'
@@ -299,7 +299,7 @@ on_terminal() {
   contains "$OUT" 'x~'
   try acquire "$(printf '%46s' '' | tr ' ' k)"
   NO_COLOR=1 on_terminal 'rlock status'
-  matches "$OUT" 'k{46} x +[^ ]+ .*[0-9]{16}'
+  matches "$OUT" 'k{15,}~k{15,} x +[^ ]+ .*[0-9]{16}'
   start wide rlock run "$(printf '%150s' '' | tr ' ' y)" --note "$long" -- sh -c 'exec sleep 600' "$(printf '%150s' '' | tr ' ' z)"
   wait_held "$(printf '%150s' '' | tr ' ' y)"
   NO_COLOR=1 on_terminal 'stty cols 200; rlock status'
@@ -315,12 +315,27 @@ on_terminal() {
   contains "$OUT" ' FENCE'
 }
 
+@test "who holds a lock, since when and who waits is seen on 80 columns however long its name is, and both ends of that" {
+  local key=k8s:prod:eu-west-1:payments-service:nightly-reconcile
+  hold "$key" --holder backup@db-eu-west-1a
+  start waiter rlock run "$key" -- true
+  wait_until "$PATIENCE" waiting 1 "$key"
+  NO_COLOR=1 on_terminal 'rlock status'
+  matches "$OUT" '^KEY +MODE +HOLDER +HELD +WAITING +FENCE'
+  matches "$OUT" $'\nk8s:prod:[^ ]*~[^ ]*reconcile x +backup@[^ ]*1a +[0-9.]+m?s +1 '
+  NO_COLOR=1 on_terminal 'stty cols 60; rlock status' # the name is cut before HOLDER is
+  matches "$OUT" $'\nk8s:[^ ]*~[^ ]*cile x +[^ ]{12,} '
+  rlock run other -- true
+  NO_COLOR=1 on_terminal 'rlock status --all' # a free lock has nothing but LAST to show
+  matches "$OUT" '^KEY +MODE +HOLDER .*LAST .*FENCE'
+}
+
 @test "a key that is cut anyway leaves room for the other columns, and a narrower gap comes before a shorter text" {
   local key
   key=$(printf '%66s' '' | tr ' ' k)
   try acquire "$key" --holder root@db1
   NO_COLOR=1 on_terminal 'rlock status'
-  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +LEASE +FENCE'
+  matches "$OUT" '^KEY +MODE +HOLDER +HELD +FENCE'
   contains "$OUT" ' root@db1 '
   try release "$key" --force --now
   try acquire job --holder root@db1
@@ -622,7 +637,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" 'ended +free .* exit 3 [0-9.]+m?s ago'
   contains "$OUT" ' FENCE'
   NO_COLOR=1 on_terminal 'stty cols 75; rlock status --all'
-  matches "$OUT" '^KEY +MODE +HOLDER +PID +HELD +LEASE +LAST +FENCE *'
+  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +LEASE +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +HELD +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'

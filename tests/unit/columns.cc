@@ -23,6 +23,19 @@ void test_columns() {
   expect_same(cut_to_columns("日本語", 4, true), "日…", "a wide character is not cut in half");
   expect_same(cut_to_columns("abcdef", 4, false), "abc~", "a terminal without UTF-8 gets a tilde");
   expect_same(cut_to_columns("abc", 1, true), "…", "one column has room for the ellipsis");
+  expect_same(
+      cut_to_columns("abcdefgh", 6, true, Keep::both_ends), "abc…gh", "both ends are kept where that is asked for");
+  expect_same(
+      cut_to_columns("日本語日本語", 6, true, Keep::both_ends), "日…語", "wide characters are whole at both ends");
+  expect_same(cut_to_columns("abcde\xCC\x81"
+                             "f",
+                             4,
+                             true,
+                             Keep::both_ends),
+              "ab…f",
+              "no end begins with a mark");
+  expect_same(
+      cut_to_columns("abc", 1, true, Keep::both_ends), "…", "one column has room for the ellipsis of that, too");
   expect_same(rows("one two three", 7), "one two|three", "rows hold whole words, and no space at their end");
   expect_same(rows("one two three", 6), "one|two|three", "a word that does not fit begins a row");
   expect_same(rows("abcdefgh ij", 3), "abc|def|gh|ij", "a word that is longer than a row is split");
