@@ -8,6 +8,7 @@
 #include "cli/config.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
+#include "observe/survey.h"
 
 namespace rlock::cli {
 namespace {
@@ -33,7 +34,16 @@ std::string missing_password(const Settings& settings) {
   return " (`rlock run` hands --password-file on to its command, but neither RLOCK_PASSWORD nor a URL's password)";
 }
 
-std::string describe_instead(lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline deadline) {
+bool is_unheard_of(std::vector<redis::Server>& servers, const lock::LockName& name, const Settings& settings) {
+  const auto found = observe::survey(servers, {.prefix = settings.prefix, .names = {name}}, settings.timeout);
+  return !found.empty() && observe::is_unheard_of(found[0]);
+}
+
+std::string describe_instead(lock::Lock& lock,
+                             const lock::Token& token,
+                             std::vector<redis::Server>& servers,
+                             const Settings& settings,
+                             Deadline deadline) {
   const lock::Forced found = lock.look(deadline);
   if (std::holds_alternative<lock::ForeignKey>(found))
     return "another program's key is there";
@@ -47,7 +57,9 @@ std::string describe_instead(lock::Lock& lock, const lock::Token& token, const S
                        command_to_break(settings, lock.name().text(), targets[0].fence));
   }
   const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
-  return std::holds_alternative<lock::GivenBack>(fate) ? "it was released already"
+  if (std::holds_alternative<lock::GivenBack>(fate))
+    return "it was released already";
+  return is_unheard_of(servers, lock.name(), settings) ? fmt::format("it is free, and {}", unheard_of)
                                                        : "it is free; the lease has ended, or its holder was evicted";
 }
 
@@ -91,8 +103,12 @@ std::string command_to_break(const Settings& settings, std::string_view key, loc
   return fmt::format("rlock release {} --force --fence {}", lock_words(settings, key), fence.value);
 }
 
-ExitCode say_not_held(
-    lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline give_up, const Log& log) {
+ExitCode say_not_held(lock::Lock& lock,
+                      const lock::Token& token,
+                      std::vector<redis::Server>& servers,
+                      const Settings& settings,
+                      Deadline give_up,
+                      const Log& log) {
   const std::string other = from_environment("RLOCK_KEY").value_or(lock.name().text());
   const bool is_inherited =
       !settings.token && !settings.token_from_stdin && from_environment("RLOCK_TOKEN") == token.text();
@@ -101,10 +117,10 @@ ExitCode say_not_held(
         fmt::format("{} is not held by RLOCK_TOKEN, which belongs to {}; write --token", lock.name().text(), other));
     return ExitCode::negative;
   }
-  std::string message = fmt::format("{} is not held by this token any more", lock.name().text());
+  std::string message = fmt::format("{} is not held by this token", lock.name().text());
   try {
     message += ": " + lock::persist(lock, settings.timeout, give_up, [&](Deadline deadline) {
-                 return describe_instead(lock, token, settings, deadline);
+                 return describe_instead(lock, token, servers, settings, deadline);
                });
   } catch (const Error&) {
     // Only the explanation failed.

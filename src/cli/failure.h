@@ -2,11 +2,13 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/options.h"
 #include "lock/lock.h"
+#include "redis/server.h"
 
 namespace rlock::cli {
 
@@ -56,9 +58,13 @@ std::string command_to_break(const Settings& settings, std::string_view key, loc
 /// What is said of a lock that is_unheard_of().
 constexpr std::string_view unheard_of = "no run of it is known: is that its name?";
 
-/// Says that the token does not hold the lock any more, and what is there instead: free, released, or held by somebody
-/// else. It asks the servers for that until `give_up`.
-ExitCode say_not_held(
-    lock::Lock& lock, const lock::Token& token, const Settings& settings, Deadline give_up, const Log& log);
+/// Says that the token does not hold the lock, and what is there instead: free, released, unheard of, or held by
+/// somebody else. It asks the servers for that until `give_up`.
+ExitCode say_not_held(lock::Lock& lock,
+                      const lock::Token& token,
+                      std::vector<redis::Server>& servers,
+                      const Settings& settings,
+                      Deadline give_up,
+                      const Log& log);
 
 }  // namespace rlock::cli

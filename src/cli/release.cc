@@ -308,7 +308,7 @@ ExitCode release_own(const Settings& settings, std::vector<redis::Server>& serve
   const auto outcome = lock::release_in_time(lock, settings.timeout, never, log, attempt, [] {});
   if (outcome.kind != lock::Release::Kind::lost)
     return ExitCode::ok;
-  return say_not_held(lock, token, settings, give_up, log);
+  return say_not_held(lock, token, servers, settings, give_up, log);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ ExitCode renew(const Settings& settings) {
     log.error(fmt::format("{} is not renewed: its holder was {}", name.text(), lock::describe(evicted->eviction)));
     return ExitCode::negative;
   }
-  return say_not_held(lock, token, settings, give_up, log);
+  return say_not_held(lock, token, servers, settings, give_up, log);
 }
 
 }  // namespace rlock::cli

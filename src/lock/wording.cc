@@ -50,7 +50,8 @@ std::string describe(const Busy& busy, Capacity wanted) {
     return fmt::format("cooling for {} after {}",
                        format_duration(busy.cooling),
                        busy.failures ? describe(*busy.failures, busy.holder.host) : busy.holder.holder);
-  const bool differs = busy.in_force != wanted && (busy.in_force.value > 1 || wanted.value > 1);
+  const bool differs =
+      busy.in_force != wanted && (busy.in_force == shared || busy.in_force.value > 1 || wanted.value > 1);
   // Readers share the lock: only a writer who waits for it keeps one out.
   const bool is_behind = busy.in_force == shared && wanted == shared && busy.place == 0 && busy.waiting > 0;
   const bool is_dead = is_gone(busy.holder);

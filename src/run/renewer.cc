@@ -80,7 +80,7 @@ void Renewer::ask(Deadline give_up, BootClock::time_point sent) {
 void Renewer::note_fate(const lock::Fate& fate) {
   if (std::holds_alternative<lock::GivenBack>(fate)) {
     state_ = State::released;
-    log_->notice(fmt::format("{} was released by its command", lock_->name().text()));
+    log_->notice(fmt::format("{} was released; the command goes on without it", lock_->name().text()));
   } else if (const auto* evicted = std::get_if<lock::Evicted>(&fate)) {
     state_ = State::evicted;
     eviction_ = evicted->eviction;

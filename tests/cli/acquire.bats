@@ -119,7 +119,7 @@ lease() { cli PTTL "rlock:$1"; }
     exists rlock:other
     try release job
     exits 1
-    same "$ERR" 'rlock: job is not held by this token any more: it was released already'
+    same "$ERR" 'rlock: job is not held by this token: it was released already'
     rlock release
     absent rlock:other
   )

@@ -71,14 +71,14 @@ not_renewed() {
 @test "a renewal that comes too late says what is there instead: 1" {
   local token fence
   not_renewed 1 --key other --token "$STRANGER"
-  contains "$ERR" 'other is not held by this token any more: it is free; the lease has ended, or its holder was evicted'
+  contains "$ERR" 'other is not held by this token: it is free, and no run of it is known: is that its name?'
   not_renewed 1 --key job --token "$STRANGER"
-  contains "$ERR" "job is not held by this token any more: held by $(id -un)@$(uname -n) (no process) "
+  contains "$ERR" "job is not held by this token: held by $(id -un)@$(uname -n) (no process) "
   fence=$(rlock status job --json | jq '.[0].holders[0].fence')
   contains "$ERR" " with fence $fence"
   rlock release job --token "$RLOCK_TOKEN"
   not_renewed 1 --key job --token "$RLOCK_TOKEN"
-  contains "$ERR" 'job is not held by this token any more: it was released already'
+  contains "$ERR" 'job is not held by this token: it was released already'
   cli SET rlock:job theirs
   not_renewed 1 --key job --token "$RLOCK_TOKEN"
   contains "$ERR" "another program's key is there"

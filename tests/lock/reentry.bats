@@ -327,7 +327,7 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   finish "$PID"
   exits 7
   same "$(cli HEXISTS rlock:job "$OUT")" 1
-  contains "$(<"$T/outer.err")" 'released by its command'
+  contains "$(<"$T/outer.err")" 'job was released; the command goes on without it'
 }
 
 @test "release from inside an inner run frees all levels, and all runs go on" {

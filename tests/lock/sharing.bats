@@ -163,6 +163,7 @@ queues_pid() { wait_until "$PATIENCE" is_queued "$1"; }
   entered reader
   try run --key job -n -- true
   exits 75
+  contains "$ERR" 'not acquired: held shared by '
   leave reader
   enter writer
   entered writer
