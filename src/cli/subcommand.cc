@@ -15,6 +15,20 @@ constexpr std::string_view own_lock =
     "KEY defaults to RLOCK_KEY, and --token to RLOCK_TOKEN or, for another lock, to its token in RLOCK_HELD: `rlock "
     "run` and `acquire --output shell` set all three.";
 
+constexpr auto acquire_terms = std::to_array<Term>({
+    {"--hold-pid $$",
+     "No trap is needed: the lock ends with the script. In a bash subshell set p=$BASHPID first, and write $p"},
+    {"|| echo exit $?",
+     "Without it, a script that did not get the lock goes on all the same (with `set -e`, only if rlock is not "
+     "installed)"},
+    {"--output shell",
+     "Without it, hand the token to `rlock renew` and `release`; an `rlock run` of the same lock in the script would "
+     "wait"},
+    {"-E 0", "Then, without --output shell, an empty output is all that says that the lock was not acquired"},
+    {"--backoff",
+     "It takes effect only after a lease that ran out or was lost: rlock does not learn whether the script failed"},
+});
+
 constexpr auto status_terms = std::to_array<Term>({
     {"MODE",
      "x: held alone; r: shared; 2/3: in slot 2 of 3, counted from 0; dead: held by a process of this machine that has "
@@ -71,11 +85,9 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock release migration --token \"$token\"\n",
      "",
      "75, or what -E says: the lock is held, cooling or on hold.",
-     "Keep `|| echo exit $?`: without it, a script that did not get the lock goes on all the same (with `set -e`, "
-     "only if rlock is not installed). Without `--output shell` the script must hand the token to `rlock release`, an "
-     "`rlock run` of the same lock in it would wait, and with `-E 0` it must see for itself whether the output is "
-     "empty. No trap is needed with --hold-pid. rlock does not learn whether the script failed, so --backoff takes "
-     "effect only after a lease that ran out or was lost."},
+     "",
+     "In a script",
+     acquire_terms},
     {"renew",
      Subcommand::renew,
      renew,
@@ -97,7 +109,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      own_lock,
      "1: the lock is free, or somebody else has it. 75: with --force, the wait of -w ran out.",
      "--force stops the command of `rlock run`, and signals the script of --hold-pid. The script of a plain `rlock "
-     "acquire` hears nothing and runs on without the lock."},
+     "acquire` hears nothing and runs on without the lock. A script that releases its lock takes it from every `rlock "
+     "run` that shares it: `wait` for those first."},
     {"hold",
      Subcommand::hold,
      hold,
