@@ -282,6 +282,7 @@ remembered() { # LOCK END...
 
 @test "on a terminal the timeline tells how to see more of runs that are all of the last hours, if --since does not say what to draw" {
   try run --key job -- true
+  cli LPUSH '{rlock:job}:history' '7 1763900000000 1763900100000 0 1 0 root@db1 h root 1 x n' # which is not drawn
   OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" rlock log --timeline </dev/null)
   contains "$OUT" 'rlock: all that is drawn happened in the last 5m; --since 5m draws it larger'
   OUT=$(TERM=xterm python3 "$BATS_TEST_DIRNAME/../support/terminal.py" sh -c '
