@@ -23,6 +23,7 @@
 #include "lock/taker.h"
 #include "lock/wording.h"
 #include "observe/facts.h"
+#include "run/ancestry.h"
 #include "run/background.h"
 #include "run/pid_keeper.h"
 #include "run/process.h"
@@ -51,11 +52,17 @@ struct HoldPid {
 };
 
 /// Process 1 is usually the system's: no lock is meant for it, and a signal to it would do harm. In a container it may
-/// be the script that calls us, and then we are in its session. A lock for rlock itself would be released as soon as we
-/// exit.
+/// be the script that calls us, and then we are in its session. A lock for rlock itself, or for the $(...) around
+/// it, would be released as soon as we exit.
 void check_hold_pid(pid_t pid) {
   if (pid == ::getpid())
     throw Error{ExitCode::usage, fmt::format("--hold-pid: process {} is rlock itself", pid)};
+  if (run::is_command_substitution(pid))
+    throw Error{
+        ExitCode::usage,
+        fmt::format("--hold-pid: process {} is the subshell of $(...), which ends at once; set p=$BASHPID before "
+                    "it, and write --hold-pid $p",
+                    pid)};
   if (pid == 1 && ::getsid(0) != ::getsid(1))
     throw Error{ExitCode::usage,
                 "--hold-pid: process 1 is not a script that called rlock; write $$ for a shell's own PID"};

@@ -187,7 +187,7 @@ class Block {
     if (h.dead)
       return fmt::format("none any more: it ran {}, and has died; the lease runs out", where);
     if (h.has_left())
-      return fmt::format("none any more: it ran {}, and has ended; a run inside it goes on", where);
+      return fmt::format("none: taken {}; a run inside it goes on, and renews it", where);
     return h.pid() ? fmt::format("pid {} {}", *h.pid(), where) : fmt::format("none: nobody renews it; taken {}", where);
   }
 

@@ -296,14 +296,17 @@ std::string note_of(const HolderFacts& h) {
   return fmt::format("evicted by {}{}", h.evicted->by, h.owner.remark());
 }
 
+/// What a narrow screen shows at HELD, and no longer at LEASE, where nobody holds the lock: how long it stays taken.
+std::string describe_left(Milliseconds left) { return format_duration(left) + " left"; }
+
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
   return {{lock.name},
           mode_of(lock, h),
           {h.owner.holder},
           {h.pid() ? std::to_string(*h.pid()) : ""},
           {h.owner.command},
-          {format_duration(h.held)},
-          {format_duration(h.cools() ? h.cooling : h.lease)},
+          {format_duration(h.held), colour::none, h.cools() ? describe_left(h.cooling) : ""},
+          {format_duration(h.cools() ? h.cooling : h.lease), colour::none, h.cools() ? std::string{nothing} : ""},
           waiting_of(lock),
           last_of(lock),
           {note_of(h)},
@@ -324,13 +327,14 @@ Row bare_row(const LockFacts& lock) {
 /// The row of a hold: who has put the lock on hold, how much longer, until when and why.
 Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
   const lock::Owner& by = hold.by;
+  const Milliseconds left = std::max(Milliseconds{0}, hold.until - lock.now);
   return {{lock.name},
           {"hold", colour::yellow},
           {by.holder},
           {},
           {},
-          {},
-          {format_duration(std::max(Milliseconds{0}, hold.until - lock.now))},
+          {"", colour::none, describe_left(left)},
+          {format_duration(left), colour::none, std::string{nothing}},
           waiting_of(lock),
           last_of(lock),
           {fmt::format("until {}{}", format_soon(hold.until, lock.now), by.remark())},

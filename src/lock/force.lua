@@ -62,7 +62,7 @@ for token in pairs(holders) do tokens[#tokens + 1] = token end
 local reply = {'holders'}
 for _, token in ipairs(tokens) do
   local r = holders[token]
-  local lease, kept = num(math.max(0, r.expires - now)), r.kept
+  local lease, kept = num(math.max(0, r.expires - now)), has_keeper(r) and '1' or '0'
   local state = named[r.fence] and evict(token, r) or state_of(r)
   reply[#reply + 1] = r.fence .. ' ' .. state .. ' ' .. lease .. ' ' .. kept .. ' ' ..
     mark_departed(r, owner_of(r.tail))

@@ -82,6 +82,17 @@ local function end_of_first(r)
   return status, cause, excuse == '/'
 end
 
+-- Whether somebody renews it, who can be told to give it up: its own keeper, or that of a run inside it.
+local function has_keeper(r)
+  if r.kept == '1' then return true end
+  local is_maker = not end_of_first(r)
+  for ms in r.levels:gmatch(':(%d+)') do
+    if not is_maker and tonumber(ms) > now then return true end
+    is_maker = false
+  end
+  return false
+end
+
 -- The text of its owner as others are told it: with a dash after the PID once the run that made it has ended, while one
 -- inside it goes on.
 local function mark_departed(r, owner)

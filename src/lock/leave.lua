@@ -19,17 +19,6 @@ local function last_end(r)
   return math.min(last, r.expires)
 end
 
--- Whether somebody renews it, who can be told to give it up: its own keeper, or that of a run inside it.
-local function has_keeper(r)
-  if r.kept == '1' then return true end
-  local is_maker = not end_of_first(r)
-  for ms in r.levels:gmatch(':(%d+)') do
-    if not is_maker and tonumber(ms) > now then return true end
-    is_maker = false
-  end
-  return false
-end
-
 -- Takes the level out of the record, which lasts as long as one of the others counts on it. Returns whether one does:
 -- if none does, the acquisition is over. One that must be given up is over with its last keeper.
 local function leave(token, r, level)

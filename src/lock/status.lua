@@ -40,7 +40,7 @@ local function add_holders()
   if capacity then add('capacity', num(capacity)) end
   for _, r in pairs(holders) do
     if is_live(r) then reply[1] = 'held' elseif reply[1] == 'free' then reply[1] = 'cooling' end
-    local more = (r.kept == '1' and ' kept=1' or '') .. (r.waited > 0 and ' born=' .. born(r) or '')
+    local more = (has_keeper(r) and ' kept=1' or '') .. (r.waited > 0 and ' born=' .. born(r) or '')
     add('holder', r.expires .. ' ' .. r.cools .. ' ' .. r.fence .. ' ' .. r.slot .. ' ' .. r.acquired .. ' ' ..
       count_levels(r.levels) .. ' ' .. mark_departed(r, r.tail) .. more)
   end

@@ -29,7 +29,7 @@ std::string_view state_name(State state);
 /// One holder of a lock, or a former one whose minimum hold is not over.
 struct HolderFacts {
   lock::Owner owner;
-  bool has_keeper = false;  // a process renews the lease: the owner, or if that has ended a run inside it
+  bool has_keeper = false;  // a process renews the lease: the owner or, if that does not or has ended, a run inside it
   bool dead = false;        // the process that renewed it ran on this machine, and is gone: the lease will run out
   WallTime acquired_at;
   Milliseconds held, lease;
@@ -43,7 +43,7 @@ struct HolderFacts {
 
   bool cools() const { return cooling.count() > 0; }
   bool holds() const { return !cools(); }
-  /// Whether its process has ended while a run inside it goes on.
+  /// Whether its process has ended, or never renewed it, while a run inside it goes on.
   bool has_left() const { return has_keeper && !owner.stays; }
   /// Of its process, while that lives and renews the lease.
   std::optional<int> pid() const {

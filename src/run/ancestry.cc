@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <exception>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/word.h"
@@ -12,6 +16,8 @@
 
 namespace rlock::run {
 namespace {
+
+namespace fs = std::filesystem;
 
 /// Whether that process is our parent, our parent's parent, and so on.
 bool is_ancestor(pid_t wanted) {
@@ -40,6 +46,18 @@ std::string describe(pid_t process, std::string_view role, std::string_view reme
       "process {}, {}, has started this command: if each waits for the other, neither ends; {}", process, role, remedy);
 }
 
+/// Whether it has the pipe open that is our standard output.
+bool has_our_pipe(pid_t process) {
+  std::error_code error;
+  const auto ours = fs::read_symlink("/proc/self/fd/1", error);  // such as "pipe:[1234]"
+  if (!ours.string().starts_with("pipe:"))
+    return false;
+  const auto descriptors = fs::directory_iterator{fmt::format("/proc/{}/fd", process), error};
+  return std::any_of(begin(descriptors), end(descriptors), [&](const fs::directory_entry& descriptor) {
+    return fs::read_symlink(descriptor.path(), error) == ours;
+  });
+}
+
 }  // namespace
 
 std::string describe_deadlock(const lock::Owner& holder) try {
@@ -63,6 +81,13 @@ std::string describe_deadlock(const lock::Owner& holder) try {
                   "what it starts shares its lock if it keeps RLOCK_HELD, RLOCK_REDIS and RLOCK_PREFIX");
 } catch (const Error&) {
   return "";  // too few descriptors, for example: it is only a hint
+}
+
+bool is_command_substitution(pid_t process) try {
+  const pid_t shell = process == ::getppid() ? ProcessTable{}.parent_of(process) : 0;
+  return shell > 0 && command_line(shell) == command_line(process) && has_our_pipe(shell);
+} catch (const std::exception&) {
+  return false;
 }
 
 }  // namespace rlock::run

@@ -161,6 +161,23 @@ has_levels() { [[ $(rlock status job --json | jq '.[0].holders[0].count') == "$1
   contains "$ERR" 'rlock: job: a run inside this one still holds it, until that run ends or its lease runs out'
 }
 
+@test "a lock that a script took, and that a run inside it renews, is renewed by somebody and given up with that run" {
+  eval "$(rlock acquire job --ttl 5s --output shell)"
+  try status job --json
+  query '.[0].holders[0].kept | not'
+  start inner rlock run job -- sh -c 'echo ready; exec sleep 600'
+  wait_for_text ready "$T/inner.out"
+  try status job --json
+  query '.[0].holders | length == 1 and .[0].kept and .[0].count == 2 and .[0].pid == null and (.[0].dead | not)'
+  OUT=$(TERM=xterm NO_COLOR=1 script -qec 'rlock status job' /dev/null)
+  contains "$OUT" '; a run inside it goes on, and renews it'
+  try release job --force
+  exits 0
+  matches "$OUT" '^job: evicted .*, gone after '
+  finish "$PID"
+  exits 76
+}
+
 @test "a lock that an inner run keeps, when the outer one has ended, is held by no process that has died" {
   start outer rlock run --key job -- sh -c "rlock run --key job -- sh -c 'touch $T/in; exec sleep 600' & until [ -e $T/in ]; do sleep .02; done"
   finish "$PID"

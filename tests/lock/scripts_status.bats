@@ -18,7 +18,7 @@ setup() { start_scripts; }
   call status
   same "${REPLY[0]} ${REPLY[2]}" 'held 1'
   same "$(fact capacity)" 'capacity 1'
-  matches "$(fact holder)" '^holder [0-9]+ [0-9]+ [0-9]+ 0 [0-9]+ 2 '"$(owner a)\$"
+  matches "$(fact holder)" '^holder [0-9]+ [0-9]+ [0-9]+ 0 [0-9]+ 2 '"$(owner a) kept=1\$" # by the inner one
   same "$(fact waiter)" "waiter 0 ${TICKETS[b]} $(owner b)"
   same "$(fact last)" '' # none has ended yet
   same "$(fact acquired)" 'acquired 1'

@@ -323,6 +323,11 @@ on_terminal() {
   NO_COLOR=1 on_terminal 'rlock status'
   matches "$OUT" '^KEY +MODE +HOLDER +HELD +WAITING +FENCE'
   matches "$OUT" $'\nk8s:prod:[^ ]*~[^ ]*reconcile x +backup@[^ ]*1a +[0-9.]+m?s +1 '
+  rlock hold held-up --for 1h --note "$key"
+  try run cold --min-hold 1h -- true
+  NO_COLOR=1 on_terminal 'rlock status'
+  matches "$OUT" $'\nheld-up +hold +[^ ]+ +59m[0-9]+s left '
+  matches "$OUT" $'\ncold +cooling +[^ ]+ +59m[0-9]+s left '
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status' # the name is cut before HOLDER is
   matches "$OUT" $'\nk8s:[^ ]*~[^ ]*cile x +[^ ]{12,} '
   rlock run other -- true

@@ -303,6 +303,24 @@ time.sleep(600)'
   matches "$(<"$T/err")" '^rlock: --hold-pid: process [0-9]+ is rlock itself$'
 }
 
+@test "the subshell of a command substitution is refused, and one around it, or one in a pipeline, may hold a lock" {
+  STATUS=0
+  cat >"$T/script" <<'END_OF_SCRIPT'
+( eval "$(rlock acquire "$1" --hold-pid $BASHPID --output shell || echo exit $?)"; echo unlocked )
+END_OF_SCRIPT
+  bash "$T/script" job >"$T/out" 2>"$T/err" || STATUS=$?
+  exits 64
+  same "$(<"$T/out")" ''
+  matches "$(<"$T/err")" '^rlock: --hold-pid: process [0-9]+ is the subshell of \$\(\.\.\.\), which ends at once; set p=\$BASHPID before it, and write --hold-pid \$p$'
+  cat >"$T/script" <<'END_OF_SCRIPT'
+( p=$BASHPID; eval "$(rlock acquire job --hold-pid $p --output shell || echo exit $?)"; rlock status job )
+until rlock run job -n -- true 2>/dev/null; do sleep .02; done
+( rlock acquire job --hold-pid $BASHPID; rlock status job ) | cat
+END_OF_SCRIPT
+  bash "$T/script" >"$T/out"
+  same "$(grep -c '^job  *x ' "$T/out")" 2
+}
+
 @test "a script that is process 1, as in a container, may hold a lock" {
   unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespaces here"
   unshare --pid --fork --mount-proc sh -c 'token=$(rlock acquire job --hold-pid $$) && echo "$$" &&
