@@ -20,13 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Whether that process is our parent, our parent's parent, and so on.
-bool is_ancestor(pid_t wanted) {
-  constexpr int most = 1000;  // processes that end and begin meanwhile could lead us round in circles
-  const ProcessTable processes;
-  pid_t pid = ::getppid();
-  for (int i = 0; i < most && pid > 0 && pid != wanted; ++i) pid = processes.parent_of(pid);
-  return pid > 0 && pid == wanted;
-}
+bool is_ancestor(pid_t wanted) { return ProcessTable{}.descends(::getppid(), wanted); }
 
 /// The process that an `acquire --hold-pid` works for, which only its command line tells; 0 where that is not known.
 pid_t process_behind(pid_t keeper) {

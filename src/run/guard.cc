@@ -103,7 +103,7 @@ class Guard {
   Sweep sweep_{tree_};
   State state_ = State::waiting;
   bool has_lent_terminal_ = false;
-  std::optional<termios> modes_;                          // the terminal's before that
+  std::optional<TerminalModes> modes_;                          // the terminal's before that
   std::optional<BootClock::time_point> told_to_stop_at_;  // when we passed on such a signal
   Cause cause_ = Cause::none;
   Timetable timetable_;
@@ -135,7 +135,7 @@ void Guard::run() {
     tell_of_keeper();
   give_way();
   keeper_->await_end();  // our exit must not compete with the keeper's, which the user waits for
-  return_terminal();     // once more, for a keeper that was killed while processes that had ended were not reaped yet
+  return_terminal();     // once more: a process that was not killed yet may have taken it again
   ::_exit(0);
 }
 
@@ -208,8 +208,8 @@ bool Guard::take_order() {
     obey(order, environment);
   if (status == Line::Status::closed) {  // nobody renews the lease any more
     keeper_is_gone_ = true;
-    begin_kill();
     return_terminal();
+    begin_kill();
   }
   return status == Line::Status::message;
 }
@@ -291,11 +291,11 @@ void Guard::lent(const Order& order) {
   modes_ = order.modes;
 }
 
-/// The script that called rlock goes on as soon as the keeper is dead, and may want to read. Does nothing where the
-/// keeper has taken it back.
+/// The script that called rlock goes on as soon as the keeper is dead, and may want to read at once: this comes before
+/// the kill, which takes longer. Does nothing where the keeper has taken it back.
 void Guard::return_terminal() {
-  if (has_lent_terminal_ && terminal::take_back_from(group_.id(), keepers_group_, modes_))
-    has_lent_terminal_ = false;
+  if (has_lent_terminal_)
+    terminal::take_back_from(group_.id(), keepers_group_, modes_);
 }
 
 void Guard::look_at_children() {

@@ -2,6 +2,7 @@
 
 #include <termios.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,12 @@ enum class Cause : int {
   at_end,     // --at-end kill: the command exited by itself, and what it left is stopped
 };
 
+/// A terminal as it was before the command got it.
+struct TerminalModes {
+  termios line;              // how it echoes, edits lines and so on
+  std::array<int, 3> flags;  // of the descriptors 0 to 2, which the command shares with our caller
+};
+
 /// From keeper to guard. `start` is followed by the command's additional environment, NAME=value strings each ended
 /// by a NUL.
 struct Order {
@@ -36,8 +43,8 @@ struct Order {
   };
   Kind kind = Kind::lease;
   int signal = 0;
-  bool foreground = false;         // give the terminal to the command's group
-  std::optional<termios> modes{};  // of the terminal, for a guard that must take it back
+  bool foreground = false;               // give the terminal to the command's group
+  std::optional<TerminalModes> modes{};  // for a guard that must take the terminal back
   Deadline term_at = never;
   Deadline kill_at = never;
 };

@@ -122,6 +122,12 @@ bool ProcessTable::is_ours() const {
 
 pid_t ProcessTable::parent_of(pid_t pid) const { return read_stat(proc_, pid).parent; }
 
+bool ProcessTable::descends(pid_t pid, pid_t ancestor) const {
+  constexpr int most = 1000;  // processes that end and begin meanwhile could lead us round in circles
+  for (int i = 0; i < most && pid > 0 && pid != ancestor; ++i) pid = parent_of(pid);
+  return pid > 0 && pid == ancestor;
+}
+
 /// The kernel keeps a list of children for each thread that forked.
 std::vector<pid_t> ProcessTable::children_of(pid_t parent) const {
   if (!our_list_)

@@ -26,6 +26,9 @@ class ProcessTable {
   /// 0 for a process that has none here, or cannot be examined.
   pid_t parent_of(pid_t pid) const;
 
+  /// Whether `ancestor` is the process itself, its parent, its parent's parent, and so on.
+  bool descends(pid_t pid, pid_t ancestor) const;
+
   /// Includes children that have ended and are not reaped yet.
   std::vector<pid_t> children_of(pid_t parent) const;
   /// The oldest first; where the kernel lists children, those that we adopted are the last.

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 #include "base/fd.h"
 #include "base/signals.h"
 #include "run/process.h"
+#include "run/process_table.h"
 
 namespace rlock::run {
 namespace {
@@ -27,39 +29,62 @@ class SessionTerminal {
   Fd fd_;
 };
 
+/// A group that our PID namespace does not show has the number 0.
+bool is_foreground(int terminal, pid_t group) { return group > 0 && ::tcgetpgrp(terminal) == group; }
+
+/// Whether the group's first process, which may have ended, descends from us.
+bool is_led_by_descendant(pid_t group) try {
+  return ProcessTable{}.descends(group, ::getpid());
+} catch (const std::exception&) {
+  return false;
+}
+
+void set_modes(int terminal, const TerminalModes& modes) {
+  ::tcsetattr(terminal, TCSANOW, &modes.line);
+  for (int fd = STDIN_FILENO; const int before : modes.flags) {
+    const int now = ::fcntl(fd, F_GETFL);
+    if (before >= 0 && now >= 0 && ((now ^ before) & O_NONBLOCK) != 0)
+      ::fcntl(fd, F_SETFL, now ^ O_NONBLOCK);
+    ++fd;
+  }
+}
+
 }  // namespace
 
 namespace terminal {
 
-bool has_our_group() { return ::tcgetpgrp(SessionTerminal{}.fd()) == ::getpgrp(); }
+bool has_our_group() { return is_foreground(SessionTerminal{}.fd(), ::getpgrp()); }
 
 bool give_to(pid_t group) { return ::tcsetpgrp(SessionTerminal{}.fd(), group) == 0; }
 
 bool is_ours() {
   if (is_ignored(SIGTTIN))
     return has_our_group();
-  if (::tcgetpgrp(STDIN_FILENO) != ::getpgrp())
+  if (!is_foreground(STDIN_FILENO, ::getpgrp()))
     return false;
   struct stat out {};
   const bool piped = ::fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode);
   return !piped;
 }
 
-bool take_back_from(pid_t borrower, pid_t owner, const std::optional<termios>& modes) {
+bool take_back_from(pid_t borrower, pid_t owner, const std::optional<TerminalModes>& modes) {
   // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
   const pid_t group = ::tcgetpgrp(terminal.fd());
-  const bool is_left = group == borrower || (group > 0 && ::kill(-group, 0) < 0 && errno == ESRCH);
-  if (!is_left)
+  const bool is_left = group > 0 && ::kill(-group, 0) < 0 && errno == ESRCH;
+  if (group <= 0 || (group != borrower && !is_left && !is_led_by_descendant(group)))
     return false;
   if (modes)  // first, since the owner may set others as soon as it has the terminal
-    ::tcsetattr(terminal.fd(), TCSANOW, &*modes);
+    set_modes(terminal.fd(), *modes);
   return ::tcsetpgrp(terminal.fd(), owner) == 0;
 }
 
-std::optional<termios> modes() {
-  termios modes{};
-  return ::tcgetattr(SessionTerminal{}.fd(), &modes) == 0 ? std::optional{modes} : std::nullopt;
+std::optional<TerminalModes> modes() {
+  TerminalModes modes{};
+  if (::tcgetattr(SessionTerminal{}.fd(), &modes.line) < 0)
+    return std::nullopt;
+  for (int fd = STDIN_FILENO; int& flags : modes.flags) flags = ::fcntl(fd++, F_GETFL);
+  return modes;
 }
 
 bool can_stop_ourselves() {
@@ -126,6 +151,7 @@ bool JobControl::may_lend() {
   const bool ours = terminal::is_ours();
   if (ours && !modes_)
     modes_ = terminal::modes();
+  command_may_have_it_ = command_may_have_it_ || ours;
   return ours;
 }
 
@@ -137,15 +163,16 @@ bool JobControl::lend(int stopped_by) {
   if (std::exchange(offered_, true))
     return false;  // it was offered before, in vain: offering again would loop for ever
   modes_ = terminal::modes();
+  command_may_have_it_ = true;
   guard_->send(Order{.kind = Order::Kind::resume, .foreground = true, .modes = modes_});
   return true;
 }
 
 void JobControl::take_back_terminal(Modes modes) {
-  if (!has_lent_terminal())
+  if (!std::exchange(command_may_have_it_, false))
     return;
   terminal::take_back_from(
-      std::exchange(borrower_, 0), ::getpgrp(), modes == Modes::as_lent ? modes_ : std::optional<termios>{});
+      std::exchange(borrower_, 0), ::getpgrp(), modes == Modes::as_lent ? modes_ : std::optional<TerminalModes>{});
 }
 
 void JobControl::suspend() {

@@ -15,7 +15,8 @@ namespace terminal {
 /// Whether the command should get the terminal: rlock's group has it, and stdout is not a pipe, since in `rlock ... |
 /// less` the pager reads from it. False where there is no terminal, as under cron and systemd. Where SIGTTIN is
 /// ignored, as interactive shells do in $(...), a pipe does not matter: without the terminal a read would fail instead
-/// of stopping the command, and we could not lend it later.
+/// of stopping the command, and we could not lend it later. False also in a PID namespace that does not show our group,
+/// since it could not be given back there.
 bool is_ours();
 
 /// Whether our group has the session's terminal, wherever our standard input comes from.
@@ -25,11 +26,11 @@ bool has_our_group();
 bool give_to(pid_t group);
 
 /// Returns it to `owner`, with these modes if any are given, if `borrower`, a group that was given it, still has it, or
-/// has given it to a group of which nobody is left. Returns whether it did.
-bool take_back_from(pid_t borrower, pid_t owner, const std::optional<termios>& modes);
+/// has given it to a group that our descendant leads, or of which nobody is left. Returns whether it did.
+bool take_back_from(pid_t borrower, pid_t owner, const std::optional<TerminalModes>& modes);
 
-/// How it echoes, edits lines and so on; nothing where there is no terminal.
-std::optional<termios> modes();
+/// Nothing where there is no terminal.
+std::optional<TerminalModes> modes();
 
 /// Whether Ctrl-Z stops our group, found out by a child. It does not where no shell could continue us (an orphaned
 /// process group), or where SIGTSTP is ignored.
@@ -65,8 +66,9 @@ class JobControl {
   /// Whether the command may have the terminal from its start on, or from when we continue it.
   bool may_lend();
   /// The terminal's modes before it was lent; nothing before that.
-  const std::optional<termios>& modes() const { return modes_; }
+  const std::optional<TerminalModes>& modes() const { return modes_; }
   enum class Modes { as_left, as_lent };
+  /// Also from a guard that has died, or been stopped, before it could tell that the command has it.
   void take_back_terminal(Modes modes = Modes::as_left);
 
   /// Events, as the guard's news and our own signals report them.
@@ -93,11 +95,12 @@ class JobControl {
   Task stay(int stopped_by);
 
   const Line* guard_;
-  std::optional<termios> modes_;
-  pid_t borrower_ = 0;      // the command's group while it has the terminal
-  int stopped_by_ = 0;      // the signal that stopped the command, until next() has handled it
-  bool continued_ = false;  // we were continued, and resume() has not been called since
-  bool offered_ = false;    // the command was offered the terminal and has not taken it since
+  std::optional<TerminalModes> modes_;
+  bool command_may_have_it_ = false;  // even if the guard has not told
+  pid_t borrower_ = 0;                // the command's group while it has the terminal
+  int stopped_by_ = 0;                // the signal that stopped the command, until next() has handled it
+  bool continued_ = false;            // we were continued, and resume() has not been called since
+  bool offered_ = false;              // the command was offered the terminal and has not taken it since
 };
 
 }  // namespace rlock::run

@@ -241,12 +241,41 @@ END_OF_SCRIPT
   exits 4
 }
 
-@test "rlock is killed, and its command is a shell with a job in the foreground: the script has its terminal back" {
-  echo 'rlock run --key job -- bash -mc "(echo ready; exec sleep 600); true"
-    until ps -o pgid=,tpgid= $$ | { read -r own fore && [ $own = $fore ]; }; do sleep .02; done
-    read -r line; echo got-$line' >"$T/script"
-  user bash "$T/script" @ 'expect ready' "do kill -KILL \$(rlock status --json job | jq '.[].holders[].pid')" \
-    'expect rlock was killed' 'type words' 'expect got-words'
+@test "rlock is killed, and its command is a shell with a job in the foreground: the script can read at once" {
+  local key steps=()
+  echo 'for key; do
+      rlock run "$key" -- bash -mc "(echo $key is ready; exec sleep 600); true"
+      read -r line || exit 9 # at once
+      echo "$key: $line"
+    done' >"$T/script"
+  for key in a b c; do
+    steps+=("expect $key is ready" "do kill -KILL \$(rlock status --json $key | jq '.[].holders[].pid')"
+      'expect rlock was killed' 'type words' "expect $key: words")
+  done
+  user bash "$T/script" a b c @ "${steps[@]}"
+  exits 0
+}
+
+@test "the guard is killed before it has told that the command has the terminal: the script has it back" {
+  strace -o /dev/null true || skip "strace may not trace here"
+  cat >"$T/script" <<'END_OF_SCRIPT'
+strace -f -qq -e signal=none -e trace=sendto -e inject=sendto:delay_enter=1000000:when=2 -o /dev/null \
+  rlock run --key job -- sh -c 'echo ready; exec sleep 600' # it is the guard that sends twice within a second
+echo over
+read -r line; echo "got-$line"
+END_OF_SCRIPT
+  user bash "$T/script" @ 'expect ready' "do kill -KILL \$(pgrep -x lock-guard -P \$(rlock status --json job | jq '.[].holders[].pid'))" \
+    'expect over' 'type words' 'expect got-words'
+  exits 0
+}
+
+@test "in a PID namespace that was entered from a terminal, the terminal stays usable, whether the command reads from it or not" {
+  unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespaces here"
+  echo 'unshare --pid --fork --mount-proc rlock run --key job -- true; echo "ended with $?"
+    read -r line; echo "got-$line"
+    unshare --pid --fork --mount-proc rlock run --key job -- cat; echo "ended with $?"
+    read -r line; echo "got-$line"' >"$T/script"
+  user bash "$T/script" @ 'expect ended with 0' 'type words' 'expect got-words' 'expect ended with 129' 'type more' 'expect got-more'
   exits 0
 }
 
@@ -274,6 +303,21 @@ END_OF_SCRIPT
   user bash "$T/script" @ 'expect between' 'expect -echo '
   exits 0
   [[ ${SHOWN%between*} != *-echo\ * ]] || fail "$SHOWN"
+}
+
+@test "a command that is killed does not leave the terminal non-blocking to the script" {
+  cat >"$T/unblock.py" <<'END_OF_SCRIPT'
+import os, time
+os.set_blocking(0, False)
+print("ready", flush=True)
+time.sleep(600)
+END_OF_SCRIPT
+  echo "rlock run --key job --max-runtime 1s -- python3 '$T/unblock.py'
+    rlock run --key two -- python3 '$T/unblock.py'
+    python3 -c 'import os; print(\"it blocks:\", os.get_blocking(0))'" >"$T/script"
+  user bash "$T/script" @ 'expect ready' 'expect ready' "do kill -KILL \$(rlock status --json two | jq '.[].holders[].pid')" \
+    'expect rlock was killed' 'expect it blocks: True'
+  exits 0
 }
 
 @test "Ctrl-Z and fg: both stop, the shell prompts, and a message tells how long the lease is; both go on, and the lease is renewed" {
