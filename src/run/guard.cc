@@ -103,7 +103,7 @@ class Guard {
   Sweep sweep_{tree_};
   State state_ = State::waiting;
   bool has_lent_terminal_ = false;
-  std::optional<TerminalModes> modes_;                          // the terminal's before that
+  std::optional<TerminalModes> modes_;                    // the terminal's before that
   std::optional<BootClock::time_point> told_to_stop_at_;  // when we passed on such a signal
   Cause cause_ = Cause::none;
   Timetable timetable_;
