@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/fd.h"
 #include "base/timestamp.h"
@@ -49,7 +51,8 @@ ssize_t write_some(int fd, std::string_view text) {
 /// One that was waited for in vain is waited for again only once it has read on.
 void write_to_stderr(std::string_view text) {
   static bool reads = true;
-  int patience = reads ? patience_ms : 0;
+  const int patience = reads ? patience_ms : 0;
+  const auto give_up = BootClock::now() + std::chrono::milliseconds{patience};
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   reads = ::poll(&out, 1, patience) != 0;
   if (!reads)
@@ -64,7 +67,7 @@ void write_to_stderr(std::string_view text) {
     }
     if (count == 0 || errno != EAGAIN)
       return;  // there is nobody left to tell when stderr itself fails
-    reads = patience-- > 0;
+    reads = BootClock::now() < give_up;
     if (!reads)
       return;
     ::poll(nullptr, 0, 1);  // a terminal takes one writer at a time

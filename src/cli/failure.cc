@@ -34,9 +34,11 @@ std::string missing_password(const Settings& settings) {
   return " (`rlock run` hands --password-file on to its command, but neither RLOCK_PASSWORD nor a URL's password)";
 }
 
-bool is_unheard_of(std::vector<redis::Server>& servers, const lock::LockName& name, const Settings& settings) {
+bool is_unheard_of(std::vector<redis::Server>& servers, const lock::LockName& name, const Settings& settings) try {
   const auto found = observe::survey(servers, {.prefix = settings.prefix, .names = {name}}, settings.timeout);
   return !found.empty() && observe::is_unheard_of(found[0]);
+} catch (const Error&) {
+  return false;
 }
 
 std::string describe_instead(lock::Lock& lock,

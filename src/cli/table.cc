@@ -243,7 +243,7 @@ constexpr std::array status_columns{Column{"KEY", Cut::early, 24, 0, {}, 55, Kee
                                     Column{"NOTE", Cut::early, 12, 1},
                                     Column{"FENCE"}};
 constexpr std::size_t last_column = 8;
-constexpr int last_minor_of_status = 5, never_minor = 8;
+constexpr int last_minor_of_status = 5, leaves_last = 8;
 
 /// How a run ended is what one looks for here, and then whose it was and how long it took.
 constexpr std::array log_columns{Column{"KEY", Cut::late, 24, 0, {}, 55, Keep::both_ends},
@@ -415,7 +415,7 @@ std::string format_table(const std::vector<LockFacts>& locks, const Screen& scre
   auto columns = status_columns;
   // A free lock has neither a command nor a time: LAST is all that its row can say.
   if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.state == State::free && !l.hold; }))
-    columns[last_column].leaves = never_minor;
+    columns[last_column].leaves = leaves_last;
   return Grid{columns, last_minor_of_status, std::move(rows), screen}.text();
 }
 

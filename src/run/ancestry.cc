@@ -40,15 +40,16 @@ std::string describe(pid_t process, std::string_view role, std::string_view reme
       "process {}, {}, has started this command: if each waits for the other, neither ends; {}", process, role, remedy);
 }
 
-/// Whether it has the pipe open that is our standard output.
-bool has_our_pipe(pid_t process) {
+/// Whether it can read from the pipe that is our standard output.
+bool reads_from_us(pid_t process) {
   std::error_code error;
   const auto ours = fs::read_symlink("/proc/self/fd/1", error);  // such as "pipe:[1234]"
   if (!ours.string().starts_with("pipe:"))
     return false;
   const auto descriptors = fs::directory_iterator{fmt::format("/proc/{}/fd", process), error};
   return std::any_of(begin(descriptors), end(descriptors), [&](const fs::directory_entry& descriptor) {
-    return fs::read_symlink(descriptor.path(), error) == ours;
+    const auto mode = descriptor.symlink_status(error).permissions();  // that of the end which is open
+    return (mode & fs::perms::owner_read) != fs::perms::none && fs::read_symlink(descriptor.path(), error) == ours;
   });
 }
 
@@ -79,7 +80,7 @@ std::string describe_deadlock(const lock::Owner& holder) try {
 
 bool is_command_substitution(pid_t process) try {
   const pid_t shell = process == ::getppid() ? ProcessTable{}.parent_of(process) : 0;
-  return shell > 0 && command_line(shell) == command_line(process) && has_our_pipe(shell);
+  return shell > 0 && command_line(shell) == command_line(process) && reads_from_us(shell);
 } catch (const std::exception&) {
   return false;
 }

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/signals.h"
@@ -32,9 +34,14 @@ class SessionTerminal {
 /// A group that our PID namespace does not show has the number 0.
 bool is_foreground(int terminal, pid_t group) { return group > 0 && ::tcgetpgrp(terminal) == group; }
 
-/// Whether the group's first process, which may have ended, descends from us.
-bool is_led_by_descendant(pid_t group) try {
-  return ProcessTable{}.descends(group, ::getpid());
+/// Whether the group's first process descends from us or, if that has been reaped, one of the others.
+bool is_of_descendants(pid_t group) try {
+  const ProcessTable processes;
+  const auto descends = [&processes](pid_t pid) { return processes.descends(pid, ::getpid()); };
+  if (descends(group))
+    return true;
+  const auto members = processes.members_of(group).value_or(std::vector<pid_t>{});
+  return std::any_of(members.begin(), members.end(), descends);
 } catch (const std::exception&) {
   return false;
 }
@@ -43,8 +50,8 @@ void set_modes(int terminal, const TerminalModes& modes) {
   ::tcsetattr(terminal, TCSANOW, &modes.line);
   for (int fd = STDIN_FILENO; const int before : modes.flags) {
     const int now = ::fcntl(fd, F_GETFL);
-    if (before >= 0 && now >= 0 && ((now ^ before) & O_NONBLOCK) != 0)
-      ::fcntl(fd, F_SETFL, now ^ O_NONBLOCK);
+    if (::isatty(fd) != 0 && (before & O_NONBLOCK) == 0 && (now & O_NONBLOCK) != 0)
+      ::fcntl(fd, F_SETFL, now & ~O_NONBLOCK);
     ++fd;
   }
 }
@@ -67,16 +74,20 @@ bool is_ours() {
   return !piped;
 }
 
-bool take_back_from(pid_t borrower, pid_t owner, const std::optional<TerminalModes>& modes) {
+void take_back_from(pid_t borrower, pid_t owner, const std::optional<TerminalModes>& modes) {
   // SIGTTOU is blocked, so that a background group may do this. If another group has the terminal by now, it keeps it.
   const SessionTerminal terminal;
   const pid_t group = ::tcgetpgrp(terminal.fd());
-  const bool is_left = group > 0 && ::kill(-group, 0) < 0 && errno == ESRCH;
-  if (group <= 0 || (group != borrower && !is_left && !is_led_by_descendant(group)))
-    return false;
+  if (group <= 0 || group == owner)
+    return;
+  const bool is_left = ::kill(-group, 0) < 0 && errno == ESRCH;
+  if (group != borrower && !is_left && !(modes && is_of_descendants(group)))
+    return;
+  if (::tcgetpgrp(terminal.fd()) != group)
+    return;
   if (modes)  // first, since the owner may set others as soon as it has the terminal
     set_modes(terminal.fd(), *modes);
-  return ::tcsetpgrp(terminal.fd(), owner) == 0;
+  ::tcsetpgrp(terminal.fd(), owner);
 }
 
 std::optional<TerminalModes> modes() {
@@ -88,6 +99,8 @@ std::optional<TerminalModes> modes() {
 }
 
 bool can_stop_ourselves() {
+  if (::getpid() == 1)
+    return false;
   const pid_t trial = ::fork();
   if (trial == 0) {
     raise_unblocked(SIGTSTP);
@@ -134,9 +147,16 @@ JobControl::Task JobControl::next() {
   if (const int number = std::exchange(stopped_by_, 0)) {
     const bool by_terminal = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
     if ((by_terminal || has_lent_terminal()) && !lend(number))
-      return terminal::can_stop_ourselves() ? Task::suspend : stay(number);
+      return may_suspend(number) ? Task::suspend : stay(number);
   }
   return continued_ ? Task::resume : Task::none;
+}
+
+/// Where our PID namespace does not show our group, whoever continued us could not give the command the terminal that
+/// it wants.
+bool JobControl::may_suspend(int stopped_by) {
+  const bool wants_terminal = stopped_by == SIGTTIN || stopped_by == SIGTTOU;
+  return !(wants_terminal && ::getpgrp() == 0) && terminal::can_stop_ourselves();
 }
 
 /// No shell is left that could continue us, so the kernel would not have heeded Ctrl-Z either. A command that wants the

@@ -25,15 +25,16 @@ bool has_our_group();
 /// Makes a group the terminal's foreground group. Returns false where that cannot be done.
 bool give_to(pid_t group);
 
-/// Returns it to `owner`, with these modes if any are given, if `borrower`, a group that was given it, still has it, or
-/// has given it to a group that our descendant leads, or of which nobody is left. Returns whether it did.
-bool take_back_from(pid_t borrower, pid_t owner, const std::optional<TerminalModes>& modes);
+/// Returns it to `owner`, if `borrower`, a group that was given it, still has it, or has given it to a group of which
+/// nobody is left. With modes, from a command that is being killed: also from any other group of our descendants; the
+/// terminal gets these modes then.
+void take_back_from(pid_t borrower, pid_t owner, const std::optional<TerminalModes>& modes);
 
 /// Nothing where there is no terminal.
 std::optional<TerminalModes> modes();
 
 /// Whether Ctrl-Z stops our group, found out by a child. It does not where no shell could continue us (an orphaned
-/// process group), or where SIGTSTP is ignored.
+/// process group), where SIGTSTP is ignored, or for process 1.
 bool can_stop_ourselves();
 
 /// Stops rlock's whole group, as Ctrl-Z would have if the command had not had the terminal, and returns when it is
@@ -92,6 +93,7 @@ class JobControl {
 
  private:
   bool lend(int stopped_by);
+  static bool may_suspend(int stopped_by);
   Task stay(int stopped_by);
 
   const Line* guard_;

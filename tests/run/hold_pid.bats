@@ -319,6 +319,9 @@ until rlock run job -n -- true 2>/dev/null; do sleep .02; done
 END_OF_SCRIPT
   bash "$T/script" >"$T/out"
   same "$(grep -c '^job  *x ' "$T/out")" 2
+  until rlock run job -n -- true; do sleep .02; done
+  bash "$T/script" | cat >"$T/out" # the script's output is a pipe, which it does not read
+  same "$(grep -c '^job  *x ' "$T/out")" 2
 }
 
 @test "a script that is process 1, as in a container, may hold a lock" {

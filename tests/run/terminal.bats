@@ -243,8 +243,9 @@ END_OF_SCRIPT
 
 @test "rlock is killed, and its command is a shell with a job in the foreground: the script can read at once" {
   local key steps=()
+  # The job's first process ends at once; `ready` comes from the second.
   echo 'for key; do
-      rlock run "$key" -- bash -mc "(echo $key is ready; exec sleep 600); true"
+      rlock run "$key" -- bash -mc "true | (echo $key is ready; exec sleep 600); true"
       read -r line || exit 9 # at once
       echo "$key: $line"
     done' >"$T/script"
@@ -277,6 +278,11 @@ END_OF_SCRIPT
     read -r line; echo "got-$line"' >"$T/script"
   user bash "$T/script" @ 'expect ended with 0' 'type words' 'expect got-words' 'expect ended with 129' 'type more' 'expect got-more'
   exits 0
+  user "${SHELL_THERE[@]}" @ 'expect prompt>' 'type unshare --pid --fork --mount-proc rlock run --key job -- cat' \
+    'expect killed by SIGHUP' 'expect prompt>' \
+    "type unshare --pid --fork --mount-proc sh -c 'rlock run --key job -- cat; echo ended with \$?'" 'expect ended with 129' \
+    'expect prompt>' 'type exit 4'
+  exits 4
 }
 
 @test "rlock is killed: the modes that the script sets as soon as it has its terminal back stay" {
