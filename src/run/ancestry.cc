@@ -1,6 +1,7 @@
 #include "run/ancestry.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,7 +81,15 @@ std::string describe_deadlock(const lock::Owner& holder) try {
 
 bool is_command_substitution(pid_t process) try {
   const pid_t shell = process == ::getppid() ? ProcessTable{}.parent_of(process) : 0;
-  return shell > 0 && command_line(shell) == command_line(process) && reads_from_us(shell);
+  if (shell <= 0 || command_line(shell) != command_line(process))
+    return false;
+  // A shell that starts a pipeline can read from its pipes for a moment, too.
+  for (int looks = 50; looks > 0; --looks) {
+    if (!reads_from_us(shell))
+      return false;
+    ::poll(nullptr, 0, 10);
+  }
+  return true;
 } catch (const std::exception&) {
   return false;
 }
