@@ -249,7 +249,7 @@ END_OF_SCRIPT
     done' >"$T/script"
   for key in a b c d e; do
     steps+=("expect $key is ready" "do kill -KILL \$(rlock status --json $key | jq '.[].holders[].pid')"
-      'expect rlock was killed' 'type words' "expect $key: ")
+      'type words' "expect $key: ")
   done
   user bash "$T/script" a b c d e @ "${steps[@]}"
   exits 0
