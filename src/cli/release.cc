@@ -184,6 +184,7 @@ class ForcedRelease {
         fences.push_back(target.fence);
     }
     const auto how = settings_.now ? lock::Force::now : lock::Force::evict;
+    asked_at_ = BootClock::now();
     return insist([&](Deadline deadline) { return lock_.force(how, self_, fences, deadline); });
   }
 
@@ -204,7 +205,7 @@ class ForcedRelease {
       }
     }
     pending_ = std::move(rest);
-    looked_at_ = BootClock::now();
+    looked_at_ = asked_at_;
   }
 
   /// Whether the holder was told to give the lock up by itself.
@@ -294,7 +295,8 @@ class ForcedRelease {
   lock::Owner self_ = lock::describe_self({}, {}, {});
   std::vector<Target> pending_;
   BootClock::time_point begun_{};
-  BootClock::time_point looked_at_ = BootClock::now();
+  BootClock::time_point asked_at_ = BootClock::now();
+  BootClock::time_point looked_at_ = asked_at_;  // no later than the server's look, so that a lease is over by its end
   bool waiting_is_reported_ = false;
   bool is_unheard_of_ = false;
 };
