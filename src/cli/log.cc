@@ -160,7 +160,10 @@ std::string advise_on_window(const Lanes& lanes) {
     return "";
   WallTime first = lanes.end();
   for (const Lane& lane : drawn) {
-    for (const Bar& bar : lane.bars) first = bar.end < lanes.begin() ? first : std::min(first, bar.begin);
+    for (const Bar& bar : lane.bars) {
+      if (bar.end >= lanes.begin())
+        first = std::min(first, bar.begin);
+    }
   }
   const Milliseconds age = lanes.end() - first;
   for (const std::chrono::minutes window : {5min, 20min, 60min, 180min}) {

@@ -23,7 +23,7 @@ struct Column {
 
   std::string_view heading;
   Cut cut = Cut::never;
-  std::size_t least = 12;   // it is cut to no less than this, unless the screen is tiny
+  std::size_t least = 0;    // it is cut to no less than this, unless the screen is tiny
   int leaves = 0;           // 1 is the first to be left out, 0 is never left out
   std::string_view zero{};  // a text that says no more than an empty one
   std::size_t wanted = 0;   // it is cut to no less than this as long as a minor column could leave instead
@@ -231,29 +231,31 @@ using Cut = Column::Cut;
 
 /// KEY and FENCE are what `release --force` needs: FENCE stays, and a KEY for which 80 columns have room is not cut to
 /// keep what is minor. But who holds it, since when and who waits is what one looks for.
-constexpr std::array status_columns{Column{"KEY", Cut::early, 24, 0, {}, 55, Keep::both_ends},
-                                    Column{"MODE"},
-                                    Column{"HOLDER", Cut::late, 12, 0, {}, 20, Keep::both_ends},
-                                    Column{"PID", Cut::never, 0, 3},
-                                    Column{"COMMAND", Cut::early, 8, 5},
-                                    Column{"HELD", Cut::never, 0, 7},
-                                    Column{"LEASE", Cut::never, 0, 4},
-                                    Column{"WAITING", Cut::never, 0, 6, "0"},
-                                    Column{"LAST", Cut::never, 0, 2},
-                                    Column{"NOTE", Cut::early, 12, 1},
-                                    Column{"FENCE"}};
+constexpr std::array status_columns{
+    Column{.heading = "KEY", .cut = Cut::early, .least = 24, .wanted = 55, .keep = Keep::both_ends},
+    Column{.heading = "MODE"},
+    Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .wanted = 20, .keep = Keep::both_ends},
+    Column{.heading = "PID", .leaves = 3},
+    Column{.heading = "COMMAND", .cut = Cut::early, .least = 8, .leaves = 5},
+    Column{.heading = "HELD", .leaves = 7},
+    Column{.heading = "LEASE", .leaves = 4},
+    Column{.heading = "WAITING", .leaves = 6, .zero = "0"},
+    Column{.heading = "LAST", .leaves = 2},
+    Column{.heading = "NOTE", .cut = Cut::early, .least = 12, .leaves = 1},
+    Column{.heading = "FENCE"}};
 constexpr std::size_t last_column = 8;
 constexpr int last_minor_of_status = 5, leaves_last = 8;
 
 /// How a run ended is what one looks for here, and then whose it was and how long it took.
-constexpr std::array log_columns{Column{"KEY", Cut::late, 24, 0, {}, 55, Keep::both_ends},
-                                 Column{"STARTED"},
-                                 Column{"WAITED", Cut::never, 0, 2},
-                                 Column{"HELD", Cut::never, 0, 4},
-                                 Column{"END", Cut::late, 12, 0, {}, 26},
-                                 Column{"HOLDER", Cut::late, 12, 5, {}, 20, Keep::both_ends},
-                                 Column{"COMMAND", Cut::early, 12, 3},
-                                 Column{"NOTE", Cut::early, 12, 1}};
+constexpr std::array log_columns{
+    Column{.heading = "KEY", .cut = Cut::late, .least = 24, .wanted = 55, .keep = Keep::both_ends},
+    Column{.heading = "STARTED"},
+    Column{.heading = "WAITED", .leaves = 2},
+    Column{.heading = "HELD", .leaves = 4},
+    Column{.heading = "END", .cut = Cut::late, .least = 12, .wanted = 26},
+    Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .leaves = 5, .wanted = 20, .keep = Keep::both_ends},
+    Column{.heading = "COMMAND", .cut = Cut::early, .least = 12, .leaves = 3},
+    Column{.heading = "NOTE", .cut = Cut::early, .least = 12, .leaves = 1}};
 constexpr int last_minor_of_log = 3;
 
 Cell state_of(State state) {

@@ -131,10 +131,11 @@ void Guard::run() {
   } else {
     finish(News{.kind = News::Kind::blind});
   }
-  if (keeper_is_gone_)
+  if (keeper_is_gone_) {
     return_terminal();  // once more: a process that was not killed yet may have taken it again
-  if (keeper_is_gone_ && !is_abandoned_ && group_.was_started())
-    tell_of_keeper();
+    if (!is_abandoned_ && group_.was_started())
+      tell_of_keeper();
+  }
   give_way();
   keeper_->await_end();  // our exit must not compete with the keeper's, which the user waits for
   return_terminal();     // for a keeper that was killed only now

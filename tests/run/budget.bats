@@ -21,8 +21,6 @@ setup() {
 # at_most LIMIT COUNT WHAT: a little more than was measured when the limit was set
 at_most() { (($2 > 0 && $2 <= $1)) || fail "$2 $3, at most $1 are allowed"; }
 
-can_trace() { strace -o /dev/null true || skip "strace may not trace here"; }
-
 # trace COMMAND...: writes $T/trace, a line for each system call of the command and all that it starts
 trace() {
   timeout -k 2 "$PATIENCE" strace -f -qq -e signal=none -o "$T/trace" "$@" 3>&- 4>&-

@@ -319,8 +319,6 @@ is_starting() { [[ -n $(guard_of "$(guard_of "$1")") ]]; } 2>/dev/null # RUN: it
 
 # ---- words that cannot be sent
 
-can_trace() { strace -o /dev/null true || skip "strace may not trace here"; }
-
 @test "an order to start that cannot be sent: 71, the command is not started, and the lock is released" {
   local when told=
   can_trace

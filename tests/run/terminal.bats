@@ -268,7 +268,7 @@ END_OF_SCRIPT
 }
 
 @test "the guard is killed before it has told that the command has the terminal: the script has it back" {
-  strace -o /dev/null true || skip "strace may not trace here"
+  can_trace
   cat >"$T/script" <<'END_OF_SCRIPT'
 strace -f -qq -e signal=none -e trace=sendto -e inject=sendto:delay_enter=1000000:when=2 -o /dev/null \
   rlock run --key job -- sh -c 'echo ready; exec sleep 600' # it is the guard that sends twice within a second
@@ -296,7 +296,7 @@ END_OF_SCRIPT
 }
 
 @test "rlock is killed: the modes that the script sets as soon as it has its terminal back stay" {
-  strace -o /dev/null true || skip "strace may not trace here"
+  can_trace
   cat >"$T/script" <<'END_OF_SCRIPT'
 (until [ -e "$1" ]; do sleep .02; done
   until ps -o pgid=,tpgid= $$ | { read -r own fore && [ $own = $fore ]; }; do sleep .02; done

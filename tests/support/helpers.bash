@@ -183,6 +183,7 @@ absent() { [[ $(cli EXISTS "$1") == 0 ]]; }
 wait_held() { wait_until "$PATIENCE" exists "rlock:$1"; }
 waiting() { [[ $(cli ZCARD "{rlock:${2-job}}:queue") == "$1" ]]; } # COUNT [KEY]: so many wait
 is_queued() { cli HVALS '{rlock:job}:waiters' | grep -q " $1 "; }   # PID
+can_trace() { strace -o /dev/null true || skip "strace may not trace here"; }
 refuses_to_write() { [[ $(cli SET a b) == MISCONF* ]]; }
 script_calls() { cli INFO commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ {sum += $2} END {print sum + 0}'; }
 wait_for_text() { wait_until "$PATIENCE" has_text "$2" "$1"; } # TEXT FILE
