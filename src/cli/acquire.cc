@@ -154,8 +154,8 @@ class Acquirer {
     if (std::holds_alternative<lock::Extended>(renewal) && is_closed_to_us(until)) {
       throw Error{
           ExitCode::usage,
-          fmt::format("{} is held by the run or the script around this command, so acquire would wait in vain; the "
-                      "command already has the lock",
+          fmt::format("{} is held by the run or the script around this command, so acquire would wait in vain; leave "
+                      "acquire and release out here, or write `rlock run`, which shares the lock",
                       name_.text())};
     }
   }

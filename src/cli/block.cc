@@ -195,8 +195,14 @@ class Block {
     if (lock_.waiting == 0)
       return;
     add("waiting", fmt::format("{}{}", lock_.waiting, lock_.hold ? ", until the hold has ended" : ""));
+    // A screen that --watch redraws cannot be scrolled, and the commands that break the lock come last.
+    const std::size_t room = settings_.watch && screen_.rows > 0 ? screen_.rows / 3 : lock_.waiters.size();
     std::size_t position = 0;
     for (const observe::WaiterFacts& w : lock_.waiters) {
+      if (position == room) {
+        add("...", fmt::format("and {} more", lock_.waiters.size() - room));
+        break;
+      }
       const std::string command = w.owner.command.empty() ? "" : fmt::format(" \"{}\"", w.owner.command);
       add(fmt::format("{}.", ++position),
           fmt::format("{} pid {} on {} for {}{}{}{}",

@@ -130,10 +130,14 @@ void check_quorum_times(const Settings& settings) {
   check("--min-hold", settings.min_hold);
 }
 
+bool is_pattern(const Settings& settings, std::string_view word) {
+  return settings.key_origin == positional_key && observe::is_pattern(word);
+}
+
 observe::Scope choose_scope(const Settings& settings) {
   observe::Scope scope{.prefix = settings.prefix};
   for (const std::string& word : settings.keys) {
-    if (observe::is_pattern(word)) {
+    if (is_pattern(settings, word)) {
       scope.patterns.push_back(word);
     } else {
       scope.names.emplace_back(settings.prefix, word, settings.key_origin);

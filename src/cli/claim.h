@@ -37,6 +37,9 @@ lock::Patience choose_patience(const Settings& settings);
 /// server that restarted would vote again before it is over.
 void check_quorum_times(const Settings& settings);
 
+/// Whether the word, one of the settings' keys, is a pattern. What --key names is one lock, whatever it looks like.
+bool is_pattern(const Settings& settings, std::string_view word);
+
 /// The locks and patterns that the settings name; all locks where they name none.
 observe::Scope choose_scope(const Settings& settings);
 

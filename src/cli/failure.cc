@@ -49,20 +49,23 @@ std::string describe_instead(lock::Lock& lock,
   const lock::Forced found = lock.look(deadline);
   if (std::holds_alternative<lock::ForeignKey>(found))
     return "another program's key is there";
+  const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
+  const std::string_view end = std::holds_alternative<lock::GivenBack>(fate)
+                                   ? "it was released already"
+                                   : "the lease has ended, or its holder was evicted";
   const auto& targets = std::get<std::vector<lock::Target>>(found);
   if (!targets.empty()) {
     const bool cooling = targets[0].state == lock::Target::State::cooling;
-    return fmt::format("{} {} with fence {}; to make it give the lock up: {}",
+    return fmt::format("{}; now it is {} {} with fence {}",
+                       end,
                        cooling ? "cooling after" : "held by",
                        lock::describe(targets[0].owner),
-                       targets[0].fence.value,
-                       command_to_break(settings, lock.name().text(), targets[0].fence));
+                       targets[0].fence.value);
   }
-  const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
   if (std::holds_alternative<lock::GivenBack>(fate))
-    return "it was released already";
+    return std::string{end};
   return is_unheard_of(servers, lock.name(), settings) ? fmt::format("it is free, and {}", unheard_of)
-                                                       : "it is free; the lease has ended, or its holder was evicted";
+                                                       : fmt::format("it is free; {}", end);
 }
 
 }  // namespace

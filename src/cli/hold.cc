@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "base/loop.h"
 #include "base/timestamp.h"
+#include "cli/claim.h"
 #include "cli/failure.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
@@ -15,8 +16,8 @@
 #include "cli/value.h"
 #include "lock/retry.h"
 #include "lock/wording.h"
-#include "observe/listing.h"
 #include "observe/survey.h"
+#include "run/ancestry.h"
 
 namespace rlock::cli {
 namespace {
@@ -41,13 +42,14 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
   return ended.has_value();
 }
 
-/// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held.
+/// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held,
+/// unless whoever holds it has started us.
 void remark_on(const observe::LockFacts& lock, const Settings& settings, const Log& log) {
   if (observe::is_unheard_of(lock))
     log.notice(fmt::format("{}: {}", lock.name, unheard_of));
   std::vector<const observe::HolderFacts*> holders;
   for (const observe::HolderFacts& holder : lock.holders) {
-    if (holder.holds())
+    if (holder.holds() && run::describe_deadlock(holder.owner).empty())
       holders.push_back(&holder);
   }
   if (holders.empty())
@@ -68,7 +70,7 @@ std::vector<lock::LockName> choose_names(const Settings& settings) {
   std::vector<lock::LockName> names;
   for (const std::string& key : settings.keys) {
     names.emplace_back(settings.prefix, key, settings.key_origin);
-    if (observe::is_pattern(key) && settings.key_origin == positional_key)
+    if (is_pattern(settings, key))
       throw Error{
           ExitCode::usage,
           fmt::format("{}: hold takes the name of each lock, not a pattern, since it also holds locks that nobody has "

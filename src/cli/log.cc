@@ -308,7 +308,7 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
 std::string describe_current(std::vector<redis::Server>& servers,
                              const observe::Scope& scope,
                              const Settings& settings) {
-  if (settings.keys.size() != 1 || observe::is_pattern(settings.keys.front()))
+  if (settings.keys.size() != 1 || is_pattern(settings, settings.keys.front()))
     return "";
   try {
     const auto locks = observe::survey(servers, scope, settings.timeout);

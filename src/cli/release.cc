@@ -240,9 +240,11 @@ class ForcedRelease {
       print(fmt::format("{}: no longer cooling after {}\n", name(), owner));
       return;
     }
-    const std::string warning =
-        target.has_keeper ? ", which may run for up to " + format_duration(target.lease) + " more" : "";
-    print(fmt::format("{}: evicted {}{}\n", name(), owner, warning));
+    std::string remark;
+    if (target.has_keeper)
+      remark = lock::is_gone(target.owner) ? ", which seems to have died"
+                                           : ", which may run for up to " + format_duration(target.lease) + " more";
+    print(fmt::format("{}: evicted {}{}\n", name(), owner, remark));
   }
 
   ExitCode wait_for_rest() {

@@ -46,7 +46,6 @@ FullScreen::FullScreen() {
   if (ours && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
     termios raw = before_;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a shell would be left with this screen
     if (::tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0)
       keys_ = STDIN_FILENO;
   }

@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +47,8 @@ Locks look(std::vector<redis::Server>& servers, const Settings& settings) {
 
 /// Whether a person asks about one lock, and so wants to know everything about it.
 bool wants_block(const Locks& locks, const Settings& settings, const Screen& screen) {
-  return screen.is_terminal && settings.keys.size() == 1 && !observe::is_pattern(settings.keys[0]) && locks.size() == 1;
+  return screen.is_terminal && settings.keys.size() == 1 && !is_pattern(settings, settings.keys[0]) &&
+         locks.size() == 1;
 }
 
 std::string format(const Locks& locks, const Settings& settings, const Screen& screen) {
@@ -97,18 +100,13 @@ class Watch {
         servers_(servers),
         settings_(settings),
         log_(log),
-        signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) {
     loop_.watch(signals_.fd(), [this] { on_signal(); });
   }
 
+  /// Returns when `q` has been typed. A signal ends this process, so that a script that runs it stops, too.
   ExitCode run(const Locks& first) {
-    std::optional<FullScreen> full;
-    if (Screen::now().obeys && !settings_.json) {
-      full.emplace();
-      has_keys_ = full->keys() >= 0;
-      if (has_keys_)
-        loop_.watch(full->keys(), [this, &full] { on_key(full->keys()); });
-    }
+    take_screen();
     show(format(first, settings_, Screen::now()));
     for (Deadline due = BootClock::now(); !ended_;) {
       due = std::max(due + period, BootClock::now());  // a look that took too long does not make the later ones hurry
@@ -117,11 +115,26 @@ class Watch {
       if (!ended_)
         look_again();
     }
+    give_screen_back();
     return *ended_;
   }
 
  private:
   static constexpr std::chrono::seconds period{1};
+
+  void take_screen() {
+    if (!Screen::now().obeys || settings_.json)
+      return;
+    full_.emplace();
+    if (full_->keys() >= 0)
+      loop_.watch(full_->keys(), [this] { on_key(); });
+  }
+
+  void give_screen_back() {
+    if (full_ && full_->keys() >= 0)
+      loop_.unwatch(full_->keys());
+    full_.reset();
+  }
 
   void look_again() {
     try {
@@ -141,22 +154,40 @@ class Watch {
   void show(std::string text) const {
     const Screen screen = Screen::now();
     if (!settings_.json)
-      text.insert(0, watch_header(servers_, has_keys_, screen));
+      text.insert(0, watch_header(servers_, full_ && full_->keys() >= 0, screen));
     cli::show(screen.obeys && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
   }
 
   void on_signal() {
-    if (const auto signal = signals_.next())
-      ended_ = killed_by(signal->number);
+    const auto signal = signals_.next();
+    if (!signal)
+      return;
+    give_screen_back();
+    if (signal->number == SIGTSTP) {
+      stop_until_in_foreground();
+      take_screen();
+    } else {
+      raise_unblocked(signal->number);
+      ended_ = killed_by(signal->number);  // process 1 of a container is not killed by its own signals
+    }
   }
 
-  void on_key(int keys) {
+  /// Where nobody could make us go on, the kernel does not let us stop.
+  static void stop_until_in_foreground() {
+    const sigset_t stops = Signals::set_of({SIGTSTP, SIGTTOU});
+    ::raise(SIGTSTP);
+    ::sigprocmask(SIG_UNBLOCK, &stops, nullptr);
+    ::tcdrain(STDOUT_FILENO);  // stops us again after `bg`, by SIGTTOU
+    ::sigprocmask(SIG_BLOCK, &stops, nullptr);
+  }
+
+  void on_key() {
     char key = 0;
-    const ssize_t count = ::read(keys, &key, 1);
+    const ssize_t count = ::read(full_->keys(), &key, 1);
     if (count == 1 && key == 'q')
       ended_ = ExitCode::ok;
     if (count <= 0)
-      loop_.unwatch(keys);
+      loop_.unwatch(full_->keys());
   }
 
   Loop& loop_;
@@ -164,7 +195,7 @@ class Watch {
   const Settings& settings_;
   const Log& log_;
   Signals signals_;
-  bool has_keys_ = false;
+  std::optional<FullScreen> full_;
   bool failing_ = false;
   std::optional<ExitCode> ended_;
 };

@@ -19,8 +19,8 @@ constexpr auto acquire_terms = std::to_array<Term>({
     {"--hold-pid $$",
      "No trap is needed: the lock ends with the script. In a bash subshell set p=$BASHPID first, and write $p"},
     {"|| echo exit $?",
-     "Without it, a script that did not get the lock goes on all the same (with `set -e`, only if rlock is not "
-     "installed)"},
+     "Without it, a script that did not get the lock goes on all the same, even with `set -e` in a function called "
+     "after `if` or before `||`, or if rlock is not installed. In a function, `return` may stand for exit"},
     {"--output shell",
      "Without it, hand the token to `rlock renew` and `release`; an `rlock run` of the same lock in the script would "
      "wait"},
@@ -34,7 +34,7 @@ constexpr auto status_terms = std::to_array<Term>({
      "x: held alone; r: shared; 2/3: in slot 2 of 3, counted from 0; dead: held by a process of this machine that has "
      "died; cooling: after --min-hold or --backoff; hold: by `rlock hold`; foreign: another program's key; free"},
     {"PID", "rlock's own: kill it there, and the command gets the signal"},
-    {"HELD", "How long it has been held"},
+    {"HELD", "How long it has been held; \"5m left\" stands for LEASE where there is no room for that"},
     {"LEASE", "How long it stays taken if nobody renews it, or on hold; before the first renewal, a few seconds"},
     {"WAITING", "How many wait, and who is the first of them"},
     {"LAST", "How and when the previous run ended, such as ok 3h ago"},
@@ -48,7 +48,7 @@ constexpr auto log_terms = std::to_array<Term>({
     {"interrupted", "It was told to stop, and exited with 0"},
     {"evicted by", "Somebody made it stop with `rlock release --force`"},
     {"replaced by", "A newer run with --replace made it stop"},
-    {"lost", "The lease could not be kept, so it was stopped"},
+    {"lost", "The lease could not be kept, so it was stopped; or a script gave it up after the lease had ended"},
     {"died",
      "The lease ran out: rlock or its machine had died, Redis did not answer, or nobody released it; when is seldom "
      "known, so HELD goes on until somebody next looked"},
@@ -118,9 +118,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
      "Keep new holders out of a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
-     "  rlock hold backup --end\n",
+     "  rlock hold backup --end\n"
+     "  rlock run backup --first -- rlock hold backup --for 1h  # when it is free\n",
      "",
-     "1: with --end, nothing was on hold.",
+     "1: with --end, a lock was not on hold.",
      "A run that holds the lock goes on to its end; others wait, or exit with 75. A second hold replaces the first, "
      "its note included. KEY is a name, not a pattern. TIME "
      "is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (at 0:00), '2026-11-25 08:00' or RFC 3339."},

@@ -34,6 +34,7 @@ struct Cell {
   std::string text;  // untrusted, and escaped when it is printed; an empty text is printed as "-"
   std::string_view colour = colour::none;
   std::string brief{};  // what stands for it, also untrusted, where the screen is too narrow for the rows
+  std::string alone{};  // and where the next column has been left out
 };
 
 /// One cell for each column.
@@ -80,6 +81,7 @@ class Grid {
     for (Cell& cell : row) {
       cell.text = cell.text.empty() ? std::string{nothing} : printable(cell.text);
       cell.brief = printable(cell.brief);
+      cell.alone = printable(cell.alone);
     }
   }
 
@@ -107,6 +109,8 @@ class Grid {
     constexpr auto wanted = [](const Column& c) { return std::max(c.least, c.wanted); };
     constexpr auto least = [](const Column& c) { return c.least; };
     leave_out(last_minor_, wanted);
+    if (speak_for_left_out())
+      leave_out(last_minor_, wanted);
     leave_out(std::numeric_limits<int>::max(), least);
     for (const auto cut : {Column::Cut::early, Column::Cut::late})
       shrink([cut](const Column& c) { return c.cut == cut; }, wanted);
@@ -130,6 +134,21 @@ class Grid {
       }
     }
     measure();
+  }
+
+  /// Lets cells tell what the column after them would have. Returns whether there are any.
+  bool speak_for_left_out() {
+    bool any = false;
+    for (Row& row : rows_) {
+      for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+        if (row[i].alone.empty() || std::binary_search(shown_.begin(), shown_.end(), i + 1))
+          continue;
+        row[i].text = std::exchange(row[i].alone, "");
+        any = true;
+      }
+    }
+    measure();
+    return any;
   }
 
   /// Leaves out a column that has nothing in any row.
@@ -229,10 +248,10 @@ using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-/// KEY and FENCE are what `release --force` needs: FENCE stays, and a KEY for which 80 columns have room is not cut to
-/// keep what is minor. But who holds it, since when and who waits is what one looks for.
+/// KEY and FENCE are what `release --force` needs: FENCE stays, and a KEY of 40 columns is not cut to keep what is
+/// minor. But who holds it, since when and who waits is what one looks for.
 constexpr std::array status_columns{
-    Column{.heading = "KEY", .cut = Cut::early, .least = 24, .wanted = 55, .keep = Keep::both_ends},
+    Column{.heading = "KEY", .cut = Cut::early, .least = 16, .wanted = 40, .keep = Keep::both_ends},
     Column{.heading = "MODE"},
     Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .wanted = 20, .keep = Keep::both_ends},
     Column{.heading = "PID", .leaves = 3},
@@ -248,7 +267,7 @@ constexpr int last_minor_of_status = 5, leaves_last = 8;
 
 /// How a run ended is what one looks for here, and then whose it was and how long it took.
 constexpr std::array log_columns{
-    Column{.heading = "KEY", .cut = Cut::late, .least = 24, .wanted = 55, .keep = Keep::both_ends},
+    Column{.heading = "KEY", .cut = Cut::late, .least = 16, .wanted = 40, .keep = Keep::both_ends},
     Column{.heading = "STARTED"},
     Column{.heading = "WAITED", .leaves = 2},
     Column{.heading = "HELD", .leaves = 4},
@@ -298,7 +317,7 @@ std::string note_of(const HolderFacts& h) {
   return fmt::format("evicted by {}{}", h.evicted->by, h.owner.remark());
 }
 
-/// What a narrow screen shows at HELD, and no longer at LEASE, where nobody holds the lock: how long it stays taken.
+/// What HELD shows where nobody holds the lock and there is no room for LEASE: how long it stays taken.
 std::string describe_left(Milliseconds left) { return format_duration(left) + " left"; }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
@@ -307,8 +326,8 @@ Row holder_row(const LockFacts& lock, const HolderFacts& h) {
           {h.owner.holder},
           {h.pid() ? std::to_string(*h.pid()) : ""},
           {h.owner.command},
-          {format_duration(h.held), colour::none, h.cools() ? describe_left(h.cooling) : ""},
-          {format_duration(h.cools() ? h.cooling : h.lease), colour::none, h.cools() ? std::string{nothing} : ""},
+          {.text = format_duration(h.held), .alone = h.cools() ? describe_left(h.cooling) : ""},
+          {format_duration(h.cools() ? h.cooling : h.lease)},
           waiting_of(lock),
           last_of(lock),
           {note_of(h)},
@@ -335,8 +354,8 @@ Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
           {by.holder},
           {},
           {},
-          {"", colour::none, describe_left(left)},
-          {format_duration(left), colour::none, std::string{nothing}},
+          {.text = "", .alone = describe_left(left)},
+          {format_duration(left)},
           waiting_of(lock),
           last_of(lock),
           {fmt::format("until {}{}", format_soon(hold.until, lock.now), by.remark())},
@@ -379,7 +398,7 @@ Cell end_of(const observe::Run& run, const Screen& screen) {
   if (run.ending.is_of_run())
     return {screen.columns == 0 ? end : without_pid(end), run.ending.is_failure() ? colour::red : colour::none};
   const bool begins = run.hold_until && run.ending.kind == observe::Ending::Kind::hold;
-  return {begins ? describe_hold(run, screen) : end, colour::yellow};
+  return {begins ? describe_hold(run, screen) : end, colour::yellow, begins ? "" : run.ending.brief()};
 }
 
 /// The year, with a dash, is left out where it is this one.

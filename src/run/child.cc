@@ -133,10 +133,15 @@ Error not_found(const std::string& command, bool searched) {
   if (const std::string variable = assigned_variable(command); !variable.empty())  // the value may be a password
     return {ExitCode::not_found,
             fmt::format("{0}=...: command not found; to set a variable write -- env {0}=... COMMAND", variable)};
+  if (std::getenv(fmt::format("BASH_FUNC_{}%%", command).c_str()) != nullptr)
+    return {
+        ExitCode::not_found,
+        fmt::format("{0}: command not found; for a function of the shell, write -- bash -c '{0} \"$@\"' {0}", command)};
   const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
-  const std::string_view advice = is_line    ? "; for a shell, write -- sh -c '...'"
-                                  : searched ? "; it is in no folder of PATH"
-                                             : "";
+  const std::string_view advice = is_line                    ? "; for a shell, write -- sh -c '...'"
+                                  : command.starts_with('-') ? "; options stand before the --"
+                                  : searched                 ? "; it is in no folder of PATH"
+                                                             : "";
   return {ExitCode::not_found, fmt::format("{}: command not found{}", command, advice)};
 }
 

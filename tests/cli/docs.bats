@@ -73,6 +73,12 @@ try_sh() {
   check_calls "$1"
 }
 
+try_start() {
+  sed -i "s#=redis://[^ ]*#=$RLOCK_REDIS#" "$1"
+  try_sh "$1"
+  contains "$(<"$T/out")" 'ok    reachable'
+}
+
 # These examples build rlock or run the tests, so only their syntax is checked, and that their scripts exist.
 try_install() { :; } # packages.bats does
 
@@ -306,12 +312,13 @@ try_config() {
 try_fence() {
   cp "$1" "$T/bin/put"
   chmod +x "$T/bin/put"
-  echo old | put 5
-  echo equal | put 5
-  ! echo late | put 4 || fail "an older fence was taken"
+  echo old | put 5 4
+  echo equal | put 5 6
+  ! echo late | put 4 5 || fail "an older fence was taken"
+  ! echo cut | put 6 400 || fail "half a file was taken"
   same "$(<prices.csv)" equal
-  echo new | put 7
-  same "$(<prices.csv)" new
+  echo new | put 7 4
+  same "$(<prices.csv) $(echo new.*)" 'new new.*'
 }
 
 try_fenced() {
@@ -444,7 +451,7 @@ run 128 + n if signal n ended it.
 acquire the lock is held, cooling or on hold
 renew the lock is free, or somebody else has it
 release the lock is free, or somebody else has it
-hold with --end, nothing was on hold.
+hold with --end, a lock was not on hold.
 status with keys: some are free.
 check a finding is FAIL.
 END

@@ -212,6 +212,11 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'for N holders at a time write --slots N' run job -n=2 -- true
   refuses 64 'not one of minute, hour, day, week, month, or a duration such as 20h' run job --once-per year -- true
   refuses 127 "cd: command not found; for a shell, write -- sh -c '...'" run job -- cd /tmp
+  refuses 127 '-w: command not found; options stand before the --' run job -- -w 5 true
+  a_function() { :; }
+  export -f a_function
+  refuses 127 "a_function: command not found; for a function of the shell, write -- bash -c 'a_function \"\$@\"' a_function" \
+    run job -- a_function word
   try stauts job
   same "$(head -1 "$T/err")" "rlock: unknown subcommand 'stauts'; did you mean status?"
   refuses 64 "; -n takes no number: write -w 5 to wait, or --slots 5 for 5 holders" run -n 5 backup -- true

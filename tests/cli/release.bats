@@ -176,6 +176,16 @@ rlock: busy: deploy@web3 $end has died; the lock is free when its lease ends, in
   query '.[0].counters | .evicted == 0 and .lost == 1'
 }
 
+@test "--force --now does not warn of a holder that is dead" {
+  hold busy --ttl 60
+  # shellcheck disable=SC2046 # words
+  kill -KILL "$HOLDER" $(pgrep -P "$HOLDER") || true
+  wait_until "$PATIENCE" gone "$HOLDER"
+  try release --force --now busy
+  exits 0
+  matches "$OUT" "^busy: evicted .* pid $HOLDER \"sleep 600\", which seems to have died\$"
+}
+
 @test "--force tells a holder that seems to be dead, but renews its lease" {
   local free=31000 next=/proc/sys/kernel/ns_last_pid
   unshare --pid --fork --mount-proc sh -c "echo 30000 >$next" 2>/dev/null || skip "this machine has no namespaces"

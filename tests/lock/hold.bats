@@ -106,6 +106,15 @@ rlock: backup not acquired: $words; the wait of 1s is over"
   absent rlock:job
 }
 
+@test "a run that holds the lock can put it on hold for the time after its end, and is not told of itself" {
+  try run job --first -- rlock hold job --for 1h
+  exits 0
+  matches "$OUT" '^job: on hold until '
+  same "$ERR" ''
+  try run job -n -- true
+  exits 75
+}
+
 @test "hold says who still holds the lock, and how to end that" {
   local held
   hold job

@@ -329,7 +329,7 @@ remembered() { # LOCK END...
       "7 1763900000000 1763900100000 0 1 $end deploy@web3 web3 root 1 backup.sh%20--full n"
   done
   row=$(TERM=xterm NO_COLOR=1 script -qec "stty cols 80; rlock log $key" /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^k{12,}~k{11,} 2025-[0-9-]+ [0-9:]+ 1m40s 0 +deploy@web3$'
+  matches "$row" '^k{11,}~k{11,} 2025-[0-9-]+ [0-9:]+ 1m40s 0 +deploy@web3$'
   cli RPUSH '{rlock:short}:history' "7 1763900000000 1763900100000 0 1 0 root@a-machine-in-the-far-north web3 root 1 x n"
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 40; rlock log short' /dev/null | tr -d '\r' | tail -n 1)
   matches "$row" '^short 2025-[0-9-]+ [0-9:]+ 1m40s 0$' # there is no room for HOLDER, which is wider, but for HELD
@@ -341,7 +341,7 @@ remembered() { # LOCK END...
   hold "$key"
   OUT=$(TERM=xterm NO_COLOR=1 script -qec "stty cols 80; rlock log $key; rlock log 'prod*'" /dev/null | tr -d '\r')
   same "$(grep -c "^rlock: $key: [^ ]* has held it since [0-9-]* [0-9:]*$" <<<"$OUT")" 1
-  same "$(tail -n 2 <<<"$OUT" | cut -d' ' -f1 | xargs)" "${key%ak}st $key"
+  matches "$(tail -n 2 <<<"$OUT" | cut -d' ' -f1 | xargs)" '^production-[^ ]*-europe-west production-[^ ]*-europe-weak$'
   same "$(rlock log "$key" 2>&1 | wc -l)" 2
 }
 

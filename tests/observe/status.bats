@@ -335,6 +335,20 @@ on_terminal() {
   matches "$OUT" '^KEY +MODE +HOLDER .*LAST .*FENCE'
 }
 
+@test "how long a lock stays on hold or cools is told at LEASE, and at HELD only where there is no room for LEASE" {
+  rlock hold held-up --for 1h
+  try run cold --min-hold 1h -- true
+  NO_COLOR=1 on_terminal 'rlock status'
+  matches "$OUT" '^KEY +MODE .*HELD +LEASE '
+  matches "$OUT" $'\nheld-up +hold .* - +59m[0-9]+s '
+  matches "$OUT" $'\ncold +cooling .* [0-9]+ms +59m[0-9]+s '
+  [[ $OUT != *left* ]] || fail "$OUT"
+  NO_COLOR=1 on_terminal 'stty cols 56; rlock status'
+  matches "$OUT" '^KEY +MODE +HOLDER +HELD +FENCE'
+  matches "$OUT" $'\nheld-up +hold +[^ ]+ +59m[0-9]+s left -'
+  matches "$OUT" $'\ncold +cooling +[^ ]+ +59m[0-9]+s left [0-9]{16}'
+}
+
 @test "a key that is cut anyway leaves room for the other columns, and a narrower gap comes before a shorter text" {
   local key
   key=$(printf '%66s' '' | tr ' ' k)
@@ -471,6 +485,17 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   hold bad --note monthly
   try status bad
   matches "$OUT" $'\nbad +x .* exit 3 [0-9.]+m?s ago +monthly '
+}
+
+@test "what --key names is one lock, whatever it looks like" {
+  try acquire 'job*'
+  try acquire job2
+  try status --key 'job*' --json
+  query '[.[].key] == ["job*"]'
+  try release --force --key 'job*'
+  try release --force job2
+  try log --key 'job*' --json
+  query '[.[].key] == ["job*"]'
 }
 
 @test "a pattern stands for the locks that match" {
@@ -802,6 +827,16 @@ key C"
   matches "$OUT" "redis://127\.~ [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}  .q quits."
 }
 
+@test "--watch of one lock shows the first who wait, and the command that breaks it below them" {
+  hold job
+  for i in {1..10}; do start "waiter$i" rlock run job -- true; done
+  wait_until "$PATIENCE" waiting 10
+  on_terminal 'rlock status --watch job' "expect break
+key C"
+  matches "$OUT" ' 8\.  .* \.\.\.  and 2 more.* break  rlock release job '
+  [[ $OUT != *'do not fit'* ]] || fail "$OUT"
+}
+
 @test "--watch keeps its first row within a narrow terminal" {
   try acquire job
   on_terminal 'stty cols 20; rlock status --watch' "expect FENCE
@@ -809,12 +844,45 @@ key C"
   matches "$OUT" $'\e\\[H [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{6}[0-9]?~\e\\[K'
 }
 
-@test "--watch is not stopped by Ctrl-Z, which would leave its screen to the shell" {
+@test "--watch that nobody could continue is not stopped by Ctrl-Z" {
   on_terminal 'rlock status --watch' "expect KEY
 key Z
 do sleep 0.1
 type q"
   exits 0
+}
+
+@test "Ctrl-Z in --watch gives the screen back to the shell; after bg it stays stopped, after fg it has the screen again" {
+  local taken=$'\e[?1049h' back=$'\e[?1049l'
+  on_terminal "PS1='prompt> ' exec bash --norc --noprofile -i" "type rlock status --watch
+expect $taken
+expect FENCE
+key Z
+expect $back
+expect Stopped
+expect prompt>
+type bg
+until [ \$(ps -o stat= -C rlock | cut -c1) = T ]
+type echo \$((6*7))
+expect 42
+type fg
+expect $taken
+expect FENCE
+type q
+expect $back
+expect prompt>
+type stty -a
+expect susp = ^Z
+type exit 5"
+  exits 5
+  same "$(grep -c -F "$taken" <<<"$OUT")" 2
+}
+
+@test "Ctrl-C in --watch ends the script that shows it, too" {
+  on_terminal "exec bash -c 'rlock status --watch; echo went on'" "expect FENCE
+key C"
+  exits 130
+  [[ $OUT != *'went on'* ]] || fail "$OUT"
 }
 
 @test "--watch without Redis from the start: 69" {
