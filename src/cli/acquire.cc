@@ -155,7 +155,7 @@ class Acquirer {
       throw Error{
           ExitCode::usage,
           fmt::format("{} is held by the run or the script around this command, so acquire would wait in vain; leave "
-                      "acquire and release out here, or write `rlock run`, which shares the lock",
+                      "out acquire and release here, or write `rlock run`, which shares the lock",
                       name_.text())};
     }
   }

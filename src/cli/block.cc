@@ -68,8 +68,8 @@ std::string describe_runs(const observe::Counters& counters) {
 /// The lines of one lock.
 class Block {
  public:
-  Block(const LockFacts& lock, const Settings& settings, const Screen& screen)
-      : lock_(lock), settings_(settings), screen_(screen) {}
+  Block(const LockFacts& lock, const Settings& settings, const Screen& screen, std::size_t most_waiters)
+      : lock_(lock), settings_(settings), screen_(screen), most_waiters_(most_waiters) {}
 
   std::string text() {
     add_state();
@@ -195,12 +195,10 @@ class Block {
     if (lock_.waiting == 0)
       return;
     add("waiting", fmt::format("{}{}", lock_.waiting, lock_.hold ? ", until the hold has ended" : ""));
-    // A screen that --watch redraws cannot be scrolled, and the commands that break the lock come last.
-    const std::size_t room = settings_.watch && screen_.rows > 0 ? screen_.rows / 3 : lock_.waiters.size();
     std::size_t position = 0;
     for (const observe::WaiterFacts& w : lock_.waiters) {
-      if (position == room) {
-        add("...", fmt::format("and {} more", lock_.waiters.size() - room));
+      if (position == most_waiters_) {
+        add("...", fmt::format("and {} more", lock_.waiters.size() - position));
         break;
       }
       const std::string command = w.owner.command.empty() ? "" : fmt::format(" \"{}\"", w.owner.command);
@@ -242,13 +240,22 @@ class Block {
   const LockFacts& lock_;
   const Settings& settings_;
   const Screen& screen_;
+  std::size_t most_waiters_;
   std::string out_;
 };
 
 }  // namespace
 
 std::string format_block(const LockFacts& lock, const Settings& settings, const Screen& screen) {
-  return Block{lock, settings, screen}.text();
+  const std::size_t waiters = lock.waiters.size();
+  std::string text = Block{lock, settings, screen, waiters}.text();
+  // A screen that --watch redraws cannot be scrolled, and what breaks the lock comes last, so waiters are left out.
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  const std::size_t room = screen.rows > 2 ? screen.rows - 2 : 0;  // below the header, and the last row stays empty
+  if (!settings.watch || room == 0 || lines <= room || waiters == 0)
+    return text;
+  const std::size_t excess = lines - room + 1;  // a line says how many are left out
+  return Block{lock, settings, screen, waiters > excess ? waiters - excess : 1}.text();
 }
 
 }  // namespace rlock::cli

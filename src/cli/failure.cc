@@ -50,9 +50,9 @@ std::string describe_instead(lock::Lock& lock,
   if (std::holds_alternative<lock::ForeignKey>(found))
     return "another program's key is there";
   const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
-  const std::string_view end = std::holds_alternative<lock::GivenBack>(fate)
-                                   ? "it was released already"
-                                   : "the lease has ended, or its holder was evicted";
+  const bool given_back = std::holds_alternative<lock::GivenBack>(fate);
+  const std::string end = given_back ? "it was released already"
+                                     : "the lease has ended, its holder was evicted, or the token is another lock's";
   const auto& targets = std::get<std::vector<lock::Target>>(found);
   if (!targets.empty()) {
     const bool cooling = targets[0].state == lock::Target::State::cooling;
@@ -62,8 +62,8 @@ std::string describe_instead(lock::Lock& lock,
                        lock::describe(targets[0].owner),
                        targets[0].fence.value);
   }
-  if (std::holds_alternative<lock::GivenBack>(fate))
-    return std::string{end};
+  if (given_back)
+    return end;
   return is_unheard_of(servers, lock.name(), settings) ? fmt::format("it is free, and {}", unheard_of)
                                                        : fmt::format("it is free; {}", end);
 }

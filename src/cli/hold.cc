@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "base/timestamp.h"
 #include "cli/claim.h"
+#include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/screen.h"
 #include "cli/servers.h"
@@ -17,7 +18,6 @@
 #include "lock/retry.h"
 #include "lock/wording.h"
 #include "observe/survey.h"
-#include "run/ancestry.h"
 
 namespace rlock::cli {
 namespace {
@@ -42,14 +42,19 @@ bool end_hold(const Settings& settings, lock::Lock& lock, const Log& log) {
   return ended.has_value();
 }
 
-/// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that it is held,
-/// unless whoever holds it has started us.
+/// Whether it is the run or the script around this command that holds the lock.
+bool is_around_us(const observe::LockFacts& lock, const observe::HolderFacts& holder) {
+  return from_environment("RLOCK_KEY") == lock.name && from_environment("RLOCK_FENCE") == holder.fence.text();
+}
+
+/// Tells what the user may not expect of a lock that was put on hold: that nobody has heard of it, or that another
+/// holds it.
 void remark_on(const observe::LockFacts& lock, const Settings& settings, const Log& log) {
   if (observe::is_unheard_of(lock))
     log.notice(fmt::format("{}: {}", lock.name, unheard_of));
   std::vector<const observe::HolderFacts*> holders;
   for (const observe::HolderFacts& holder : lock.holders) {
-    if (holder.holds() && run::describe_deadlock(holder.owner).empty())
+    if (holder.holds() && !is_around_us(lock, holder))
       holders.push_back(&holder);
   }
   if (holders.empty())

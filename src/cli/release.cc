@@ -116,7 +116,7 @@ class ForcedRelease {
 
   ExitCode report_not_held(std::string_view why) const {
     const std::string which = settings_.fence ? fmt::format(" with fence {}", settings_.fence->value) : "";
-    const bool is_pattern = observe::is_pattern(lock_.name().text());
+    const bool looks_like_pattern = is_pattern(settings_, lock_.name().text());
     log_.error(fmt::format("{} is not held{}: {}; {}{}{}",
                            lock_.name().text(),
                            which,
@@ -124,8 +124,8 @@ class ForcedRelease {
                            settings_.hold_end ? fmt::format("it is on hold now, which `rlock hold {} --end` ends",
                                                             lock_words(settings_, lock_.name().text()))
                                               : "nothing changed",
-                           is_pattern ? "; release takes the name of one lock, not a pattern" : "",
-                           is_unheard_of_ && !is_pattern ? fmt::format("; {}", unheard_of) : ""));
+                           looks_like_pattern ? "; release takes the name of one lock, not a pattern" : "",
+                           is_unheard_of_ && !looks_like_pattern ? fmt::format("; {}", unheard_of) : ""));
     return ExitCode::negative;
   }
 
@@ -242,7 +242,7 @@ class ForcedRelease {
     }
     std::string remark;
     if (target.has_keeper)
-      remark = lock::is_gone(target.owner) ? ", which seems to have died"
+      remark = lock::is_gone(target.owner) ? ", which seems to have died; its command may run on"
                                            : ", which may run for up to " + format_duration(target.lease) + " more";
     print(fmt::format("{}: evicted {}{}\n", name(), owner, remark));
   }

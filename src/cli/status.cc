@@ -125,6 +125,7 @@ class Watch {
   void take_screen() {
     if (!Screen::now().obeys || settings_.json)
       return;
+    wait_for_foreground();
     full_.emplace();
     if (full_->keys() >= 0)
       loop_.watch(full_->keys(), [this] { on_key(); });
@@ -164,7 +165,8 @@ class Watch {
       return;
     give_screen_back();
     if (signal->number == SIGTSTP) {
-      stop_until_in_foreground();
+      ::raise(SIGTSTP);
+      wait_for_foreground();
       take_screen();
     } else {
       raise_unblocked(signal->number);
@@ -172,13 +174,14 @@ class Watch {
     }
   }
 
-  /// Where nobody could make us go on, the kernel does not let us stop.
-  static void stop_until_in_foreground() {
-    const sigset_t stops = Signals::set_of({SIGTSTP, SIGTTOU});
-    ::raise(SIGTSTP);
-    ::sigprocmask(SIG_UNBLOCK, &stops, nullptr);
-    ::tcdrain(STDOUT_FILENO);  // stops us again after `bg`, by SIGTTOU
-    ::sigprocmask(SIG_BLOCK, &stops, nullptr);
+  /// Lets signals stop or end us at once, and does not return as long as another program has the terminal: the kernel
+  /// stops whoever calls tcdrain(3) then, after `bg` again, except in an orphaned process group, where nobody could
+  /// make us go on.
+  static void wait_for_foreground() {
+    const sigset_t signals = Signals::set_of({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU});
+    ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+    ::tcdrain(STDOUT_FILENO);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   }
 
   void on_key() {

@@ -19,8 +19,8 @@ constexpr auto acquire_terms = std::to_array<Term>({
     {"--hold-pid $$",
      "No trap is needed: the lock ends with the script. In a bash subshell set p=$BASHPID first, and write $p"},
     {"|| echo exit $?",
-     "Without it, a script that did not get the lock goes on all the same, even with `set -e` in a function called "
-     "after `if` or before `||`, or if rlock is not installed. In a function, `return` may stand for exit"},
+     "Without it, a script that did not get the lock goes on all the same. `set -e` does not prevent that in a "
+     "function called after `if` or before `||`, nor if rlock is not installed"},
     {"--output shell",
      "Without it, hand the token to `rlock renew` and `release`; an `rlock run` of the same lock in the script would "
      "wait"},
@@ -34,7 +34,7 @@ constexpr auto status_terms = std::to_array<Term>({
      "x: held alone; r: shared; 2/3: in slot 2 of 3, counted from 0; dead: held by a process of this machine that has "
      "died; cooling: after --min-hold or --backoff; hold: by `rlock hold`; foreign: another program's key; free"},
     {"PID", "rlock's own: kill it there, and the command gets the signal"},
-    {"HELD", "How long it has been held; \"5m left\" stands for LEASE where there is no room for that"},
+    {"HELD", "How long it has been held"},
     {"LEASE", "How long it stays taken if nobody renews it, or on hold; before the first renewal, a few seconds"},
     {"WAITING", "How many wait, and who is the first of them"},
     {"LAST", "How and when the previous run ended, such as ok 3h ago"},
@@ -118,8 +118,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "hold KEY... --end | (--for D | --until TIME) [--note TEXT]",
      "Keep new holders out of a lock for a while",
      "  rlock hold backup --until 'mon 08:00' --note 'disk swap'\n"
-     "  rlock hold backup --end\n"
-     "  rlock run backup --first -- rlock hold backup --for 1h  # when it is free\n",
+     "  rlock hold backup --end\n",
      "",
      "1: with --end, a lock was not on hold.",
      "A run that holds the lock goes on to its end; others wait, or exit with 75. A second hold replaces the first, "

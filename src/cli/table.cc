@@ -34,7 +34,6 @@ struct Cell {
   std::string text;  // untrusted, and escaped when it is printed; an empty text is printed as "-"
   std::string_view colour = colour::none;
   std::string brief{};  // what stands for it, also untrusted, where the screen is too narrow for the rows
-  std::string alone{};  // and where the next column has been left out
 };
 
 /// One cell for each column.
@@ -81,7 +80,6 @@ class Grid {
     for (Cell& cell : row) {
       cell.text = cell.text.empty() ? std::string{nothing} : printable(cell.text);
       cell.brief = printable(cell.brief);
-      cell.alone = printable(cell.alone);
     }
   }
 
@@ -109,8 +107,6 @@ class Grid {
     constexpr auto wanted = [](const Column& c) { return std::max(c.least, c.wanted); };
     constexpr auto least = [](const Column& c) { return c.least; };
     leave_out(last_minor_, wanted);
-    if (speak_for_left_out())
-      leave_out(last_minor_, wanted);
     leave_out(std::numeric_limits<int>::max(), least);
     for (const auto cut : {Column::Cut::early, Column::Cut::late})
       shrink([cut](const Column& c) { return c.cut == cut; }, wanted);
@@ -134,21 +130,6 @@ class Grid {
       }
     }
     measure();
-  }
-
-  /// Lets cells tell what the column after them would have. Returns whether there are any.
-  bool speak_for_left_out() {
-    bool any = false;
-    for (Row& row : rows_) {
-      for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-        if (row[i].alone.empty() || std::binary_search(shown_.begin(), shown_.end(), i + 1))
-          continue;
-        row[i].text = std::exchange(row[i].alone, "");
-        any = true;
-      }
-    }
-    measure();
-    return any;
   }
 
   /// Leaves out a column that has nothing in any row.
@@ -262,7 +243,7 @@ constexpr std::array status_columns{
     Column{.heading = "LAST", .leaves = 2},
     Column{.heading = "NOTE", .cut = Cut::early, .least = 12, .leaves = 1},
     Column{.heading = "FENCE"}};
-constexpr std::size_t last_column = 8;
+constexpr std::size_t lease_column = 6, last_column = 8;
 constexpr int last_minor_of_status = 5, leaves_last = 8;
 
 /// How a run ended is what one looks for here, and then whose it was and how long it took.
@@ -317,16 +298,13 @@ std::string note_of(const HolderFacts& h) {
   return fmt::format("evicted by {}{}", h.evicted->by, h.owner.remark());
 }
 
-/// What HELD shows where nobody holds the lock and there is no room for LEASE: how long it stays taken.
-std::string describe_left(Milliseconds left) { return format_duration(left) + " left"; }
-
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {
   return {{lock.name},
           mode_of(lock, h),
           {h.owner.holder},
           {h.pid() ? std::to_string(*h.pid()) : ""},
           {h.owner.command},
-          {.text = format_duration(h.held), .alone = h.cools() ? describe_left(h.cooling) : ""},
+          {format_duration(h.held)},
           {format_duration(h.cools() ? h.cooling : h.lease)},
           waiting_of(lock),
           last_of(lock),
@@ -354,7 +332,7 @@ Row hold_row(const LockFacts& lock, const lock::Hold& hold) {
           {by.holder},
           {},
           {},
-          {.text = "", .alone = describe_left(left)},
+          {},
           {format_duration(left)},
           waiting_of(lock),
           last_of(lock),
@@ -434,9 +412,13 @@ std::string format_table(const std::vector<LockFacts>& locks, const Screen& scre
   std::vector<Row> rows;
   for (const LockFacts& lock : locks) add_rows(lock, rows);
   auto columns = status_columns;
-  // A free lock has neither a command nor a time: LAST is all that its row can say.
-  if (std::any_of(locks.begin(), locks.end(), [](const LockFacts& l) { return l.state == State::free && !l.hold; }))
-    columns[last_column].leaves = leaves_last;
+  // All that a row can say of a free lock is LAST, and LEASE of one that is not free, although nobody holds it.
+  for (const LockFacts& lock : locks) {
+    if (lock.hold || lock.state == State::cooling || lock.state == State::foreign)
+      columns[lease_column].leaves = leaves_last;
+    else if (lock.state == State::free)
+      columns[last_column].leaves = leaves_last;
+  }
   return Grid{columns, last_minor_of_status, std::move(rows), screen}.text();
 }
 

@@ -183,7 +183,7 @@ rlock: busy: deploy@web3 $end has died; the lock is free when its lease ends, in
   wait_until "$PATIENCE" gone "$HOLDER"
   try release --force --now busy
   exits 0
-  matches "$OUT" "^busy: evicted .* pid $HOLDER \"sleep 600\", which seems to have died\$"
+  matches "$OUT" "^busy: evicted .* pid $HOLDER \"sleep 600\", which seems to have died; its command may run on\$"
 }
 
 @test "--force tells a holder that seems to be dead, but renews its lease" {
@@ -306,7 +306,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   wait_until 5 absent rlock:job
   try release job --token "$token"
   exits 1
-  contains "$ERR" 'it is free; the lease has ended, or its holder was evicted'
+  contains "$ERR" "it is free; the lease has ended, its holder was evicted, or the token is another lock's"
   other=$(rlock acquire job --holder somebody)
   try release job --token "$token"
   exits 1

@@ -73,7 +73,7 @@ not_renewed() {
   not_renewed 1 --key other --token "$STRANGER"
   contains "$ERR" 'other is not held by this token: it is free, and no run of it is known: is that its name?'
   not_renewed 1 --key job --token "$STRANGER"
-  contains "$ERR" "job is not held by this token: the lease has ended, or its holder was evicted; now it is held by $(id -un)@$(uname -n) (no process) "
+  contains "$ERR" "job is not held by this token: the lease has ended, its holder was evicted, or the token is another lock's; now it is held by $(id -un)@$(uname -n) (no process) "
   fence=$(rlock status job --json | jq '.[0].holders[0].fence')
   contains "$ERR" " with fence $fence"
   rlock release job --token "$RLOCK_TOKEN"

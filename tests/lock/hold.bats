@@ -113,6 +113,10 @@ rlock: backup not acquired: $words; the wait of 1s is over"
   same "$ERR" ''
   try run job -n -- true
   exits 75
+  try hold job --end
+  # shellcheck disable=SC2016 # the shell's
+  same "$(sh -c 'eval "$(rlock acquire job --output shell)"; rlock hold job --for 1h && rlock release' 2>&1 >/dev/null)" ''
+  rlock log job --json | jq -e 'any(.[]; .end == "released")' || fail "$(rlock log job)"
 }
 
 @test "hold says who still holds the lock, and how to end that" {

@@ -326,8 +326,8 @@ on_terminal() {
   rlock hold held-up --for 1h --note "$key"
   try run cold --min-hold 1h -- true
   NO_COLOR=1 on_terminal 'rlock status'
-  matches "$OUT" $'\nheld-up +hold +[^ ]+ +59m[0-9]+s left '
-  matches "$OUT" $'\ncold +cooling +[^ ]+ +59m[0-9]+s left '
+  matches "$OUT" $'\nheld-up +hold +[^ ]+ +- +59m[0-9]+s '
+  matches "$OUT" $'\ncold +cooling +[^ ]+ +[0-9]+ms +59m[0-9]+s '
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status' # the name is cut before HOLDER is
   matches "$OUT" $'\nk8s:[^ ]*~[^ ]*cile x +[^ ]{12,} '
   rlock run other -- true
@@ -335,18 +335,23 @@ on_terminal() {
   matches "$OUT" '^KEY +MODE +HOLDER .*LAST .*FENCE'
 }
 
-@test "how long a lock stays on hold or cools is told at LEASE, and at HELD only where there is no room for LEASE" {
+@test "LEASE stays on a narrow terminal where it is all that is known: until when a lock is on hold, cools or is foreign" {
+  local heading='^KEY +MODE .*HELD +LEASE'
+  hold job
+  NO_COLOR=1 on_terminal 'stty cols 50; rlock status'
+  [[ $OUT != *LEASE* ]] || fail "$OUT"
   rlock hold held-up --for 1h
-  try run cold --min-hold 1h -- true
-  NO_COLOR=1 on_terminal 'rlock status'
-  matches "$OUT" '^KEY +MODE .*HELD +LEASE '
+  NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
+  matches "$OUT" "$heading"
   matches "$OUT" $'\nheld-up +hold .* - +59m[0-9]+s '
+  rlock hold held-up --end
+  try run cold --min-hold 1h -- true
+  NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
+  matches "$OUT" "$heading"
   matches "$OUT" $'\ncold +cooling .* [0-9]+ms +59m[0-9]+s '
-  [[ $OUT != *left* ]] || fail "$OUT"
-  NO_COLOR=1 on_terminal 'stty cols 56; rlock status'
-  matches "$OUT" '^KEY +MODE +HOLDER +HELD +FENCE'
-  matches "$OUT" $'\nheld-up +hold +[^ ]+ +59m[0-9]+s left -'
-  matches "$OUT" $'\ncold +cooling +[^ ]+ +59m[0-9]+s left [0-9]{16}'
+  cli SET rlock:cold theirs PX 3600000 >/dev/null
+  NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
+  matches "$OUT" $'\ncold +foreign .* - +59m[0-9]+s '
 }
 
 @test "a key that is cut anyway leaves room for the other columns, and a narrower gap comes before a shorter text" {
@@ -493,6 +498,8 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   try status --key 'job*' --json
   query '[.[].key] == ["job*"]'
   try release --force --key 'job*'
+  try release --force --key 'jo*'
+  matches "$ERR" '^rlock: jo. is not held: it is free; nothing changed; no run of it is known: is that its name[?]$'
   try release --force job2
   try log --key 'job*' --json
   query '[.[].key] == ["job*"]'
@@ -831,10 +838,13 @@ key C"
   hold job
   for i in {1..10}; do start "waiter$i" rlock run job -- true; done
   wait_until "$PATIENCE" waiting 10
-  on_terminal 'rlock status --watch job' "expect break
+  on_terminal 'stty rows 18; rlock status --watch job' "expect then
 key C"
-  matches "$OUT" ' 8\.  .* \.\.\.  and 2 more.* break  rlock release job '
+  matches "$OUT" ' 4\.  .* \.\.\.  and 6 more.* break  rlock release job '
   [[ $OUT != *'do not fit'* ]] || fail "$OUT"
+  on_terminal 'rlock status --watch job' "expect then
+key C"
+  contains "$OUT" ' 10.  '
 }
 
 @test "--watch keeps its first row within a narrow terminal" {
@@ -852,9 +862,12 @@ type q"
   exits 0
 }
 
+# Whether the program that the test below runs is stopped
+STOPPED='ps -o stat= -p $(pgrep -f "[w]atch zz") | grep -q T'
+
 @test "Ctrl-Z in --watch gives the screen back to the shell; after bg it stays stopped, after fg it has the screen again" {
   local taken=$'\e[?1049h' back=$'\e[?1049l'
-  on_terminal "PS1='prompt> ' exec bash --norc --noprofile -i" "type rlock status --watch
+  on_terminal "PS1='prompt> ' exec bash --norc --noprofile -i" "type rlock status --watch 'zz*'
 expect $taken
 expect FENCE
 key Z
@@ -862,7 +875,7 @@ expect $back
 expect Stopped
 expect prompt>
 type bg
-until [ \$(ps -o stat= -C rlock | cut -c1) = T ]
+until $STOPPED
 type echo \$((6*7))
 expect 42
 type fg
@@ -876,6 +889,20 @@ expect susp = ^Z
 type exit 5"
   exits 5
   same "$(grep -c -F "$taken" <<<"$OUT")" 2
+}
+
+@test "--watch that is started in the background waits until it has the terminal; stopped, it can be killed" {
+  on_terminal "PS1='prompt> ' exec bash --norc --noprofile -i" "type rlock status --watch 'zz*' &
+until $STOPPED
+type fg
+expect FENCE
+key Z
+expect Stopped
+type kill %1
+until ! pgrep -f '[w]atch zz'
+type exit 5"
+  exits 5
+  same "$(grep -c -F $'\e[?1049h' <<<"$OUT")" 1
 }
 
 @test "Ctrl-C in --watch ends the script that shows it, too" {
