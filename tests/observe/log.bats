@@ -314,7 +314,7 @@ remembered() { # LOCK END...
   contains "$(rlock log nightly)" ' evicted by root@vm pid 19523 '
   rlock hold nightly --until 'tomorrow 08:00' --holder ops@web3
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log nightly' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" "^nightly [0-9]{2}-[0-9]{2} [0-9:]+ +- +on hold [0-9hm]+ +ops@web3 +-$" # this year's have no year
+  matches "$row" "^nightly [0-9]{2}-[0-9]{2} [0-9:]+ +- +on hold [0-9dhm]+ +ops@web3 +-$" # this year's have no year
   cli RPUSH '{rlock:deploy-web}:history' \
     '7 1763900000000 1763900100000 0 1 evicted,root@vm%20pid%2019523 ci-runner@build-07.internal h root 1 deploy.sh n'
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 80; rlock log deploy-web' /dev/null | tr -d '\r' | tail -n 1)
