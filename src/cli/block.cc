@@ -49,7 +49,7 @@ std::string describe_skips(const observe::Counters& counters, WallTime now) {
   return text;
 }
 
-/// "taken 12 times, 3 of them after a wait; 1 evicted, 2 failed".
+/// "taken 12 times, 3 of them after a wait; 1 evicted, 2 failed, 1 of them lost".
 std::string describe_runs(const observe::Counters& counters) {
   if (counters.acquired == 0)
     return "never taken";
@@ -57,11 +57,12 @@ std::string describe_runs(const observe::Counters& counters) {
   if (counters.waited > 0)
     text += counters.acquired == 1 ? ", after a wait" : fmt::format(", {} of them after a wait", counters.waited);
   std::string_view separator = "; ";
-  for (const auto& [count, what] :
-       {std::pair{counters.evicted, "evicted"}, {counters.lost, "lost"}, {counters.failed, "failed"}}) {
+  for (const auto& [count, what] : {std::pair{counters.evicted, "evicted"}, {counters.failed, "failed"}}) {
     if (count > 0)
       text += fmt::format("{}{} {}", std::exchange(separator, ", "), count, what);
   }
+  if (counters.lost > 0)  // it has failed, too, if it was not told to stop meanwhile
+    text += fmt::format("{}{}{} lost", separator, counters.lost, counters.lost <= counters.failed ? " of them" : "");
   return text;
 }
 

@@ -411,17 +411,18 @@ std::string doubt_variable(std::string_view name) {
              : did_you_mean(name, known, variable_prefix);
 }
 
-/// A warning of the first variable such as RLOCK_TTL or RLOCK_REDS; empty where there is none.
+/// A warning of variables such as RLOCK_TTL or RLOCK_REDS; empty where there are none.
 std::string doubt_variables() {
+  std::string doubts;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text{*variable};
     const std::string_view name = text.substr(0, text.find('='));
     const std::string doubt =
         name.starts_with(variable_prefix) ? doubt_variable(name.substr(variable_prefix.size())) : "";
     if (!doubt.empty())
-      return fmt::format("{} is not read{}", name, doubt);
+      doubts += fmt::format("{}{} is not read{}", doubts.empty() ? "" : "; ", name, doubt);
   }
-  return {};
+  return doubts;
 }
 
 }  // namespace

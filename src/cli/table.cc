@@ -229,26 +229,26 @@ using observe::LockFacts;
 using observe::State;
 using Cut = Column::Cut;
 
-/// KEY and FENCE are what `release --force` needs: FENCE stays, and a KEY of 40 columns is not cut to keep what is
-/// minor. But who holds it, since when and who waits is what one looks for.
+/// KEY and FENCE are what `release --force` needs: FENCE stays, and so does a KEY that is not very long. But who holds
+/// it, since when and who waits is what one looks for.
 constexpr std::array status_columns{
-    Column{.heading = "KEY", .cut = Cut::early, .least = 16, .wanted = 40, .keep = Keep::both_ends},
+    Column{.heading = "KEY", .cut = Cut::early, .least = 16, .wanted = 32, .keep = Keep::both_ends},
     Column{.heading = "MODE"},
     Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .wanted = 20, .keep = Keep::both_ends},
     Column{.heading = "PID", .leaves = 3},
-    Column{.heading = "COMMAND", .cut = Cut::early, .least = 8, .leaves = 5},
+    Column{.heading = "COMMAND", .cut = Cut::early, .least = 8, .leaves = 5, .wanted = 20},
     Column{.heading = "HELD", .leaves = 7},
     Column{.heading = "LEASE", .leaves = 4},
     Column{.heading = "WAITING", .leaves = 6, .zero = "0"},
     Column{.heading = "LAST", .leaves = 2},
     Column{.heading = "NOTE", .cut = Cut::early, .least = 12, .leaves = 1},
     Column{.heading = "FENCE"}};
-constexpr std::size_t lease_column = 6, last_column = 8;
+constexpr std::size_t key_column = 0, lease_column = 6, last_column = 8;
 constexpr int last_minor_of_status = 5, leaves_last = 8;
 
 /// How a run ended is what one looks for here, and then whose it was and how long it took.
 constexpr std::array log_columns{
-    Column{.heading = "KEY", .cut = Cut::late, .least = 16, .wanted = 40, .keep = Keep::both_ends},
+    Column{.heading = "KEY", .cut = Cut::late, .least = 16, .wanted = 32, .keep = Keep::both_ends},
     Column{.heading = "STARTED"},
     Column{.heading = "WAITED", .leaves = 2},
     Column{.heading = "HELD", .leaves = 4},
@@ -412,6 +412,8 @@ std::string format_table(const std::vector<LockFacts>& locks, const Screen& scre
   std::vector<Row> rows;
   for (const LockFacts& lock : locks) add_rows(lock, rows);
   auto columns = status_columns;
+  if (screen.columns <= 80)  // wider ones have room for more than a long name
+    columns[key_column].wanted = 40;
   // All that a row can say of a free lock is LAST, and LEASE of one that is not free, although nobody holds it.
   for (const LockFacts& lock : locks) {
     if (lock.hold || lock.state == State::cooling || lock.state == State::foreign)

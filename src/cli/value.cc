@@ -168,7 +168,7 @@ int Value::signal() const {
 
 bool Value::flag() const {
   if (text != "yes" && text != "no")
-    refuse(fmt::format("'{}' is neither yes nor no", text));
+    refuse(fmt::format("'{}' is neither yes nor no; write one of them", text));
   return text == "yes";
 }
 

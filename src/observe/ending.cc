@@ -1,7 +1,6 @@
 #include "observe/ending.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <iterator>
@@ -75,7 +74,7 @@ std::string Ending::brief() const {
 std::string Ending::in_words() const {
   if (kind == Kind::exited)
     return number == 0 ? "ok" : fmt::format("exit {}", number);
-  return kind == Kind::signalled && number == SIGKILL ? "killed" : brief();
+  return brief();
 }
 
 std::string Ending::describe() const { return by.empty() ? brief() : fmt::format("{} by {}", brief(), by); }

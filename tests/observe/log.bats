@@ -91,7 +91,7 @@ load ../support/supervision
   try log job --json
   query '.[0] | .end == "signalled" and .signal == 9 and .exit_status == 137'
   try status job
-  matches "$OUT" $'\njob +free .* killed [0-9.]+m?s ago '
+  matches "$OUT" $'\njob +free .* SIGKILL [0-9.]+m?s ago '
   try status job --json
   query '.[0].last | .end == "signalled" and .exit_status == 137'
   contains "$(rlock status --prometheus)" 'rlock_last_exit_status{key="job"} 137'
