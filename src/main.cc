@@ -61,9 +61,10 @@ ExitCode execute(int argc, char** argv, const Log& log) {
 
 /// Makes `eval "$(rlock acquire ...)" || exit` exit with our status, since eval ignores the status of a substitution.
 /// `eval "$(rlock acquire ... || echo exit $?)"` is better, as it also ends a script that finds no rlock.
+/// Without the quotes, which may be forgotten, the two are one line: hence the semicolon.
 void tell_shell(ExitCode code) {
   try {
-    cli::print("(exit " + std::to_string(static_cast<int>(code)) + ")\n");
+    cli::print("(exit " + std::to_string(static_cast<int>(code)) + ");\n");
   } catch (const std::exception&) {
     // Nobody reads our output, so nobody evaluates it.
   }

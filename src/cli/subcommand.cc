@@ -20,7 +20,7 @@ constexpr auto acquire_terms = std::to_array<Term>({
      "No trap is needed: the lock ends with the script. In a bash subshell set p=$BASHPID first, and write $p"},
     {"|| echo exit $?",
      "Without it, a script that did not get the lock goes on all the same. `set -e` does not prevent that in a "
-     "function called after `if` or before `||`, nor if rlock is not installed"},
+     "function called after `if` or before `||`, nor if rlock is not installed. Mind the quotes around $(...)"},
     {"--output shell",
      "Without it, hand the token to `rlock renew` and `release`; an `rlock run` of the same lock in the script would "
      "wait"},
@@ -121,7 +121,8 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock hold backup --end\n",
      "",
      "1: with --end, a lock was not on hold.",
-     "A run that holds the lock goes on to its end; others wait, or exit with 75. A second hold replaces the first, "
+     "A run that holds the lock goes on to its end; others wait, or exit with 75. To wait for its end, take the lock: "
+     "rlock acquire KEY --first --hold-pid $$. A second hold replaces the first, "
      "its note included. KEY is a name, not a pattern. TIME "
      "is 08:00 (the next), 'tomorrow 08:00', 'mon 08:00', 2026-11-25 (at 0:00), '2026-11-25 08:00' or RFC 3339."},
     {"status",
@@ -134,7 +135,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "  rlock status 'deploy-*'\n"
      "  rlock status --json | jq '.[].holders[].pid | values'\n",
      "NO_COLOR turns colours off.",
-     "1, with keys: some are free.",
+     "1, with keys: some are free. With `set -e`, write `|| test $? = 1`.",
      "A single KEY, on a terminal, is shown in full, with why the last one left without the lock, and with the command "
      "that breaks it. A narrow terminal has no room for all columns; a pipe shows all.",
      "Columns",

@@ -61,7 +61,7 @@ Result Keeper::run() {
     if (!interrupted_)
       throw;
     complaints_.add(error.what());
-    result_.message = complaints_.last();
+    result_.message = complaints_.first();
     return result_;
   }
   start_command();
@@ -79,7 +79,7 @@ Result Keeper::run() {
     result_.verdict.die_of = typed_in_release_;
     result_.verdict.exit_status = static_cast<int>(killed_by(typed_in_release_));
   }
-  result_.message = complaints_.last();
+  result_.message = complaints_.first();
   return result_;
 }
 

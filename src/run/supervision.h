@@ -24,13 +24,15 @@ class Complaints {
 
   void add(std::string message) {
     log_->error(message);
-    last_ = std::move(message);
+    if (first_.empty())
+      first_ = std::move(message);
   }
-  const std::string& last() const { return last_; }
+  /// The cause, of which later ones may be consequences.
+  const std::string& first() const { return first_; }
 
  private:
   const Log* log_;
-  std::string last_;
+  std::string first_;
 };
 
 /// The command as the keeper sees it: through the guard, by orders and news, and directly where the guard fails. A

@@ -208,22 +208,29 @@ lease() { cli PTTL "rlock:$1"; }
     # shellcheck disable=SC2086 # several words
     try acquire job --output=shell $setting
     exits 64
-    same "$OUT" '(exit 64)'
+    same "$OUT" '(exit 64);'
   done
   try acquire --output shell
-  same "$OUT" '(exit 64)'
+  same "$OUT" '(exit 64);'
   local word
   for word in shel shells sh3ll; do
     try acquire job --output "$word"
     exits 64
-    same "$OUT" '(exit 64)'
+    same "$OUT" '(exit 64);'
   done
   try acquire job --output json --nonsense
   same "$STATUS $OUT" '64 '
   hold job
   try acquire job -n --output shell
   exits 75
-  same "$OUT" '(exit 75)'
+  same "$OUT" '(exit 75);'
+  # shellcheck disable=SC2016,SC2086
+  for shell in bash sh; do # where the quotes are forgotten
+    try_without_quotes='eval $(rlock acquire job -n -q --output shell || echo exit $?); echo went on'
+    STATUS=0
+    OUT=$($shell -c "$try_without_quotes" 2>&1) || STATUS=$?
+    same "$STATUS $OUT" '75 '
+  done
   try run --key other -- echo acquire --output shell
   same "$OUT" 'acquire --output shell'
 }

@@ -166,6 +166,8 @@ END
   same "$ERR" 'rlock: warning: RLOCK_REDS is not read; did you mean RLOCK_REDIS?'
   RLOCK_URL=redis://db1 try run job -- true
   same "$ERR" 'rlock: warning: RLOCK_URL is not read; write RLOCK_REDIS'
+  RLOCK_TIMEOUT=1 RLOCK_URL=x try status
+  matches "$ERR" '^rlock: warning: RLOCK_(TIMEOUT|URL) is not read; write .*; RLOCK_(TIMEOUT|URL) is not read; write [^;]*$'
   RLOCK_REDIS_TIMEOUT=5s try run job -- rlock renew
   exits 0
   same "$ERR" ''

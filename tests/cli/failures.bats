@@ -272,7 +272,7 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   hold job
   try acquire job -n --output shell
   exits 75
-  same "$OUT" '(exit 75)'
+  same "$OUT" '(exit 75);'
   same "$(sh -c 'eval "$(rlock acquire job -qn --output shell)" || exit; echo went on'; echo $?)" 75
   same "$(sh -c 'eval "$(rlock acquire job -qn -E 3 --output shell)" || exit; echo went on'; echo $?)" 3
   same "$(RLOCK_REDIS=$NOWHERE sh -c 'eval "$(rlock acquire job --output shell 2>/dev/null)" || exit; echo on'; echo $?)" 69

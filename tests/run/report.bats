@@ -41,6 +41,16 @@ run_reported() {
   query '[.command_status, .signal, .fence, .slot, .held_ms, .renewals] | all(. == null)'
 }
 
+@test "of a run that was lost the report tells why, and not what followed from that" {
+  start run rlock run job --ttl 1 --report "$T/report" -- sleep 600
+  wait_until "$PATIENCE" exists rlock:job
+  stop_redis
+  finish "$PID"
+  exits 76
+  OUT=$(<"$T/report")
+  query '.outcome == "lost" and (.message | startswith("lost job: it could not be renewed in time"))'
+}
+
 @test "a run that was evicted: outcome evicted, 76, and the message says that it was by force" {
   start run rlock run --report "$T/report.json" --key job --ttl 1 -- sleep 600
   wait_held job
