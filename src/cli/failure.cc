@@ -51,8 +51,9 @@ std::string describe_instead(lock::Lock& lock,
     return "another program's key is there";
   const lock::Fate fate = lock.fate_of(token, lock::Level::random(), {}, deadline);
   const bool given_back = std::holds_alternative<lock::GivenBack>(fate);
-  const std::string end = given_back ? "it was released already"
-                                     : "the lease has ended, its holder was evicted, or the token is another lock's";
+  const std::string_view end = given_back
+                                   ? "it was released already"
+                                   : "the lease has ended, its holder was evicted, or the token is another lock's";
   const auto& targets = std::get<std::vector<lock::Target>>(found);
   if (!targets.empty()) {
     const bool cooling = targets[0].state == lock::Target::State::cooling;
@@ -63,7 +64,7 @@ std::string describe_instead(lock::Lock& lock,
                        targets[0].fence.value);
   }
   if (given_back)
-    return end;
+    return std::string{end};
   return is_unheard_of(servers, lock.name(), settings) ? fmt::format("it is free, and {}", unheard_of)
                                                        : fmt::format("it is free; {}", end);
 }

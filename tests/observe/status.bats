@@ -900,7 +900,7 @@ key Z
 expect Stopped
 type kill %1
 until ! pgrep -f '[w]atch zz'
-type exit 5"
+type exec sh -c 'exit 5'"
   exits 5
   same "$(grep -c -F $'\e[?1049h' <<<"$OUT")" 1
 }
