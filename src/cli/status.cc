@@ -122,17 +122,19 @@ class Watch {
  private:
   static constexpr std::chrono::seconds period{1};
 
+  bool has_keys() const { return full_ && full_->keys() >= 0; }
+
   void take_screen() {
     if (!Screen::now().obeys || settings_.json)
       return;
     wait_for_foreground();
     full_.emplace();
-    if (full_->keys() >= 0)
+    if (has_keys())
       loop_.watch(full_->keys(), [this] { on_key(); });
   }
 
   void give_screen_back() {
-    if (full_ && full_->keys() >= 0)
+    if (has_keys())
       loop_.unwatch(full_->keys());
     full_.reset();
   }
@@ -155,7 +157,7 @@ class Watch {
   void show(std::string text) const {
     const Screen screen = Screen::now();
     if (!settings_.json)
-      text.insert(0, watch_header(servers_, full_ && full_->keys() >= 0, screen));
+      text.insert(0, watch_header(servers_, has_keys(), screen));
     cli::show(screen.obeys && !settings_.json ? redraw(cut_to_rows(text, screen.rows)) : text);
   }
 
