@@ -50,6 +50,7 @@ struct Settings {
   bool token_from_stdin = false;
 
   Milliseconds ttl{30'000};
+  bool has_ttl = false;  // which somebody has given
   bool nonblock = false;
   std::optional<Milliseconds> wait;
   ExitCode conflict = ExitCode::conflict;

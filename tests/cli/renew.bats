@@ -46,6 +46,22 @@ not_renewed() {
   (($(lease) > 25000 && $(lease) <= 30000)) || fail "$(lease)"
 }
 
+@test "renew without --ttl inside a script or run means the lease with which it took that lock" {
+  export RLOCK_TOKEN RLOCK_TTL_MS=600000
+  RLOCK_KEY=job try renew
+  exits 0
+  (($(lease) > 590000 && $(lease) <= 600000)) || fail "$(lease)"
+  try acquire other --ttl 20
+  RLOCK_TOKEN=$OUT RLOCK_KEY=job try renew other
+  exits 0
+  (($(cli PTTL rlock:other) <= 30000)) || fail "$(cli PTTL rlock:other)"
+  RLOCK_KEY=job RLOCK_TTL_MS=soon not_renewed 64
+  contains "$ERR" RLOCK_TTL_MS
+  RLOCK_KEY=job RLOCK_TTL_MS=soon try renew --ttl 15m
+  exits 0
+  (($(lease) > 890000)) || fail "$(lease)"
+}
+
 @test "renew takes key and token from the environment, and the command line outranks it" {
   export RLOCK_TOKEN
   RLOCK_KEY=job try renew --ttl 60
