@@ -55,13 +55,15 @@ class Window {
   std::size_t columns_;
 };
 
-void draw_bar(const Bar& bar, const Window& window, std::vector<Slice>& lane) {
+/// Draws a bar whose time before `counted` other bars have covered.
+void draw_bar(const Bar& bar, WallTime counted, const Window& window, std::vector<Slice>& lane) {
   const auto right = static_cast<double>(lane.size());
   if (window.place(bar.end) < 0 || window.place(bar.begin) >= right)
     return;
   const double begin = std::max(window.place(bar.begin), 0.0);
   const double end = std::clamp(window.place(bar.end), begin, right);
   const auto first = static_cast<std::size_t>(begin);
+  const double fresh = std::max(begin, window.place(counted));
   const auto last = std::max(first, static_cast<std::size_t>(std::ceil(end)) - (end > 0 ? 1 : 0));
   for (std::size_t i = first; i <= last; ++i) {
     const auto left = static_cast<double>(i);
@@ -69,13 +71,23 @@ void draw_bar(const Bar& bar, const Window& window, std::vector<Slice>& lane) {
     if (bar.on_hold)
       continue;
     lane[i].touched = true;
-    lane[i].held += std::min(end, left + 1) - std::max(begin, left);
+    lane[i].held += std::max(0.0, std::min(end, left + 1) - std::max(fresh, left));
     lane[i].part_of_failed = lane[i].part_of_failed || bar.failed;
   }
   lane[last].failed = lane[last].failed || bar.failed;
 }
 
-/// The character for a column. With several holders the held time may exceed the column's; it is drawn as all of it.
+/// Draws what several held at the same time as if one had held it.
+void draw_bars(std::vector<Bar> bars, const Window& window, std::vector<Slice>& lane) {
+  std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) { return a.begin < b.begin; });
+  WallTime counted{};
+  for (const Bar& bar : bars) {
+    draw_bar(bar, counted, window, lane);
+    if (!bar.on_hold)
+      counted = std::max(counted, bar.end);
+  }
+}
+
 std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
   if (column.failed)
     return marks.failed;
@@ -96,7 +108,7 @@ std::string_view colour_of(const Slice& column) {
 
 std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
   std::vector<Slice> columns(window.columns());
-  for (const Bar& bar : lane.bars) draw_bar(bar, window, columns);
+  draw_bars(lane.bars, window, columns);
   const double known_since = window.place(lane.known_since);
   std::string out;
   std::string_view now = colour::none;

@@ -151,7 +151,11 @@ Milliseconds Value::duration(Milliseconds low, Milliseconds high, std::string_vi
 long long Value::number(long long low, long long high) const {
   const auto value = parse_number(text, low, high);
   if (!value)
-    refuse(fmt::format("'{}' is not a number from {} to {}", text, low, high));
+    refuse(fmt::format("'{}' is not a number from {} to {}{}",
+                       text,
+                       low,
+                       high,
+                       text == "$" ? "; in a Makefile write $$ for each $" : ""));
   return *value;
 }
 
@@ -174,6 +178,8 @@ bool Value::flag() const {
 
 lock::Token Value::token() const {
   const auto token = lock::Token::parse(text);
+  if (text.empty())
+    refuse("it is empty; was the lock acquired?");
   if (!token)
     refuse("not a token; acquire prints one as 32 hexadecimal digits");
   return *token;

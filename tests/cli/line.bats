@@ -535,10 +535,10 @@ refuses_too() { # as `refuses`, whatever is on Redis
   [[ $(help_of run) != *hold-pid* ]]
   contains "$(help_of run)" 'Redis must answer when rlock starts'
   contains "$(help_of acquire)" 'rlock acquire migration --hold-pid $$ --output shell || echo exit $?)"'
-  contains "$(help_of renew)" 'How long the lease lasts from now on; it is never shortened [30s]'
+  contains "$(help_of renew)" 'How long the lease lasts from now on; it is never shortened [RLOCK_TTL_MS of this lock, or 30s]'
   contains "$(help_of release)" 'With --force: wait for D at most [for ever], then exit with 75; the holder must still give it up'
   [[ $(help_of check) != *'instead of a table'* ]]
-  contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now on; it is never shortened [30s]'
+  contains "$(rlock __complete renew --)" $'--ttl=\tHow long the lease lasts from now on; it is never shortened [RLOCK_TTL_MS of this lock, or 30s]'
 }
 
 @test "help explains the words in what status and log print" {

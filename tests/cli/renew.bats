@@ -122,6 +122,11 @@ not_renewed() {
   not_renewed 1 --key job --token "$RLOCK_TOKEN"
 }
 
+@test "an empty token asks whether the lock was acquired: 64" {
+  not_renewed 64 job --token ''
+  contains "$ERR" '--token: it is empty; was the lock acquired?'
+}
+
 @test "a malformed token is a usage error: 64, and it is not printed" {
   local token
   for token in '' x "${STRANGER}0" "${STRANGER%?}" "${STRANGER%?}g" $'\xff' "${STRANGER%?}"$'\n'; do

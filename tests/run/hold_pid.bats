@@ -247,6 +247,7 @@ is_said_to_be_lost() { [[ $(rlock log job --json | jq -r '.[-1].end') == lost ]]
   sh -c 'echo $$' >"$T/dead"
   dead=$(<"$T/dead")
   refuses 64 "no process $dead" acquire job --hold-pid "$dead"
+  refuses 64 'in a Makefile write $$ for each $' acquire job --hold-pid '$'
   refuses 64 --hold-pid acquire job --hold-pid 0
   refuses 64 --hold-pid acquire job --hold-pid -1
   refuses 64 --hold-pid acquire job --hold-pid self

@@ -45,6 +45,12 @@ void test_marks() {
   const auto busy = draw({{.name = "job1", .bars = every_minute()}}, narrow);
   expect_same(
       busy[0], "job1 " + std::string(24, '-'), "a run every minute that takes a third of it makes an even lane");
+  const cli::Bar half{.begin = midnight + hours{2}, .end = midnight + hours{2} + minutes{30}};
+  const auto shared = draw({{.name = "one", .bars = {half}}, {.name = "two", .bars = {half, half, half}}}, narrow);
+  expect_same(shared[1].substr(4), shared[0].substr(4), "what several held at the same time is no higher");
+  const cli::Bar later{.begin = half.begin + minutes{15}, .end = half.end + minutes{30}};
+  const auto lapped = draw({{.name = "job1", .bars = {later, half}}}, narrow);
+  expect_same(lapped[0], "job1   #" + std::string(21, ' '), "what overlaps makes up a whole hour");
   const auto all_day = draw({{.name = "job1", .bars = {{midnight - hours{9}, midnight + hours{99}}}}}, narrow);
   expect_same(all_day[0], "job1 " + std::string(24, '#'), "a run that began before and goes on fills the lane");
   const auto unknown = draw({{.name = "job1", .bars = {hour}, .known_since = midnight + hours{2}}}, narrow);
