@@ -99,7 +99,7 @@ class Lanes {
         add_hold(run, history.now, lane.bars);
         continue;
       }
-      lane.bars.push_back({.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()});
+      add_run(run, lane.bars);
       if (++runs == asked)
         lane.known_since = oldest->acquired_at;
     }
@@ -130,13 +130,25 @@ class Lanes {
   WallTime end() const { return end_ == WallTime{} ? wall_now() : end_; }
 
  private:
+  /// Of a run that has died no more is known than that it held the lock at first.
+  static void add_run(const Run& run, std::vector<Bar>& bars) {
+    Bar bar{.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()};
+    if (run.ending.kind == observe::Ending::Kind::died) {
+      bars.push_back({.begin = bar.begin, .end = bar.begin});
+      bar.kind = Bar::Kind::unknown;
+    }
+    bars.push_back(bar);
+  }
+
   /// A hold's beginning makes a block, which is cut off where it has ended sooner.
   static void add_hold(const Run& moment, WallTime now, std::vector<Bar>& bars) {
     if (moment.hold_until && moment.ending.kind == observe::Ending::Kind::hold) {
-      bars.push_back({.begin = moment.acquired_at, .end = std::min(*moment.hold_until, now), .on_hold = true});
+      bars.push_back(
+          {.begin = moment.acquired_at, .end = std::min(*moment.hold_until, now), .kind = Bar::Kind::on_hold});
       return;
     }
-    const auto open = std::find_if(bars.rbegin(), bars.rend(), [](const Bar& bar) { return bar.on_hold; });
+    const auto open =
+        std::find_if(bars.rbegin(), bars.rend(), [](const Bar& bar) { return bar.kind == Bar::Kind::on_hold; });
     if (open != bars.rend())
       open->end = std::min(open->end, moment.acquired_at);
   }

@@ -33,6 +33,7 @@ struct Slice {
   bool failed = false;          // a run that failed ended here
   bool part_of_failed = false;  // a run was under way that failed later
   bool on_hold = false;         // the lock was on hold, at least for a part of that time
+  bool unknown = false;         // it may have been held
 };
 
 /// The time that is shown, divided into columns.
@@ -67,12 +68,14 @@ void draw_bar(const Bar& bar, WallTime counted, const Window& window, std::vecto
   const auto last = std::max(first, static_cast<std::size_t>(std::ceil(end)) - (end > 0 ? 1 : 0));
   for (std::size_t i = first; i <= last; ++i) {
     const auto left = static_cast<double>(i);
-    lane[i].on_hold = lane[i].on_hold || bar.on_hold;
-    if (bar.on_hold)
+    Slice& column = lane[i];
+    column.on_hold = column.on_hold || bar.kind == Bar::Kind::on_hold;
+    column.unknown = column.unknown || bar.kind == Bar::Kind::unknown;
+    column.part_of_failed = column.part_of_failed || bar.failed;
+    if (bar.kind != Bar::Kind::held)
       continue;
-    lane[i].touched = true;
-    lane[i].held += std::max(0.0, std::min(end, left + 1) - std::max(fresh, left));
-    lane[i].part_of_failed = lane[i].part_of_failed || bar.failed;
+    column.touched = true;
+    column.held += std::max(0.0, std::min(end, left + 1) - std::max(fresh, left));
   }
   lane[last].failed = lane[last].failed || bar.failed;
 }
@@ -83,16 +86,16 @@ void draw_bars(std::vector<Bar> bars, const Window& window, std::vector<Slice>& 
   WallTime counted{};
   for (const Bar& bar : bars) {
     draw_bar(bar, counted, window, lane);
-    if (!bar.on_hold)
+    if (bar.kind == Bar::Kind::held)
       counted = std::max(counted, bar.end);
   }
 }
 
-std::string_view mark_of(const Slice& column, bool known, const Marks& marks) {
+std::string_view mark_of(const Slice& column, const Marks& marks) {
   if (column.failed)
     return marks.failed;
   if (!column.touched)
-    return column.on_hold ? marks.on_hold : known ? " " : marks.unknown;
+    return column.on_hold ? marks.on_hold : column.unknown ? marks.unknown : " ";
   const auto count = static_cast<double>(marks.levels.size());
   const auto level = static_cast<std::size_t>(std::clamp(std::floor(column.held * count), 0.0, count - 1));
   return marks.levels[level];
@@ -109,7 +112,7 @@ std::string_view colour_of(const Slice& column) {
 std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
   std::vector<Slice> columns(window.columns());
   draw_bars(lane.bars, window, columns);
-  const double known_since = window.place(lane.known_since);
+  draw_bar({.begin = {}, .end = lane.known_since, .kind = Bar::Kind::unknown}, {}, window, columns);
   std::string out;
   std::string_view now = colour::none;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -117,7 +120,7 @@ std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks
     if (wanted != now)
       out += wanted;
     now = wanted;
-    out += mark_of(columns[i], static_cast<double>(i + 1) > known_since, marks);
+    out += mark_of(columns[i], marks);
   }
   return coloured ? out + std::string{colour::plain} : out;
 }

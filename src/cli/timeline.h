@@ -8,11 +8,17 @@
 
 namespace rlock::cli {
 
-/// One period during which a lock was held, or on hold.
+/// One period of a lock. What it was on hold for, or is unknown, is drawn where the lock was not held.
 struct Bar {
+  enum class Kind {
+    held,
+    on_hold,
+    unknown,  // somebody has died at some time in it
+  };
+
   WallTime begin, end;
-  bool failed = false;   // drawn as a mark where it ended
-  bool on_hold = false;  // drawn where the lock was not held
+  bool failed = false;  // drawn as a mark where it ended
+  Kind kind = Kind::held;
 };
 
 /// One lock in a timeline.

@@ -595,6 +595,17 @@ a_day() {
   done
 }
 
+@test "when a run has died is unknown, in the timeline and in the block of a lock" {
+  local now fence
+  now=$(date +%s%3N)
+  fence=$(rlock run job -- sh -c 'echo $((RLOCK_FENCE + 1))')
+  cli RPUSH '{rlock:job}:history' "$fence $((now - 40000)) $((now - 5000)) 0 1 died a@h h 7 1 c old" >"$T/count"
+  LC_ALL=C try log --timeline --since 1m
+  matches "$OUT" $'(^|\n)job [^\n]*[.]~+X'
+  OUT=$(NO_COLOR=1 python3 "$BATS_TEST_DIRNAME/../support/terminal.py" rlock status job </dev/null) || (($? == 1))
+  matches "$OUT" 'last  died, noticed [56]'
+}
+
 @test "the timeline shows the current holders" {
   hold job
   try log --timeline --since 1m

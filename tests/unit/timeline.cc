@@ -56,6 +56,9 @@ void test_marks() {
   const auto unknown = draw({{.name = "job1", .bars = {hour}, .known_since = midnight + hours{2}}}, narrow);
   expect_same(
       unknown[0], "job1 ~~#" + std::string(21, ' '), "a time before the first known run differs from one without runs");
+  const cli::Bar dead{midnight + hours{4}, midnight + hours{7}, true, cli::Bar::Kind::unknown};
+  const auto died = draw({{.name = "job1", .bars = {{dead.begin, dead.begin}, dead, hour}}}, narrow);
+  expect_same(died[0], "job1   # .~X" + std::string(17, ' '), "when a run has died is unknown");
   const auto outside = draw({{.name = "job1", .bars = {{midnight - hours{9}, midnight - hours{8}}}}}, narrow);
   expect_same(outside[0], "job1 " + std::string(24, ' '), "a run that ended before the day is not drawn");
 }
