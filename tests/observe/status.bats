@@ -676,7 +676,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   NO_COLOR=1 on_terminal 'stty cols 75; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?COMMAND +HELD +LEASE +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
-  matches "$OUT" '^KEY +MODE +HOLDER +HELD +LAST +FENCE *'
+  matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?HELD +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
   contains "$OUT" ' FENCE'
 }
