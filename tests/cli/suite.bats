@@ -9,6 +9,15 @@ load ../support/helpers
   matches "$(tail -n 1 "$T/out")" '^[0-9]+ passed, 0 failed'
 }
 
+@test "a test that leaves a server behind fails, and the server is killed" {
+  start_redis
+  mkdir "${REDIS_SOCK%/*}/dump.rdb" # so that it cannot save its data, and does not end on TERM
+  cli CONFIG SET save '1 1'
+  if clean_up 2>"$T/err"; then fail 'it passes'; fi
+  contains "$(<"$T/err")" "left behind: $REDIS_PID redis-server"
+  wait_until "$PATIENCE" gone "$REDIS_PID"
+}
+
 @test "the tests have the home of the user database, whatever HOME was" {
   local repository=$T/repository home
   export RLOCK=$T/bin/rlock RLOCK_INSTALL=no PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -51,13 +51,14 @@ optional() { command -v "$1" >/dev/null || skip "optional package $2 is not inst
 teardown() { clean_up; }
 
 clean_up() {
-  local left pid
+  local left='' pid
   stop "${RUNNING[@]}"
   wait_until 2 no_rlock_left || true # while there is a server: a background process releases its lock
   stop "${SERVERS[@]}"
   [[ ! -e $T/not-found ]] || { cat "$T/not-found" >&2 && return 1; }
-  wait_until 5 no_leftovers && return 0 # a bare return, in a trap, is the status of what failed before
-  left=$(leftovers)
+  for pid in "${SERVERS[@]}"; do gone "$pid" || left+=" $pid"; done
+  [[ ! $left ]] && wait_until 5 no_leftovers && return 0 # a bare return, in a trap, is the status of what failed before
+  left+=" $(leftovers)"
   for pid in $left; do echo "left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done >&2
   # shellcheck disable=SC2086 # one word each
   kill -KILL $left
