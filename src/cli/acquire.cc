@@ -41,8 +41,8 @@ lock::Owner describe_caller(const Settings& settings) {
 
 lock::LeaseTerms choose_lease(const Settings& settings) {
   if (!settings.hold_pid)
-    return {.ttl = settings.ttl};
-  return lock::plan_lease({.ttl = settings.ttl, .timeout = settings.timeout});
+    return {.ttl = settings.lease()};
+  return lock::plan_lease({.ttl = settings.lease(), .timeout = settings.timeout});
 }
 
 /// With --hold-pid: the process that the lock is held for, and the background process that will renew it.

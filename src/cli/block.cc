@@ -215,9 +215,8 @@ class Block {
     }
   }
 
-  /// A death is dated to when somebody noticed it, but that of a plain acquire to the end of its lease.
   void add_end(std::string_view name, const observe::Run& run) {
-    const bool is_late = run.ending.kind == observe::Ending::Kind::died && run.owner.stays;
+    const bool is_late = !run.is_end_known() && run.owner.stays;
     const std::string how = run.ending.in_words() + (is_late ? ", noticed" : "");
     const std::string ago = observe::format_ago(run.ended_at, lock_.now);
     add(name, fmt::format("{} {}, {}, at {}", how, ago, run.owner.holder, format_local(run.ended_at)));

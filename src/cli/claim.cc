@@ -91,7 +91,7 @@ lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, boo
   return {.token = lock::Token::random(),
           .level = lock::Level::random(),
           .capacity = choose_capacity(settings),
-          .ttl = settings.ttl,
+          .ttl = settings.lease(),
           .min_hold = settings.min_hold,
           .replicas = choose_replicas(settings),
           .owner = owner,
@@ -126,7 +126,7 @@ void check_quorum_times(const Settings& settings) {
                             format_limit(duration),
                             format_limit(settings.max_lease))};
   };
-  check("--ttl", settings.ttl);
+  check("--ttl", settings.lease());
   check("--min-hold", settings.min_hold);
 }
 

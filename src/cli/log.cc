@@ -90,18 +90,18 @@ class Lanes {
 
   void add(const History& history, std::size_t asked) {
     end_ = std::max(end_, history.now);
-    Lane& lane = lanes_[history.lock];
+    std::vector<Bar>& bars = lanes_[history.lock];
     std::size_t runs = 0;
     const auto oldest =
         std::find_if(history.runs.begin(), history.runs.end(), [](const Run& run) { return run.ending.is_of_run(); });
     for (const Run& run : history.runs) {
       if (!run.ending.is_of_run()) {
-        add_hold(run, history.now, lane.bars);
+        add_hold(run, history.now, bars);
         continue;
       }
-      add_run(run, lane.bars);
+      add_run(run, bars);
       if (++runs == asked)
-        lane.known_since = oldest->acquired_at;
+        bars.push_back({.begin = {}, .end = oldest->acquired_at, .kind = Bar::Kind::unknown});
     }
   }
 
@@ -110,17 +110,17 @@ class Lanes {
     end_ = std::max(end_, facts.now);
     for (const auto& holder : facts.holders) {
       if (holder.holds())  // otherwise its run is in the history
-        lanes_[facts.name].bars.push_back({.begin = holder.acquired_at, .end = facts.now});
+        lanes_[facts.name].push_back({.begin = holder.acquired_at, .end = facts.now});
     }
   }
 
   /// The lanes that are not empty within the window.
   std::vector<Lane> lanes() const {
     std::vector<Lane> all;
-    for (const auto& [name, lane] : lanes_) {
+    for (const auto& [name, bars] : lanes_) {
       const auto is_seen = [this](const Bar& bar) { return bar.end >= begin(); };
-      if (std::any_of(lane.bars.begin(), lane.bars.end(), is_seen))
-        all.push_back({.name = name, .bars = lane.bars, .known_since = lane.known_since});
+      if (std::any_of(bars.begin(), bars.end(), is_seen))
+        all.push_back({.name = name, .bars = bars});
     }
     return all;
   }
@@ -130,10 +130,10 @@ class Lanes {
   WallTime end() const { return end_ == WallTime{} ? wall_now() : end_; }
 
  private:
-  /// Of a run that has died no more is known than that it held the lock at first.
+  /// Where it is not known when a run ended, no more is known than that it held the lock at first.
   static void add_run(const Run& run, std::vector<Bar>& bars) {
     Bar bar{.begin = run.acquired_at, .end = run.ended_at, .failed = run.ending.needs_attention()};
-    if (run.ending.kind == observe::Ending::Kind::died) {
+    if (!run.is_end_known()) {
       bars.push_back({.begin = bar.begin, .end = bar.begin});
       bar.kind = Bar::Kind::unknown;
     }
@@ -155,7 +155,7 @@ class Lanes {
 
   Since since_;
   WallTime end_{};
-  std::map<std::string, Lane> lanes_;
+  std::map<std::string, std::vector<Bar>> lanes_;
 };
 
 Lanes lanes_of(const std::vector<History>& histories, const std::vector<LockFacts>& now, const Settings& settings) {

@@ -96,9 +96,8 @@ void set_ttl(Settings& s, const Value& v) {
   const bool is_bare = v.text.find_first_not_of("0123456789.") == std::string::npos;
   const std::string meant = is_bare ? fmt::format("for milliseconds write {}ms", v.text) : "";
   s.ttl = v.duration(Milliseconds{shortest_ttl}, Milliseconds{longest_ttl}, meant.empty() ? "" : "; " + meant);
-  s.has_ttl = true;
   if (is_bare && s.ttl >= suspect)
-    s.doubts.push_back(fmt::format("{}: {} is {}; {}", v.origin, v.text, format_duration(s.ttl), meant));
+    s.doubts.push_back(fmt::format("{}: {} is {}; {}", v.origin, v.text, format_duration(*s.ttl), meant));
 }
 
 void set_timeout(Settings& s, const Value& v) {

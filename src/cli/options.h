@@ -49,8 +49,8 @@ struct Settings {
   std::optional<lock::Token> token;
   bool token_from_stdin = false;
 
-  Milliseconds ttl{30'000};
-  bool has_ttl = false;  // which somebody has given
+  std::optional<Milliseconds> ttl;
+  Milliseconds lease() const { return ttl.value_or(Milliseconds{30'000}); }
   bool nonblock = false;
   std::optional<Milliseconds> wait;
   ExitCode conflict = ExitCode::conflict;

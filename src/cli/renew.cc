@@ -17,7 +17,7 @@ namespace {
 /// Where no lease is given, it is the one with which the enclosing run or script has taken this lock.
 Settings with_lease_of(const lock::LockName& name, Settings settings) {
   const auto lease = from_environment("RLOCK_TTL_MS");
-  if (!settings.has_ttl && lease && from_environment("RLOCK_KEY") == name.text())
+  if (!settings.ttl && lease && from_environment("RLOCK_KEY") == name.text())
     find_option("ttl")->set(settings, Value{.text = *lease + "ms", .origin = "RLOCK_TTL_MS"});
   return settings;
 }
@@ -36,8 +36,9 @@ ExitCode renew(const Settings& given) {
   const Deadline give_up = BootClock::now() + settings.timeout;
   const std::string_view done = "the lease may have been extended all the same";
   const auto renewal = explaining(settings, lock, "the lease was not extended", done, [&] {
-    return lock::persist(
-        lock, settings.timeout, give_up, [&](Deadline deadline) { return lock.renew(token, settings.ttl, deadline); });
+    return lock::persist(lock, settings.timeout, give_up, [&](Deadline deadline) {
+      return lock.renew(token, settings.lease(), deadline);
+    });
   });
   if (std::holds_alternative<lock::Extended>(renewal))
     return ExitCode::ok;

@@ -53,7 +53,7 @@ lock::Owner describe_run(const Settings& settings) {
 }
 
 lock::LeaseTerms fit_lease(const Settings& settings) try {
-  return lock::plan_lease({.ttl = settings.ttl,
+  return lock::plan_lease({.ttl = settings.lease(),
                            .renew_every = settings.renew_every,
                            .kill_after = settings.kill_after,
                            .timeout = settings.timeout});

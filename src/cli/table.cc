@@ -388,10 +388,8 @@ Cell started_of(const observe::Run& run) {
   return {std::move(whole), colour::none, std::move(brief)};
 }
 
-/// For how long a run held the lock. Of one that died the end is seldom known.
-std::string held_of(const observe::Run& run) {
-  return format_duration(run.held()) + (run.ending.kind == observe::Ending::Kind::died ? "?" : "");
-}
+/// For how long a run held the lock.
+std::string held_of(const observe::Run& run) { return format_duration(run.held()) + (run.is_end_known() ? "" : "?"); }
 
 /// The beginning or end of a hold is a moment, and has no command.
 Row run_row(const observe::Run& run, const Screen& screen) {

@@ -112,7 +112,6 @@ std::string_view colour_of(const Slice& column) {
 std::string draw_lane(const Lane& lane, const Window& window, const Marks& marks, bool coloured) {
   std::vector<Slice> columns(window.columns());
   draw_bars(lane.bars, window, columns);
-  draw_bar({.begin = {}, .end = lane.known_since, .kind = Bar::Kind::unknown}, {}, window, columns);
   std::string out;
   std::string_view now = colour::none;
   for (std::size_t i = 0; i < columns.size(); ++i) {

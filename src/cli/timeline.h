@@ -13,7 +13,7 @@ struct Bar {
   enum class Kind {
     held,
     on_hold,
-    unknown,  // somebody has died at some time in it
+    unknown,  // somebody has died at some time in it, or Redis keeps nothing of it any more
   };
 
   WallTime begin, end;
@@ -25,7 +25,6 @@ struct Bar {
 struct Lane {
   std::string name;
   std::vector<Bar> bars;
-  WallTime known_since{};  // what happened earlier is not known
 };
 
 /// Draws a lane for each lock from `begin` to `end`, an axis with local times below, and a legend. Every run is

@@ -30,6 +30,8 @@ struct Run {
   std::optional<WallTime> hold_until{};  // of a hold: until when it was to last
   std::string once{};                    // of the last success, the ID that it had
 
+  /// A death is dated to when somebody noticed it, and that of a plain acquire to the end of its first lease.
+  bool is_end_known() const { return ending.kind != Ending::Kind::died; }
   /// The server's clock may have been set back meanwhile.
   Milliseconds held() const { return std::max(Milliseconds{0}, ended_at - acquired_at); }
 };

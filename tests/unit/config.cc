@@ -48,10 +48,10 @@ void test_format() {
 
 void test_sections() {
   constexpr std::string_view text = "ttl = 1\n[run]\nttl = 2\n[ acquire ]\nttl = 3\n";
-  expect_same(read(text).ttl.count(), 2'000, "a section outranks the lines above it");
-  expect_same(read(text, Subcommand::acquire).ttl.count(), 3'000, "a section is only for its own subcommand");
+  expect_same(read(text).ttl->count(), 2'000, "a section outranks the lines above it");
+  expect_same(read(text, Subcommand::acquire).ttl->count(), 3'000, "a section is only for its own subcommand");
   expect_same(
-      read(text, Subcommand::renew).ttl.count(), 1'000, "the lines above all sections are for every subcommand");
+      read(text, Subcommand::renew).ttl->count(), 1'000, "the lines above all sections are for every subcommand");
 }
 
 void test_precedence() {
@@ -60,7 +60,7 @@ void test_precedence() {
     for (Layer& layer : parse(strong)) layers.push_back(std::move(layer));
     return cli::merge(layers);
   };
-  expect_same(merge("ttl = 1", "ttl = 2").ttl.count(), 2'000, "the stronger source counts");
+  expect_same(merge("ttl = 1", "ttl = 2").ttl->count(), 2'000, "the stronger source counts");
   expect_same(merge("redis = redis://a\nredis = redis://b", "redis = redis://c").redis.size(),
               1UL,
               "the stronger source's servers replace all others");

@@ -53,7 +53,8 @@ void test_marks() {
   expect_same(lapped[0], "job1   #" + std::string(21, ' '), "what overlaps makes up a whole hour");
   const auto all_day = draw({{.name = "job1", .bars = {{midnight - hours{9}, midnight + hours{99}}}}}, narrow);
   expect_same(all_day[0], "job1 " + std::string(24, '#'), "a run that began before and goes on fills the lane");
-  const auto unknown = draw({{.name = "job1", .bars = {hour}, .known_since = midnight + hours{2}}}, narrow);
+  const cli::Bar forgotten{.begin = {}, .end = midnight + hours{2}, .kind = cli::Bar::Kind::unknown};
+  const auto unknown = draw({{.name = "job1", .bars = {hour, forgotten}}}, narrow);
   expect_same(
       unknown[0], "job1 ~~#" + std::string(21, ' '), "a time before the first known run differs from one without runs");
   const cli::Bar dead{midnight + hours{4}, midnight + hours{7}, true, cli::Bar::Kind::unknown};
