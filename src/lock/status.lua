@@ -3,7 +3,7 @@
 -- ARGV  -
 -- ->    held|cooling|free|foreign now_ms waiting(count) then one string for each fact, its kind first:
 --       "capacity N"  "holder expires cools fence slot acquired levels(count) owner extras"
---       "waiter capacity since_us owner extras" (in their order, the first 500)
+--       "waiter capacity since_us owner extras" (in their order, those of the first 500 that are alive)
 --       "last fence acquired ended end owner" (end: as in log)
 --       "success granted ended owner id"
 --       "hold until begun owner" (nobody is granted the lock until then)
@@ -15,7 +15,7 @@
 -- NEEDS look levels
 
 local SHOWN = 500
-local waiting = call('ZCARD', QUEUE)
+local waiting = call('ZCARD', QUEUE) -- with those that are dead
 local reply = {'free', num(now), num(waiting)}
 local function add(kind, text) reply[#reply + 1] = kind .. ' ' .. text end
 
@@ -71,10 +71,13 @@ if waiting == 0 then return reply end -- the common case, in which nothing below
 local tokens = call('ZRANGE', QUEUE, 0, SHOWN - 1)
 for _, text in ipairs(call('HMGET', WAITERS, unpack(tokens))) do
   local w = text and parse_waiter(text)
-  if w then
+  if w and w.alive < now then
+    waiting = waiting - 1
+  elseif w then
     local since = tonumber(w.ticket)
     if since < now_us - AHEAD / 2 then since = since + AHEAD end -- the place of one with --first
     add('waiter', num(w.capacity) .. ' ' .. num(since) .. ' ' .. w.tail)
   end
 end
+reply[3] = num(waiting)
 return reply

@@ -595,6 +595,17 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" 'cooling  for [0-9hms]+ more after 1 failure, last exit 3 on .* \(--backoff\)'
 }
 
+shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.waiters | length)]') == "[$1,$1]" ]]; } # COUNT
+
+@test "a waiter that was killed is not shown for long" {
+  hold job
+  start waiter rlock run job -w 600 -- true
+  wait_until "$PATIENCE" shows_waiting 1
+  kill -KILL "$PID"
+  waiting 1 # it stands in the queue still
+  wait_until "$PATIENCE" shows_waiting 0
+}
+
 @test "a command that is to be pasted repeats the servers and the prefix that were given on the command line" {
   local there="-r 'unix://$REDIS_SOCK' --prefix='other: '" fence
   try acquire job -r "unix://$REDIS_SOCK" --prefix 'other: '
