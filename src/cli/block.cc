@@ -18,19 +18,18 @@ using observe::HolderFacts;
 using observe::LockFacts;
 using observe::State;
 
+/// A lock that is "not free" is held, cools or is on hold: of the last skip it is known which.
 std::string describe_skip(std::string reason) {
-  if (reason == "held")
-    return reason;  // its words also cover what cools or is on hold, which the last one tells apart
   const auto* const known = std::find_if(observe::skip_reasons.begin(),
                                          observe::skip_reasons.end(),
                                          [&](const observe::SkipReason& r) { return r.name == reason; });
-  if (known != observe::skip_reasons.end())
+  if (known != observe::skip_reasons.end() && reason != "held")
     return std::string{known->words};
   std::replace(reason.begin(), reason.end(), '_', ' ');
-  return reason;
+  return "not free: " + reason;
 }
 
-/// "15 left without it (3 not free, 12 already done); the last: root@db1 3h ago (on hold)"; empty where there was none.
+/// "15 times (3 not free, 12 already done); the last: root@db1 3h ago (not free: on hold)"; empty where there was none.
 std::string describe_skips(const observe::Counters& counters, WallTime now) {
   std::string reasons;
   long long all = 0;
@@ -42,7 +41,7 @@ std::string describe_skips(const observe::Counters& counters, WallTime now) {
   }
   if (all == 0)
     return "";
-  std::string text = fmt::format("{} left without it ({})", all, reasons);
+  std::string text = fmt::format("{} ({})", all == 1 ? "once" : fmt::format("{} times", all), reasons);
   if (const auto& last = counters.last_skip)
     text += fmt::format(
         "; the last: {} {} ({})", last->holder, observe::format_ago(last->at, now), describe_skip(last->reason));
@@ -161,8 +160,9 @@ class Block {
     if (lock_.capacity && lock_.capacity->value > 1)
       add("slot", std::to_string(h.slot));
     add("held",
-        fmt::format("{} since {}, {}",
+        fmt::format("{} {} {}, {}",
                     format_duration(h.held),
+                    h.cools() ? "from" : "since",
                     format_local(h.acquired_at),
                     h.waited.count() == 0 ? "granted at once" : "after a wait of " + format_duration(h.waited)));
     if (h.cools())
@@ -209,7 +209,7 @@ class Block {
                       w.owner.pid,
                       w.owner.host,
                       format_duration(w.waiting),
-                      w.first ? ", first" : "",
+                      w.first ? ", --first" : "",
                       command,
                       w.owner.remark()));
     }
@@ -219,7 +219,8 @@ class Block {
     const bool is_late = !run.is_end_known() && run.owner.stays;
     const std::string how = run.ending.in_words() + (is_late ? ", noticed" : "");
     const std::string ago = observe::format_ago(run.ended_at, lock_.now);
-    add(name, fmt::format("{} {}, {}, at {}", how, ago, run.owner.holder, format_local(run.ended_at)));
+    const std::string id = run.once.empty() ? "" : ", ID " + run.once;
+    add(name, fmt::format("{} {}, {}, at {}{}", how, ago, run.owner.holder, format_local(run.ended_at), id));
   }
 
   /// Of several holders each has a line of its own. A foreign key has no fence.

@@ -144,15 +144,20 @@ std::string format_finding(const Finding& f, const Screen& screen) {
   return format_line(look.name, in_colour, f.topic, f.text, screen) + format_remedy(f.remedy, screen);
 }
 
-std::ptrdiff_t count_findings(const Checkup& all, Finding::Grade grade) {
+bool lacks_permission(const Finding& f) {
+  return f.topic == observe::topic_of_permissions && f.grade == Finding::Grade::fail;
+}
+
+template <typename Predicate>
+std::ptrdiff_t count_findings_if(const Checkup& all, Predicate is_meant) {
   std::ptrdiff_t count = 0;
-  for (const Examined& one : all.servers) {
-    const auto& findings = one.fitness.findings;
-    count += std::count_if(findings.begin(), findings.end(), [grade](const Finding& f) { return f.grade == grade; });
-  }
-  if (all.quorum && all.quorum->grade == grade)
-    ++count;
-  return count;
+  for (const Examined& one : all.servers)
+    count += std::count_if(one.fitness.findings.begin(), one.fitness.findings.end(), is_meant);
+  return all.quorum && is_meant(*all.quorum) ? count + 1 : count;
+}
+
+std::ptrdiff_t count_findings(const Checkup& all, Finding::Grade grade) {
+  return count_findings_if(all, [grade](const Finding& f) { return f.grade == grade; });
 }
 
 /// How many servers could not be examined.
@@ -169,12 +174,15 @@ Finding sum_up(const Checkup& all) {
   };
   const auto failures = count_failures(all);
   if (failures == std::ssize(all.servers))
-    return conclude(Finding::Grade::fail, "not known: ", " could not be examined");
+    return conclude(Finding::Grade::fail, "", " could not be examined");
   if (all.quorum && all.quorum->grade == Finding::Grade::ok && failures > 0 &&
       count_findings(all, Finding::Grade::fail) == failures)
     return conclude(Finding::Grade::fail,
                     "a majority of ",
-                    " can be trusted with locks, and the others could not be examined: mend what is marked FAIL below");
+                    " can be trusted with locks, and the others could not be examined: fix what is marked FAIL below");
+  if (const auto failed = count_findings(all, Finding::Grade::fail);
+      failed > 0 && failed == count_findings_if(all, lacks_permission))
+    return conclude(Finding::Grade::fail, "this user may not lock on ", ": fix what is marked FAIL below");
   if (count_findings(all, Finding::Grade::fail) > 0)
     return conclude(Finding::Grade::fail, "do not trust ", " with locks yet: fix what is marked FAIL below");
   if (warnings == 0)
@@ -182,10 +190,6 @@ Finding sum_up(const Checkup& all) {
   const std::string exception =
       warnings == 1 ? "the warning below says" : fmt::format("the {} warnings below say", warnings);
   return conclude(Finding::Grade::warn, "", " can be trusted with locks, except for what " + exception);
-}
-
-bool lacks_permission(const Finding& f) {
-  return f.topic == observe::topic_of_permissions && f.grade == Finding::Grade::fail;
 }
 
 /// What gives a user the rights that rlock needs.

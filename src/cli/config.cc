@@ -27,11 +27,12 @@ namespace {
 /// --nonblock in a weaker one. --once and --once-per need an exclusive lock, since several holders at a time would do
 /// the work several times.
 constexpr auto rivals = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"nonblock", "wait"},  {"exclusive", "shared"}, {"exclusive", "slots"}, {"shared", "slots"},
-    {"once", "once-per"},  {"once", "shared"},      {"once", "slots"},      {"once-per", "shared"},
-    {"once-per", "slots"}, {"quiet", "verbose"},    {"token", "force"},     {"for", "until"},
-    {"for", "end"},        {"until", "end"},        {"note", "end"},        {"json", "prometheus"},
-    {"json", "timeline"},  {"follow", "timeline"},  {"failed", "timeline"}, {"prometheus", "watch"},
+    {"nonblock", "wait"},    {"exclusive", "shared"}, {"exclusive", "slots"}, {"shared", "slots"},
+    {"once", "once-per"},    {"once", "shared"},      {"once", "slots"},      {"once-per", "shared"},
+    {"once-per", "slots"},   {"quiet", "verbose"},    {"token", "force"},     {"for", "until"},
+    {"for", "end"},          {"until", "end"},        {"note", "end"},        {"json", "prometheus"},
+    {"json", "timeline"},    {"follow", "timeline"},  {"failed", "timeline"}, {"lines", "timeline"},
+    {"prometheus", "watch"},
 });
 
 bool are_rivals(const Option& a, const Option& b) {
@@ -142,6 +143,10 @@ std::string advise_instead_of(std::string_view name) {
     return "; write `password-file = FILE`, or put it into the URL of `redis`";
   if (name == "host" || name == "port" || name == "url")
     return "; write `redis = redis://HOST`, which may end with :PORT";
+  if (name.starts_with("--") && find_option(name.substr(2)) != nullptr)
+    return "; write it without the dashes";
+  if (find_option(name) != nullptr)
+    return fmt::format("; write --{} on the command line", name);
   for (const Option& option : all_options()) {
     const bool is_variable = !option.environment.empty() && option.environment == name;
     if (is_variable || (option.letter != '\0' && name == std::string_view{&option.letter, 1} && option.set != nullptr))

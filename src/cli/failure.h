@@ -56,7 +56,7 @@ std::string lock_words(const Settings& settings, std::string_view key);
 std::string command_to_break(const Settings& settings, std::string_view key, lock::Fence fence);
 
 /// What is said of a lock that is_unheard_of().
-constexpr std::string_view unheard_of = "no run of it is known: is that its name?";
+constexpr std::string_view unheard_of = "no run of it is known; check its name";
 
 /// Says that the token does not hold the lock, and what is there instead: free, released, unheard of, or held by
 /// somebody else. It asks the servers for that until `give_up`.

@@ -129,16 +129,17 @@ void put_on_hold(const Settings& settings, const std::string& note, lock::Lock& 
   const auto made = lock::persist(lock, settings.timeout, [&](Deadline deadline) {
     return lock.hold(*settings.hold_end, user, request, deadline);
   });
-  const std::string replaced =
-      made.replaced ? fmt::format("; it was {}", lock::describe(*made.replaced)) : std::string{};
-  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe(made.hold), replaced)) + "\n");
+  const std::string remark = made.replaced          ? fmt::format("; it was {}", lock::describe(*made.replaced))
+                             : made.hold.by != user ? "; it stays, since it lasts longer"
+                                                    : std::string{};
+  print(printable(fmt::format("{}: {}{}", lock.name().text(), lock::describe(made.hold), remark)) + "\n");
 }
 
 ExitCode hold(const Settings& settings) {
   const Log log{settings.verbosity};
+  const auto names = choose_names(settings);
   if (!settings.end && !settings.hold_end)
     throw Error{ExitCode::usage, ask_for_end(settings)};
-  const auto names = choose_names(settings);
   Loop loop;
   auto servers = choose_servers(loop, settings, log, observe::listing_limits);
   ExitCode status = ExitCode::ok;

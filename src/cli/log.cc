@@ -296,9 +296,9 @@ std::optional<std::string> describe_holders(const LockFacts& lock) {
 std::string advise_on_number(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     if (is_digits(key))
-      return fmt::format(" For the last {0} runs write -n {0}", key);
+      return fmt::format("; for the last {0} runs write -n {0}", key);
     if (parse_duration(key))
-      return fmt::format(" For the last {0} write --since {0}", key);
+      return fmt::format("; for the last {0} write --since {0}", key);
   }
   return "";
 }
@@ -311,7 +311,7 @@ std::string explain_unknown(const std::vector<LockFacts>& locks, const Settings&
   }
   if (settings.keys.empty())
     return fmt::format("no run is known to have ended under the prefix '{}'", settings.prefix);
-  return fmt::format("no run of {} is known to have ended; is that its name?{}",
+  return fmt::format("no run of {} is known to have ended; check its name{}",
                      fmt::join(settings.keys, ", "),
                      advise_on_number(settings.keys));
 }

@@ -38,6 +38,7 @@ struct Settings {
   std::vector<redis::Address> redis;
   std::string username;
   std::string password_file;
+  std::string password_file_place;  // "FILE:3: ", where a configuration file names it
   std::string prefix = "rlock:";
   redis::TlsOptions tls;
   Milliseconds timeout{2000};

@@ -50,6 +50,10 @@ std::optional<double> last_exit_status(const LockFacts& lock) {
   return lock.last ? lock.last->ending.status() : std::nullopt;
 }
 
+std::optional<double> last_failed(const LockFacts& lock) {
+  return lock.last ? std::optional{lock.last->ending.is_failure() ? 1.0 : 0.0} : std::nullopt;
+}
+
 /// Of the last run, or the last success.
 template <auto run>
 std::optional<double> ended_at(const LockFacts& lock) {
@@ -84,6 +88,10 @@ constexpr std::array metrics{
            "gauge",
            "Exit status of the previous run, 124 if it ran for too long; absent if it has none.",
            last_exit_status},
+    Metric{"rlock_last_failed",
+           "gauge",
+           "Whether the previous run failed, also where it has no exit status.",
+           last_failed},
     Metric{"rlock_last_end_timestamp_seconds", "gauge", "When the previous run ended.", ended_at<&LockFacts::last>},
     Metric{"rlock_last_success_timestamp_seconds",
            "gauge",

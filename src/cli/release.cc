@@ -235,16 +235,15 @@ class ForcedRelease {
 
   /// A command whose lock was taken away is stopped when its keeper notices, and at the latest when its lease ends.
   void print_removed(const Target& target) const {
-    const std::string owner = printable(lock::describe(target.owner));
     if (target.state == Target::State::cooling) {
-      print(fmt::format("{}: no longer cooling after {}\n", name(), owner));
+      print(fmt::format("{}: no longer cooling after {}\n", name(), printable(target.owner.holder)));
       return;
     }
     std::string remark;
     if (target.has_keeper)
       remark = lock::is_gone(target.owner) ? ", which seems to have died; its command may run on"
                                            : ", which may run for up to " + format_duration(target.lease) + " more";
-    print(fmt::format("{}: evicted {}{}\n", name(), owner, remark));
+    print(fmt::format("{}: evicted {}{}\n", name(), printable(lock::describe(target.owner)), remark));
   }
 
   ExitCode wait_for_rest() {
@@ -268,10 +267,11 @@ class ForcedRelease {
     for (const Target& target : pending_) {
       if (target.dead)
         continue;
-      log_.notice(fmt::format("waiting for {} to give up {}, lease {} left; it must even if you stop waiting",
-                              lock::describe(target.owner),
-                              lock_.name().text(),
-                              format_duration(target.lease)));
+      log_.notice(
+          fmt::format("waiting for {} to give up {}, lease {} left; the eviction stands even if you stop waiting",
+                      lock::describe(target.owner),
+                      lock_.name().text(),
+                      format_duration(target.lease)));
     }
   }
 

@@ -63,7 +63,7 @@ void check_tls_files(const redis::TlsOptions& tls) {
 
 /// Our credentials where the URL has none. A password file is read again for each connection, since passwords change; a
 /// pipe can be read only once.
-redis::Credentials choose_credentials(const Settings& settings) {
+redis::Credentials choose_credentials(const Settings& settings) try {
   redis::Credentials who{.user = settings.username,
                          .password = password_from_environment(),
                          .password_file = {},
@@ -78,6 +78,8 @@ redis::Credentials choose_credentials(const Settings& settings) {
     who.password_file.clear();
   }
   return who;
+} catch (const Error& error) {
+  throw Error{error.code(), settings.password_file_place + error.what()};
 }
 
 /// Adds our credentials to an address, where a password in its URL takes precedence. With Sentinel, credentials in the

@@ -222,7 +222,7 @@ void doubt_names(const Locks& locks, const Settings& settings, const Log& log) {
   for (const std::string& pattern : choose_scope(settings).patterns) {
     const observe::Scope matching{.prefix = settings.prefix, .patterns = {pattern}};
     if (std::none_of(locks.begin(), locks.end(), [&](const auto& lock) { return matching.includes(lock.name); }))
-      log.notice(fmt::format("{}: no lock is known that matches: is that its name?", pattern));
+      log.notice(fmt::format("{}: no lock is known that matches; check the pattern", pattern));
   }
 }
 

@@ -48,7 +48,7 @@ constexpr auto log_terms = std::to_array<Term>({
     {"interrupted", "It was told to stop, and exited with 0"},
     {"evicted by", "Somebody made it stop with `rlock release --force`"},
     {"replaced by", "A newer run with --replace made it stop"},
-    {"lost", "The lease could not be kept, so it was stopped; or a script gave it up after the lease had ended"},
+    {"lost", "The lease could not be kept, so it was stopped, unless told not to; or a script gave it up too late"},
     {"died",
      "The lease ran out: rlock or its machine had died, Redis did not answer, or nobody released it; when is seldom "
      "known, so HELD goes on until somebody next looked"},
@@ -160,7 +160,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      check,
      Keys::none,
      "check [--json]",
-     "Tell whether this Redis can be trusted with locks, and what to mend",
+     "Tell whether this Redis can be trusted with locks, and what to fix",
      "  rlock check --redis rediss://db1:6380\n",
      "NO_COLOR turns colours off.",
      "1: a finding is FAIL.",

@@ -146,22 +146,15 @@ class Grid {
     return true;
   }
 
-  /// Leaves out columns until the others fit when they are cut, the last at `last`, and then takes back those for which
-  /// there is room after all.
+  /// Leaves out columns until the others fit when they are cut, the last at `last`. Where there is room for one of them
+  /// after all, it stays away: else a wider screen could show a large one in place of several small ones.
   template <typename Least>
   void leave_out(int last, Least least) {
-    std::vector<std::size_t> left_out;
     while (least_total(least) > screen_.columns) {
       const auto first = first_to_leave(last);
       if (first == shown_.end())
-        break;
-      left_out.push_back(*first);
+        return;
       shown_.erase(first);
-    }
-    for (auto column = left_out.rbegin(); column != left_out.rend(); ++column) {
-      const auto place = shown_.insert(std::lower_bound(shown_.begin(), shown_.end(), *column), *column);
-      if (least_total(least) > screen_.columns)
-        shown_.erase(place);
     }
   }
 
@@ -235,10 +228,10 @@ constexpr std::array status_columns{
     Column{.heading = "KEY", .cut = Cut::early, .least = 16, .wanted = 32, .keep = Keep::both_ends},
     Column{.heading = "MODE"},
     Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .wanted = 20, .keep = Keep::both_ends},
-    Column{.heading = "PID", .leaves = 3},
-    Column{.heading = "COMMAND", .cut = Cut::early, .least = 8, .leaves = 5, .wanted = 20},
+    Column{.heading = "PID", .leaves = 4},
+    Column{.heading = "COMMAND", .cut = Cut::early, .least = 8, .leaves = 3, .wanted = 20},
     Column{.heading = "HELD", .leaves = 7},
-    Column{.heading = "LEASE", .leaves = 4},
+    Column{.heading = "LEASE", .leaves = 5},
     Column{.heading = "WAITING", .leaves = 6, .zero = "0"},
     Column{.heading = "LAST", .leaves = 2},
     Column{.heading = "NOTE", .cut = Cut::early, .least = 12, .leaves = 1},
@@ -251,9 +244,9 @@ constexpr std::array log_columns{
     Column{.heading = "KEY", .cut = Cut::late, .least = 16, .wanted = 32, .keep = Keep::both_ends},
     Column{.heading = "STARTED"},
     Column{.heading = "WAITED", .leaves = 2},
-    Column{.heading = "HELD", .leaves = 4},
+    Column{.heading = "HELD", .leaves = 5},
     Column{.heading = "END", .cut = Cut::late, .least = 12, .wanted = 26},
-    Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .leaves = 5, .wanted = 20, .keep = Keep::both_ends},
+    Column{.heading = "HOLDER", .cut = Cut::late, .least = 12, .leaves = 4, .wanted = 20, .keep = Keep::both_ends},
     Column{.heading = "COMMAND", .cut = Cut::early, .least = 12, .leaves = 3},
     Column{.heading = "NOTE", .cut = Cut::early, .least = 12, .leaves = 1}};
 constexpr int last_minor_of_log = 3;
@@ -287,7 +280,7 @@ Cell waiting_of(const LockFacts& lock) {
   if (lock.waiters.empty())
     return {count};
   const observe::WaiterFacts& head = lock.waiters.front();
-  std::string whole = fmt::format("{} ({}{})", count, head.owner.holder, head.first ? ", first" : "");
+  std::string whole = fmt::format("{} ({}{})", count, head.owner.holder, head.first ? ", --first" : "");
   return {std::move(whole), colour::none, std::move(count)};
 }
 

@@ -242,7 +242,7 @@ Axis draw_axis(WallTime begin, WallTime end, std::size_t columns, bool utf8) {
 std::string draw_timeline(const std::vector<Lane>& lanes, WallTime begin, WallTime end, const Screen& screen) {
   std::size_t names = 1;
   for (const Lane& lane : lanes) names = std::max(names, count_columns(printable(lane.name)));
-  names = std::min(names, std::max<std::size_t>(8, screen.columns * 2 / 5));
+  names = std::min(names, std::max<std::size_t>(8, screen.columns * 3 / 10));
   const std::size_t wanted = screen.columns > names + 1 ? screen.columns - names - 1 : 0;
   const Window window{begin, end, std::max(narrowest_lane, wanted)};
   const Marks& marks = screen.utf8 ? unicode : ascii;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace rlock::lock {
@@ -28,8 +30,10 @@ void check_fit(const LeaseTerms& terms, const LeaseOptions& options) {
   const auto sum = terms.renew_every + 2 * terms.attempt + terms.kill_after + terms.margin;
   if (sum <= terms.usable())
     return;
-  const auto room = terms.kill_after - (sum - terms.usable());
-  const bool suffices = options.kill_after && room.count() >= 0;
+  const auto [option, given] =
+      options.kill_after ? std::pair{"--kill-after", terms.kill_after} : std::pair{"--renew-every", terms.renew_every};
+  const auto room = given - (sum - terms.usable());
+  const auto least = options.kill_after ? Milliseconds{0} : Milliseconds{10};
   throw Error{ExitCode::usage,
               fmt::format("{} not fit into --ttl {}: {} to the next renewal + 2 x {} to try it twice + {} from TERM to "
                           "KILL + {} margin = {}, more than the {} that can be relied on{}",
@@ -41,7 +45,7 @@ void check_fit(const LeaseTerms& terms, const LeaseOptions& options) {
                           seconds(terms.margin),
                           seconds(sum),
                           seconds(terms.usable()),
-                          suffices ? fmt::format("; --kill-after may be at most {}", seconds(room)) : "")};
+                          room >= least ? fmt::format("; {} may be at most {}", option, seconds(room)) : "")};
 }
 
 }  // namespace

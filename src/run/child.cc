@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -137,6 +138,8 @@ Error not_found(const std::string& command, bool searched) {
     return {
         ExitCode::not_found,
         fmt::format("{0}: command not found; for a function of the shell, write -- bash -c '{0} \"$@\"' {0}", command)};
+  if (const std::string beside = "./" + command; searched && is_regular(beside))
+    return {ExitCode::not_found, fmt::format("{}: command not found; did you mean {}?", command, beside)};
   const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
   const std::string_view advice = is_line                    ? "; for a shell, write -- sh -c '...'"
                                   : command.starts_with('-') ? "; options stand before the --"
@@ -167,8 +170,12 @@ std::string find_command(const std::string& command) {
       break;
     begin = end + 1;
   }
-  if (found)
-    throw Error{ExitCode::not_executable, fmt::format("{}: found but not executable", command)};
+  if (found) {
+    std::error_code unreadable;
+    const bool is_folder = !searched && std::filesystem::is_directory(command, unreadable);
+    throw Error{ExitCode::not_executable,
+                fmt::format("{}: {}", command, is_folder ? "is a directory" : "found but not executable")};
+  }
   throw not_found(command, searched);
 }
 

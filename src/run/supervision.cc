@@ -349,7 +349,7 @@ void Supervision::explain_take_over() {
     case Failing::none:
       return;
     case Failing::life:
-      complaints_->add("the guard process was killed; the command was killed without it");
+      complaints_->add(fmt::format("{}: the guard process was killed, and the command with it", name));
       return;
     case Failing::lease:
       complaints_->add(fmt::format("lost {}; the guard process did not stop the command, so it was killed", name));

@@ -116,9 +116,9 @@ END
 @test "what is not configuration is refused with file and line" {
   local value
   wrong ":2: unknown option 'colour'" $'# fine\ncolour = red\n'
-  wrong ":1: unknown option 'config'" 'config = other.conf'
+  wrong ":1: unknown option 'config'; write --config on the command line" 'config = other.conf'
   wrong ":1: prefix: write the value without quotes" 'prefix = "x:"'
-  wrong ":1: unknown option '--ttl'" '--ttl = 3'
+  wrong ":1: unknown option '--ttl'; write it without the dashes" '--ttl = 3'
   wrong ":1: unknown option 'timeout'; write \`wait = D\` (for the lock) or \`redis-timeout = D\`" 'timeout = 5'
   wrong ":1: unknown option 'password'; write \`password-file = FILE\`, or put it into the URL of" 'password = x'
   wrong ":1: unknown option 'host'; write \`redis = redis://HOST\`, which may end with :PORT" 'host = db1'
@@ -248,6 +248,15 @@ END
   refuses 78 "$T/conf:3: --kill-after 9s does not fit into --ttl 10s" run --config "$T/conf" job -- true
   refuses 64 '--kill-after 9s does not fit into --ttl 8s' run --config "$T/conf" --ttl 8 job -- true
   [[ $ERR != *"$T/conf"* ]]
+}
+
+@test "a password file that is not there is the mistake of the line that names it" {
+  echo 'password-file = nopw' | configure
+  try acquire job --config "$T/rlock.conf"
+  exits 78
+  same "$ERR" "rlock: $T/rlock.conf:1: password file $T/nopw: No such file or directory"
+  try acquire job --config "$T/rlock.conf" --password-file "$T/none"
+  same "$ERR" "rlock: password file $T/none: No such file or directory"
 }
 
 @test "a password in the environment outranks a password file named by a configuration file" {

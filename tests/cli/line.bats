@@ -67,6 +67,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 '--force' release a --force --token 0123456789abcdef0123456789abcdef
   refuses 64 '--json' status --json --prometheus
   refuses 64 '--timeline' log --json --timeline
+  refuses 64 '--timeline' log -n 5 --timeline
   refuses 64 '--once' run -k a --once 1 --once-per 1h -- true
   refuses 64 '--shared' run -k a --once 1 -s -- true
   refuses 64 '--slots' run -k a --once-per 1h --slots 2 -- true
@@ -328,6 +329,10 @@ refuses_too() { # as `refuses`, whatever is on Redis
   contains "$ERR" "unknown subcommand 'evict'; did you mean release --force?"
   refuses 127 'PASSWORD=...: command not found; to set a variable write -- env PASSWORD=... COMMAND' \
     run a -- PASSWORD=secret true
+  printf 'exit 0' >"$T/local.sh"
+  (cd "$T" && refuses 127 'local.sh: command not found; did you mean ./local.sh?' run a -- local.sh)
+  refuses 126 '/: is a directory' run a -- /
+  refuses 64 'no key; write it after the subcommand' hold
   refuses 64 'the name of each lock, not a pattern, since it also holds locks that nobody has used yet' hold 'a*' --for 1h
 }
 

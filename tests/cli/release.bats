@@ -143,7 +143,7 @@ not_released() { # STATUS ARG...: exits so, says one line, and the lock is as it
   try release --force busy -w 1200ms
   exits 75
   contains "$ERR" "rlock: waiting for deploy@web3 pid $PID \"sleep 600\" to give up busy, lease "
-  contains "$ERR" " left; it must even if you stop waiting"
+  contains "$ERR" " left; the eviction stands even if you stop waiting"
   contains "$ERR" "has not given up busy yet; its lease is no longer renewed and ends in "
   same "$OUT" ''
   same "$(cli EXISTS rlock:busy)" 1
@@ -262,7 +262,7 @@ holds_busy() { cli HVALS rlock:busy | grep -q " $1 "; } # PID
   contains "$ERR" 'nothing is not held by this token'
   try -q renew --token 00000000000000000000000000000000 nothing
   exits 1
-  contains "$ERR" 'nothing is not held by this token: it is free, and no run of it is known: is that its name?'
+  contains "$ERR" 'nothing is not held by this token: it is free, and no run of it is known; check its name'
 }
 
 @test "the name of an evicted holder is escaped" {

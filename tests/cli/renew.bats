@@ -87,7 +87,7 @@ not_renewed() {
 @test "a renewal that comes too late says what is there instead: 1" {
   local token fence
   not_renewed 1 --key other --token "$STRANGER"
-  contains "$ERR" 'other is not held by this token: it is free, and no run of it is known: is that its name?'
+  contains "$ERR" 'other is not held by this token: it is free, and no run of it is known; check its name'
   not_renewed 1 --key job --token "$STRANGER"
   contains "$ERR" "job is not held by this token: the lease has ended, its holder was evicted, or the token is another lock's; now it is held by $(id -un)@$(uname -n) (no process) "
   fence=$(rlock status job --json | jq '.[0].holders[0].fence')

@@ -58,11 +58,12 @@ waits() {
   rlock hold other --for 1h
   try release job --force --hold 1h
   exits 1
-  contains "$OUT" ' by ann@ops1'
+  contains "$OUT" ' by ann@ops1; it stays, since it lasts longer'
   rlock status job --json | jq -e '.[0].hold.by == "ann@ops1"'
   try release other --force --hold 2h
   exits 0
   contains "$OUT" '; it was on hold until '
+  [[ $OUT != *' stays'* ]]
 }
 
 @test "release --force --hold keeps the reason of the hold that it replaces, unless another is given" {

@@ -262,7 +262,7 @@ ends_at() {
   refuses 64 'deploy-*: hold takes the name of each lock, not a pattern, ' hold 'deploy-*' --end
   try hold --key 'deploy-*' --for 1h
   exits 0
-  same "$ERR" 'rlock: deploy-*: no run of it is known: is that its name?'
+  same "$ERR" 'rlock: deploy-*: no run of it is known; check its name'
 }
 
 @test "a lock whose last run has the ID of --once is done, hold or not" {

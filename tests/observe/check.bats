@@ -264,7 +264,7 @@ no_uptime() { [[ $(rlock check "$@") != *uptime* ]]; } # OPTION...
   wait_until "$PATIENCE" no_uptime -r "$one" -r "$two" --max-lease 500ms
   try check -r redis://127.0.0.1:1 -r "$one" -r "$two" --max-lease 500ms
   exits 1
-  says FAIL verdict 'a majority of these servers can be trusted with locks, and the others could not be examined: mend what is marked FAIL below'
+  says FAIL verdict 'a majority of these servers can be trusted with locks, and the others could not be examined: fix what is marked FAIL below'
   try check -r redis://127.0.0.1:1 -r "$one" -r "$two"
   exits 1
   says ok rights '.* [(]a restart forgets it, since the server has neither an aclfile nor a configuration file; .*[)]:'
@@ -450,6 +450,7 @@ try_all() {
   try check
   exits 1
   says FAIL permissions acquire
+  says FAIL verdict 'this user may not lock on this Redis: fix what is marked FAIL below'
   cli ACL SETUSER rlock +hset resetkeys '~other:*'
   try check
   exits 1
@@ -637,7 +638,7 @@ CONFIG SET appendonly yes
   exits 0
   matches "$(head -n 1 "$T/out")" '^warn +verdict +this Redis can be trusted with locks, except for what the warning below says$'
   try check --redis redis://127.0.0.1:1
-  matches "$(head -n 1 "$T/out")" '^FAIL +verdict +not known: this Redis could not be examined$'
+  matches "$(head -n 1 "$T/out")" '^FAIL +verdict +this Redis could not be examined$'
 }
 
 @test "colours on a terminal, and none elsewhere" {

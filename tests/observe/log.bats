@@ -108,6 +108,10 @@ load ../support/supervision
   matches "$OUT" $'\njob +free .* timeout [0-9.]+m?s ago '
   try status job --prometheus
   contains "$OUT" $'\nrlock_last_exit_status{key="job"} 124\n'
+  contains "$OUT" $'\nrlock_last_failed{key="job"} 1\n'
+  try run job -- true
+  try status job --prometheus
+  contains "$OUT" $'\nrlock_last_failed{key="job"} 0\n'
 }
 
 @test "a run whose command could not be started has the status that run exits with" {
@@ -188,7 +192,7 @@ remembered() { # LOCK END...
   try log job --failed --since 1h
   matches "$ERR" '^rlock: no run has failed since [0-9-]{10} [0-9:]{8}$'
   try log jbo --failed
-  same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
+  same "$ERR" 'rlock: no run of jbo is known to have ended; check its name'
 }
 
 @test "-f --failed shows each failure as it ends, and says that it waits for one" {
@@ -205,9 +209,9 @@ remembered() { # LOCK END...
 
 @test "-f tells at once that there is nothing to show, and what a number behind it may mean" {
   try log --failed 1d nosuch
-  contains "$ERR" 'is that its name? For the last 1d write --since 1d'
+  contains "$ERR" 'check its name; for the last 1d write --since 1d'
   start follower rlock log -f 5
-  wait_for_text 'rlock: no run of 5 is known to have ended; is that its name? For the last 5 runs write -n 5' "$T/follower.err"
+  wait_for_text 'rlock: no run of 5 is known to have ended; check its name; for the last 5 runs write -n 5' "$T/follower.err"
   wait_for_text 'rlock: waiting for a run to end' "$T/follower.err"
   try run 5 -- true
   wait_for_text true "$T/follower.out"
@@ -217,10 +221,10 @@ remembered() { # LOCK END...
 
 @test "log of a lock that nobody has used says so" {
   try log --failed 1d
-  contains "$ERR" 'is that its name? For the last 1d write --since 1d'
+  contains "$ERR" 'check its name; for the last 1d write --since 1d'
   try log jbo
   exits 0
-  same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
+  same "$ERR" 'rlock: no run of jbo is known to have ended; check its name'
   hold night
   try log night
   same "$(rlock log job -n 0 2>&1 | wc -l)" 1
@@ -234,7 +238,7 @@ remembered() { # LOCK END...
   try log night --since 1h
   contains "$ERR" 'no run of night has ended yet; '
   try log jbo --since 1h
-  same "$ERR" 'rlock: no run of jbo is known to have ended; is that its name?'
+  same "$ERR" 'rlock: no run of jbo is known to have ended; check its name'
   rlock run job -- true
   try log job jbo
   same "$ERR" ''
@@ -274,7 +278,7 @@ remembered() { # LOCK END...
 @test "a timeline of a lock that nobody has heard of says so" {
   try log --timeline nosuch
   exits 0
-  contains "$ERR" 'no run of nosuch is known to have ended; is that its name?'
+  contains "$ERR" 'no run of nosuch is known to have ended; check its name'
   try run --key job -- true
   try log --timeline
   same "$ERR" ''
@@ -321,7 +325,7 @@ remembered() { # LOCK END...
   matches "$row" '^deploy-web 2025-[0-9-]+ [0-9:]+ 1m40s evicted by root@vm ci-runne[^ ]*~[^ ]*nternal$'
 }
 
-@test "on a narrow terminal a long name or end is cut before HELD and HOLDER leave, and what fits after all is shown" {
+@test "on a narrow terminal a long name or end is cut before HOLDER and HELD leave" {
   local row end key
   key=$(printf '%64s' '' | tr ' ' k)
   for end in evicted,root@vm%20pid%2019523 0; do
@@ -332,7 +336,7 @@ remembered() { # LOCK END...
   matches "$row" '^k{11,}~k{11,} 2025-[0-9-]+ [0-9:]+ 1m40s 0 +deploy@web3$'
   cli RPUSH '{rlock:short}:history' "7 1763900000000 1763900100000 0 1 0 root@a-machine-in-the-far-north web3 root 1 x n"
   row=$(TERM=xterm NO_COLOR=1 script -qec 'stty cols 40; rlock log short' /dev/null | tr -d '\r' | tail -n 1)
-  matches "$row" '^short 2025-[0-9-]+ [0-9:]+ 1m40s 0$' # there is no room for HOLDER, which is wider, but for HELD
+  matches "$row" '^short 2025-[0-9-]+ [0-9:]+ 1m40s 0$' # there is no room for HOLDER
 }
 
 @test "on a terminal the log of one lock ends with who holds it now, and names that differ at their ends stay apart" {

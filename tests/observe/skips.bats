@@ -30,7 +30,7 @@ last_skip() { jq -c '.[0].counters.last_skip | [.reason, .holder, .host]' <<<"$O
   try run job -w 0.05 --holder bob -- true
   exits 75
   skipped held=2 timed_out=1
-  contains "$(script -qec 'rlock status job' /dev/null)" ' skipped  3 left without it (2 not free, 1 wait over); the last: bob '
+  contains "$(script -qec 'rlock status job' /dev/null)" ' skipped  3 times (2 not free, 1 wait over); the last: bob '
   same "$(last_skip)" "[\"timed_out\",\"bob\",\"$host\"]"
   start waiter rlock run job --latest -- true
   waiter=$PID
@@ -55,7 +55,7 @@ last_skip() { jq -c '.[0].counters.last_skip | [.reason, .holder, .host]' <<<"$O
   hold held
   try run held -n -- true
   try run held --holder ann -n -- true
-  contains "$(script -qec 'stty cols 200; rlock status held' /dev/null)" ' ago (held)'
+  contains "$(script -qec 'stty cols 200; rlock status held' /dev/null)" ' ago (not free: held)'
   stop "$HOLDER"
   try run job --min-hold 10m -- true
   try run job -n --holder ann -- true
@@ -67,8 +67,8 @@ last_skip() { jq -c '.[0].counters.last_skip | [.reason, .holder, .host]' <<<"$O
   exits 75
   skipped held=2
   query '.[0].counters.last_skip.reason == "on_hold"'
-  contains "$(script -qec 'stty cols 200; rlock status job' /dev/null)" '2 left without it (2 not free); the last: ann '
-  contains "$(script -qec 'stty cols 200; rlock status job' /dev/null)" ' ago (on hold)'
+  contains "$(script -qec 'stty cols 200; rlock status job' /dev/null)" '2 times (2 not free); the last: ann '
+  contains "$(script -qec 'stty cols 200; rlock status job' /dev/null)" ' ago (not free: on hold)'
 }
 
 @test "a wait that a signal ends is no skip" {

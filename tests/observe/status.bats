@@ -30,7 +30,7 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   same "$(wc -l <"$T/out")" 2
 }
 
-@test "JSON has the ID of the last success, and since when a lock is on hold" {
+@test "status has the ID of the last success, and JSON since when a lock is on hold" {
   try run job --once 'v 42' -- true
   try hold job --for 1h
   try status job --json
@@ -38,6 +38,8 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   try run other -- true
   try status other --json
   query '.[0].success | has("once") and .once == null'
+  NO_COLOR=1 on_terminal 'rlock status job'
+  matches "$OUT" 'success  ok .*, at [-0-9]+ [:0-9]+, ID v 42'
 }
 
 @test "status tells how many runs have failed in a row" {
@@ -282,8 +284,8 @@ on_terminal() {
   [[ $(tr -d '\r' <<<"$OUT") =~ ' '[0-9]{16}($|$'\n') ]] || fail "$OUT"
   start waiter rlock run job -- true
   wait_until "$PATIENCE" waiting 1
-  NO_COLOR=1 on_terminal 'stty cols 62; rlock status'
-  matches "$OUT" '^KEY +MODE +HOLDER +COMMAND +HELD +WAITING +FENCE *'
+  NO_COLOR=1 on_terminal 'stty cols 65; rlock status'
+  matches "$OUT" '^KEY +MODE +HOLDER +PID +HELD +LEASE +WAITING +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
   matches "$OUT" '^KEY +MODE +HOLDER +HELD +LEASE +WAITING +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 90; rlock status' # WAITING is a number before it is a name
@@ -315,6 +317,21 @@ on_terminal() {
   contains "$OUT" ' FENCE'
 }
 
+@test "a wider terminal never shows a column less" {
+  local key heading before=''
+  for key in job nightly-database-backup "$(printf '%46s' '' | tr ' ' k)"; do
+    hold "$key" --holder backup@db1.example.com --note 'INC-42 disk swap'
+    start waiter rlock run "$key" -- true
+    wait_until "$PATIENCE" waiting 1 "$key"
+  done
+  NO_COLOR=1 on_terminal 'for columns in $(seq 50 4 190); do stty cols $columns; rlock status; done'
+  while read -r heading; do
+    for key in $before; do [[ " $heading " == *" $key "* ]] || fail "$key left: $heading"; done
+    before=$heading
+  done < <(tr -d '\r' <<<"$OUT" | grep '^KEY ')
+  same "$(xargs <<<"$before")" 'KEY MODE HOLDER PID COMMAND HELD LEASE WAITING LAST NOTE FENCE'
+}
+
 @test "who holds a lock, since when and who waits is seen on 80 columns however long its name is, and both ends of that" {
   local key=k8s:prod:eu-west-1:payments-service:nightly-reconcile
   hold "$key" --holder backup@db-eu-west-1a
@@ -338,7 +355,7 @@ on_terminal() {
 @test "LEASE stays on a narrow terminal where it is all that is known: until when a lock is on hold, cools or is foreign" {
   local heading='^KEY +MODE .*HELD +LEASE'
   hold job
-  NO_COLOR=1 on_terminal 'stty cols 50; rlock status'
+  NO_COLOR=1 on_terminal 'stty cols 38; rlock status'
   [[ $OUT != *LEASE* ]] || fail "$OUT"
   rlock hold held-up --for 1h
   NO_COLOR=1 on_terminal 'stty cols 57; rlock status'
@@ -499,7 +516,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   query '[.[].key] == ["job*"]'
   try release --force --key 'job*'
   try release --force --key 'jo*'
-  matches "$ERR" '^rlock: jo. is not held: it is free; nothing changed; no run of it is known: is that its name[?]$'
+  matches "$ERR" '^rlock: jo. is not held: it is free; nothing changed; no run of it is known; check its name$'
   try release --force job2
   try log --key 'job*' --json
   query '[.[].key] == ["job*"]'
@@ -518,7 +535,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   try status 'none*'
   exits 1
   same "$(wc -l <"$T/out")" 1
-  same "$ERR" 'rlock: none*: no lock is known that matches: is that its name?'
+  same "$ERR" 'rlock: none*: no lock is known that matches; check the pattern'
   try status 'none*' backup 'odd?' -q
   same "$ERR" ''
   try status 'none*' --json
@@ -569,7 +586,7 @@ renewed_for_long() { (($(cli PTTL rlock:job) > 10000)); }
   matches "$OUT" $'counters  taken 3 times; 1 failed\r?\n'
   contains "$OUT" "break  rlock release job --force --fence $fence"
   NO_COLOR=1 on_terminal 'rlock status jbo'
-  matches "$OUT" '^jbo  free; no run of it is known: is that its name\?'
+  matches "$OUT" '^jbo  free; no run of it is known; check its name'
   matches "$OUT" 'counters  never taken'
   cli RPUSH rlock:list theirs
   NO_COLOR=1 on_terminal 'rlock status list'
@@ -685,7 +702,7 @@ shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.wait
   matches "$OUT" 'ended +free .* exit 3 [0-9.]+m?s ago'
   contains "$OUT" ' FENCE'
   NO_COLOR=1 on_terminal 'stty cols 75; rlock status --all'
-  matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?COMMAND +HELD +LEASE +LAST +FENCE *'
+  matches "$OUT" '^KEY +MODE +HOLDER +PID +HELD +LEASE +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?HELD +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
@@ -704,7 +721,7 @@ shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.wait
 }
 
 @test "status, hold and release --force of a name that nobody has used ask whether that is its name, and do as they are told" {
-  local words doubt='no run of it is known: is that its name?'
+  local words doubt='no run of it is known; check its name'
   rlock run job -- true
   try status jbo
   exits 1

@@ -284,6 +284,9 @@ cannot_tell() { network forge '*1\r\n$7\r\nunknown' '-LOADING\x20later'; }
     run --key job --renew-every 10 --kill-after 20 -- touch "$T/ran"
   [[ ! -e $T/ran ]]
   refuses 64 '; --kill-after may be at most 14.198s' run --key job --kill-after 1h -- true
+  refuses 64 '; --renew-every may be at most 19.198s' run --key job --renew-every 1h -- true
+  try run --key job --renew-every 19198ms -- true
+  exits 0
   try run --key job --kill-after 14198ms -- true
   exits 0
   try run --key job --ttl 1 --kill-after 300ms -- true

@@ -103,7 +103,7 @@ guard_killed() {
   dies_at_once kill_guard
   finish "$PID"
   exits 70
-  contains "$(<"$T/job.err")" 'rlock: the guard process was killed'
+  contains "$(<"$T/job.err")" 'rlock: job: the guard process was killed'
   absent rlock:job
 }
 
