@@ -216,11 +216,9 @@ class Block {
   }
 
   void add_end(std::string_view name, const observe::Run& run) {
-    const bool is_late = !run.is_end_known() && run.owner.stays;
-    const std::string how = run.ending.in_words() + (is_late ? ", noticed" : "");
-    const std::string ago = observe::format_ago(run.ended_at, lock_.now);
     const std::string id = run.once.empty() ? "" : ", ID " + run.once;
-    add(name, fmt::format("{} {}, {}, at {}{}", how, ago, run.owner.holder, format_local(run.ended_at), id));
+    const std::string how = observe::describe_end(run, lock_.now);
+    add(name, fmt::format("{}, {}, at {}{}", how, run.owner.holder, format_local(run.ended_at), id));
   }
 
   /// Of several holders each has a line of its own. A foreign key has no fence.

@@ -46,7 +46,7 @@ std::string describe(const observe::LockFacts& lock) {
     return "held by another program";
   std::string text{state};
   if (lock.last)
-    text += fmt::format(", {} {}", lock.last->ending.in_words(), observe::format_ago(lock.last->ended_at, lock.now));
+    text += ", " + observe::describe_end(*lock.last, lock.now);
   return text;
 }
 

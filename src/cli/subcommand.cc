@@ -48,10 +48,10 @@ constexpr auto log_terms = std::to_array<Term>({
     {"interrupted", "It was told to stop, and exited with 0"},
     {"evicted by", "Somebody made it stop with `rlock release --force`"},
     {"replaced by", "A newer run with --replace made it stop"},
-    {"lost", "The lease could not be kept, so it was stopped, unless told not to; or a script gave it up too late"},
+    {"lost", "The lease could not be kept, so the command was stopped (not with --on-lost warn); or a script gave it up too late"},
     {"died",
      "The lease ran out: rlock or its machine had died, Redis did not answer, or nobody released it; when is seldom "
-     "known, so HELD goes on until somebody next looked"},
+     "known, so HELD counts until somebody noticed it"},
     {"released", "A script gave up what `rlock acquire` had taken"},
     {"ended", "The process of --hold-pid is gone, well or not, so --failed does not show it"},
     {"on hold", "Somebody put the lock on hold until then, or for that long"},

@@ -270,8 +270,7 @@ Cell mode_of(const LockFacts& lock, const HolderFacts& holder) {
 Cell last_of(const LockFacts& lock) {
   if (!lock.last)
     return {};
-  return {fmt::format("{} {}", lock.last->ending.in_words(), observe::format_ago(lock.last->ended_at, lock.now)),
-          lock.last->ending.is_failure() ? colour::red : colour::none};
+  return {observe::describe_end(*lock.last, lock.now), lock.last->ending.is_failure() ? colour::red : colour::none};
 }
 
 /// How many wait, and who is the first of them.
@@ -288,7 +287,7 @@ Cell waiting_of(const LockFacts& lock) {
 std::string note_of(const HolderFacts& h) {
   if (!h.evicted)
     return h.owner.note;
-  return fmt::format("evicted by {}{}", h.evicted->by, h.owner.remark());
+  return fmt::format("being evicted by {}{}", h.evicted->by, h.owner.remark());
 }
 
 Row holder_row(const LockFacts& lock, const HolderFacts& h) {

@@ -181,6 +181,11 @@ std::string format_ago(WallTime then, WallTime now) {
   return fmt::format("{} ago", is_short ? text : text.substr(0, unit + 1));
 }
 
+std::string describe_end(const Run& run, WallTime now) {
+  const bool is_late = !run.is_end_known() && run.owner.stays;
+  return fmt::format("{}{} {}", run.ending.in_words(), is_late ? ", noticed" : "", format_ago(run.ended_at, now));
+}
+
 bool is_unheard_of(const LockFacts& lock) {
   return lock.state == State::free && lock.counters.acquired == 0 && lock.waiting == 0;
 }

@@ -84,6 +84,9 @@ std::string describe(const ForeignFacts& key);
 /// "3h ago", in the largest unit only.
 std::string format_ago(WallTime then, WallTime now);
 
+/// "ok 3h ago", "exit 3 2d ago"; "died, noticed 5m ago", where only that is known.
+std::string describe_end(const Run& run, WallTime now);
+
 /// Why a taker left without the lock, as the scripts call it, and in words.
 struct SkipReason {
   std::string_view name, words;

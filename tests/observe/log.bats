@@ -599,7 +599,7 @@ a_day() {
   done
 }
 
-@test "when a run has died is unknown, in the timeline and in the block of a lock" {
+@test "when a run has died is unknown, in the timeline and wherever status says how the last run ended" {
   local now fence
   now=$(date +%s%3N)
   fence=$(rlock run job -- sh -c 'echo $((RLOCK_FENCE + 1))')
@@ -608,6 +608,7 @@ a_day() {
   matches "$OUT" $'(^|\n)job [^\n]*[.]~+X'
   OUT=$(NO_COLOR=1 python3 "$BATS_TEST_DIRNAME/../support/terminal.py" rlock status job </dev/null) || (($? == 1))
   matches "$OUT" 'last  died, noticed [56]'
+  contains "$(rlock status --all)" ' died, noticed '
 }
 
 @test "the timeline shows the current holders" {

@@ -715,7 +715,7 @@ shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.wait
   try release job --force -w 0
   exits 75
   try status job
-  matches "$OUT" ' evicted by [^ ]+ pid [0-9]+ \(weekly\) +[0-9]{16}'
+  matches "$OUT" ' being evicted by [^ ]+ pid [0-9]+ \(weekly\) +[0-9]{16}'
   finish "$PID"
   exits 76
 }
