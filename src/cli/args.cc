@@ -333,13 +333,14 @@ void refuse_option_as_value(const Option& option, const std::string& word) {
     return;
   const bool has_vowel = option.value.starts_with('I') || option.value == "N" || option.value.starts_with("N[");
   const std::string_view article = !option.choices().empty() ? "" : has_vowel ? "an " : "a ";
-  const std::string_view dashes = is_long(word) ? "--" : "-";
-  refuse(fmt::format("--{0} takes {1}{2}, not {3}{4}; if that is the value, write --{0}={3}{4}",
+  const std::string value = redis::mask_password(word.substr(0, word.find('=')));  // what follows may be a password
+  refuse(fmt::format("--{0} takes {1}{2}, not {3}; if that is the value, write --{0}={4}{5}",
                      option.name,
                      article,
                      option.value,
-                     dashes,
-                     redis::mask_password(name_of(word))));
+                     value,
+                     visible_shell_word(value),
+                     value.size() < word.size() ? "=..." : ""));
 }
 
 /// Refuses `--for 1 h`, whose second word would be a lock, and `--since 2026-11-22 08:00` without quotes. After a key

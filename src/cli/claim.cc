@@ -36,13 +36,18 @@ lock::Capacity choose_capacity(const Settings& settings) {
   if (settings.shared)
     return lock::shared;
   if (settings.slots.value_or(1) > 1 && settings.redis.size() > 1)
-    throw Error{ExitCode::usage, "--slots is for one --redis; with several servers, more than N could hold at once"};
+    throw placed(settings,
+                 {"slots", "redis"},
+                 {ExitCode::usage, "--slots is for one --redis; with several servers, more than N could hold at once"});
   return lock::Capacity{settings.slots.value_or(1)};
 }
 
 std::optional<lock::Replicas> choose_replicas(const Settings& settings) {
   if (settings.replicas && settings.redis.size() > 1)
-    throw Error{ExitCode::usage, "--replicas is for one --redis; with several servers a majority has the lock anyway"};
+    throw placed(
+        settings,
+        {"replicas", "redis"},
+        {ExitCode::usage, "--replicas is for one --redis; with several servers a majority has the lock anyway"});
   return settings.replicas;
 }
 
@@ -86,7 +91,9 @@ lock::Token choose_token(const Settings& settings,
 
 lock::Claim choose_claim(const Settings& settings, const lock::Owner& owner, bool has_keeper) {
   if (settings.attempts && !settings.once && !settings.once_per && !settings.period)
-    throw Error{ExitCode::usage, "--attempts is for an ID or a period: write --once ID or --once-per day too"};
+    throw placed(settings,
+                 {"attempts"},
+                 {ExitCode::usage, "--attempts is for an ID or a period: write --once ID or --once-per day too"});
   const auto calendar_slot = settings.period ? std::optional{slot_of(*settings.period, wall_now())} : std::nullopt;
   return {.token = lock::Token::random(),
           .level = lock::Level::random(),
@@ -120,14 +127,16 @@ void check_quorum_times(const Settings& settings) {
   const auto check = [&settings](std::string_view option, Milliseconds duration) {
     if (duration <= settings.max_lease)
       return;
-    throw Error{ExitCode::usage,
-                fmt::format("{} {} is longer than --max-lease {}, which several --redis need",
-                            option,
-                            format_limit(duration),
-                            format_limit(settings.max_lease))};
+    throw placed(settings,
+                 {option, "max-lease", "redis"},
+                 {ExitCode::usage,
+                  fmt::format("--{} {} is longer than --max-lease {}, which several --redis need",
+                              option,
+                              format_limit(duration),
+                              format_limit(settings.max_lease))});
   };
-  check("--ttl", settings.lease());
-  check("--min-hold", settings.min_hold);
+  check("ttl", settings.lease());
+  check("min-hold", settings.min_hold);
 }
 
 bool is_pattern(const Settings& settings, std::string_view word) {

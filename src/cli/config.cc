@@ -121,12 +121,9 @@ std::string repeat(const Option& option, const Value& value) {
                                 : fmt::format(" --{}={}", option.name, visible_shell_word(value.text));
 }
 
-/// If options that must fit together all come from one file, it is the file's mistake if they do not.
-void note_lease_place(const Option& option, const Value& value, Settings& settings, bool& is_mixed) {
-  if (option.name != "ttl" && option.name != "renew-every" && option.name != "kill-after")
-    return;
-  is_mixed = is_mixed || value.fault != ExitCode::config;
-  settings.lease_place = is_mixed ? "" : value.origin.substr(0, value.origin.rfind(": "));
+/// FILE:LINE, if a file says so.
+std::string place_of(const Value& value) {
+  return value.fault == ExitCode::config ? value.origin.substr(0, value.origin.rfind(": ")) : "";
 }
 
 constexpr std::size_t longest_file = 64UL * 1024;
@@ -477,7 +474,6 @@ bool is_consistent_with(const Option& option, const Layer& layer) {
 
 Settings merge(std::span<const Layer> layers) {
   Settings settings;
-  bool is_mixed = false;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     for (const Given& given : layers[i]) {
       if (is_overridden(given, layers.subspan(i + 1)))
@@ -486,7 +482,7 @@ Settings merge(std::span<const Layer> layers) {
         const Value value = given.option->resolve(text);
         if (given.option->set != nullptr)
           given.option->set(settings, value);
-        note_lease_place(*given.option, value, settings, is_mixed);
+        settings.places[given.option->name] = place_of(value);
         if (auto variable = handed_on(*given.option, value))
           settings.handed_on.push_back(*std::move(variable));
         settings.server_words += repeat(*given.option, value);
@@ -494,6 +490,18 @@ Settings merge(std::span<const Layer> layers) {
     }
   }
   return settings;
+}
+
+Error placed(const Settings& settings, std::initializer_list<std::string_view> options, const Error& error) {
+  std::string place;
+  for (const std::string_view option : options) {
+    const auto found = settings.places.find(option);
+    if (found != settings.places.end() && found->second.empty())
+      return error;
+    if (found != settings.places.end())
+      place = found->second;
+  }
+  return place.empty() ? error : Error{ExitCode::config, fmt::format("{}: {}", place, error.what())};
 }
 
 std::optional<std::string> password_from_environment() {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/options.h"
 
 namespace rlock::cli {
@@ -41,6 +43,10 @@ Settings merge(std::span<const Layer> layers);
 /// $XDG_CONFIG_HOME/rlock.conf (~/.config) where they exist. Throws Error{usage or config} that names the option, the
 /// variable or the line at fault; also for a file that somebody else could have written.
 Settings read_settings(Subcommand subcommand, const Layer& line);
+
+/// An error about options that are given and do not fit together: if files alone give them, it is a mistake of a file,
+/// and is told with the line of the last one.
+Error placed(const Settings& settings, std::initializer_list<std::string_view> options, const Error& error);
 
 /// The password in the environment: RLOCK_PASSWORD, or else REDISCLI_AUTH.
 std::optional<std::string> password_from_environment();

@@ -82,11 +82,6 @@ void add_redis(Settings& s, const Value& v) {
   }
 }
 
-void set_password_file(Settings& s, const Value& v) {
-  text<&Settings::password_file>(s, v);
-  s.password_file_place = v.fault == ExitCode::config ? v.origin.substr(0, v.origin.rfind(": ") + 2) : "";
-}
-
 void set_prefix(Settings& s, const Value& v) { s.prefix = v.text; }
 
 void set_key(Settings& s, const Value& v) {
@@ -389,7 +384,7 @@ constexpr Option options[] = {
   {0,   "username",            "NAME",             every,             Section::redis, "RLOCK_USERNAME",
    "User to authenticate as", text<&S::username>},
   {0,   "password-file",       "FILE",             every,             Section::redis, "RLOCK_PASSWORD_FILE",
-   "File whose first line is the password", set_password_file},
+   "File whose first line is the password", text<&S::password_file>},
   {0,   "cacert",              "FILE",             every,             Section::redis, "RLOCK_CACERT",
    "CA certificates for rediss://, in a file or a hashed directory [the system's]", text<&S::tls, &Tls::ca>},
   {0,   "cert",                "FILE",             every,             Section::redis, "RLOCK_CERT",

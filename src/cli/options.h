@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,7 +39,6 @@ struct Settings {
   std::vector<redis::Address> redis;
   std::string username;
   std::string password_file;
-  std::string password_file_place;  // "FILE:3: ", where a configuration file names it
   std::string prefix = "rlock:";
   redis::TlsOptions tls;
   Milliseconds timeout{2000};
@@ -99,8 +99,8 @@ struct Settings {
   bool timeline = false;
 
   // What was noticed:
+  std::map<std::string_view, std::string> places;  // of each option that is set: FILE:LINE, if a file says so, else ""
   bool ignores_sigchld = false;           // rlock was started with SIGCHLD ignored, and its command must be too
-  std::string lease_place;                // FILE:LINE, if a file alone says --ttl, --renew-every and --kill-after
   std::vector<std::string> doubts;        // warnings of what was probably meant otherwise
   std::vector<std::string> secret_files;  // configuration files with a password
   std::vector<std::string> handed_on;     // NAME=value for a nested rlock, but for the servers and the prefix

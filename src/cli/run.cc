@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "base/signals.h"
 #include "cli/claim.h"
+#include "cli/config.h"
 #include "cli/enclosing.h"
 #include "cli/failure.h"
 #include "cli/options.h"
@@ -58,9 +59,7 @@ lock::LeaseTerms fit_lease(const Settings& settings) try {
                            .kill_after = settings.kill_after,
                            .timeout = settings.timeout});
 } catch (const Error& error) {
-  if (settings.lease_place.empty())
-    throw;
-  throw Error{ExitCode::config, fmt::format("{}: {}", settings.lease_place, error.what())};
+  throw placed(settings, {"ttl", "renew-every", "kill-after"}, error);
 }
 
 run::Plan make_plan(const Settings& settings, const std::string& urls) {

@@ -79,7 +79,7 @@ redis::Credentials choose_credentials(const Settings& settings) try {
   }
   return who;
 } catch (const Error& error) {
-  throw Error{error.code(), settings.password_file_place + error.what()};
+  throw placed(settings, {"password-file"}, error);
 }
 
 /// Adds our credentials to an address, where a password in its URL takes precedence. With Sentinel, credentials in the
@@ -105,20 +105,22 @@ void complete_credentials(redis::Address& address, const redis::Credentials& our
 /// A quorum needs independent servers. When Sentinel or a Cluster promotes a replica, grants may be forgotten without a
 /// restart, so that the server's uptime does not reveal it. Whether two different names mean one server, only the
 /// server can tell.
-void check_members(const std::vector<redis::Address>& addresses) {
+void check_members(const Settings& settings, const std::vector<redis::Address>& addresses) {
   if (addresses.size() == 1)
     return;
   for (const redis::Address& address : addresses) {
     if (address.kind != redis::Address::Kind::node)
-      throw Error{ExitCode::usage,
-                  fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
-                              "Sentinel or a Cluster must be the only one",
-                              address.url)};
+      throw placed(settings,
+                   {"redis"},
+                   {ExitCode::usage,
+                    fmt::format("{}: several --redis must be single servers, of which a majority decides; the URL of a "
+                                "Sentinel or a Cluster must be the only one",
+                                address.url)});
   }
   for (auto one = addresses.begin(); one != addresses.end(); ++one) {
     const auto is_twin = [one](const redis::Address& other) { return other.endpoints[0] == one->endpoints[0]; };
     if (const auto twin = std::find_if(one + 1, addresses.end(), is_twin); twin != addresses.end())
-      throw lock::same_server(one->url, twin->url).about(twin->origin);
+      throw placed(settings, {"redis"}, lock::same_server(one->url, twin->url));
   }
 }
 
@@ -131,7 +133,7 @@ std::vector<redis::Server> choose_servers(Loop& loop,
   std::vector<redis::Address> addresses = settings.redis;
   if (addresses.empty())
     addresses.push_back(redis::parse_address("redis://127.0.0.1:6379/0"));
-  check_members(addresses);
+  check_members(settings, addresses);
   const redis::Credentials ours = choose_credentials(settings);
   check_tls_files(settings.tls);
   std::vector<redis::Server> servers;

@@ -48,7 +48,9 @@ constexpr auto log_terms = std::to_array<Term>({
     {"interrupted", "It was told to stop, and exited with 0"},
     {"evicted by", "Somebody made it stop with `rlock release --force`"},
     {"replaced by", "A newer run with --replace made it stop"},
-    {"lost", "The lease could not be kept, so the command was stopped (not with --on-lost warn); or a script gave it up too late"},
+    {"lost",
+     "The lease could not be kept, so the command was stopped (not with --on-lost warn); or a script gave it up too "
+     "late"},
     {"died",
      "The lease ran out: rlock or its machine had died, Redis did not answer, or nobody released it; when is seldom "
      "known, so HELD counts until somebody noticed it"},

@@ -3,6 +3,7 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <cctype>
 #include <initializer_list>
 #include <new>
 
@@ -110,14 +111,25 @@ std::size_t find_script_line(std::string_view text) {
   return between == 0 || between == digest + 2 ? at : std::string_view::npos;  // 2 for ", "
 }
 
-/// A server may repeat what it was told.
+bool are_one_word(char a, char b) {
+  return std::isalnum(static_cast<unsigned char>(a)) != 0 && std::isalnum(static_cast<unsigned char>(b)) != 0;
+}
+
+/// A server may repeat what it was told. A part of a longer word is left alone: it is the server's own, and to mask
+/// that would tell what the secret is.
 std::string without(std::string_view secret, std::string_view words) {
   std::string out;
-  for (auto at = words.find(secret); !secret.empty() && at != std::string_view::npos; at = words.find(secret)) {
-    out.append(words.substr(0, at)).append("***");
-    words.remove_prefix(at + secret.size());
+  std::size_t copied = 0;
+  for (auto at = words.find(secret); !secret.empty() && at != std::string_view::npos; at = words.find(secret, at + 1)) {
+    const auto end = at + secret.size();
+    const bool begins = at == 0 || !are_one_word(words[at - 1], secret.front());
+    const bool ends = end == words.size() || !are_one_word(secret.back(), words[end]);
+    if (at < copied || !begins || !ends)
+      continue;
+    out.append(words.substr(copied, at - copied)).append("***");
+    copied = end;
   }
-  return out.append(words);
+  return out.append(words.substr(copied));
 }
 
 /// Whether the error tells of a state of the server that ends by itself.

@@ -118,7 +118,8 @@ namespace {
 
 /// Whether only a shell knows the command.
 bool is_builtin(std::string_view command) {
-  constexpr std::string_view known = " alias cd eval exec export for if set source trap ulimit umask unset while ";
+  constexpr std::string_view known =
+      " alias cd eval exec exit export for if read return set shift source trap ulimit umask unset wait while ";
   return known.find(fmt::format(" {} ", command)) != std::string_view::npos;
 }
 
@@ -140,7 +141,7 @@ Error not_found(const std::string& command, bool searched) {
         fmt::format("{0}: command not found; for a function of the shell, write -- bash -c '{0} \"$@\"' {0}", command)};
   if (const std::string beside = "./" + command; searched && is_regular(beside))
     return {ExitCode::not_found, fmt::format("{}: command not found; did you mean {}?", command, beside)};
-  const bool is_line = command.find(' ') != std::string::npos || is_builtin(command);
+  const bool is_line = command.find_first_of(" ;|&<>") != std::string::npos || is_builtin(command);
   const std::string_view advice = is_line                    ? "; for a shell, write -- sh -c '...'"
                                   : command.starts_with('-') ? "; options stand before the --"
                                   : searched                 ? "; it is in no folder of PATH"

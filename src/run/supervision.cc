@@ -21,6 +21,7 @@ namespace {
 
 /// How long the guard may take to report on a busy machine.
 constexpr std::chrono::seconds usual_answer{1};
+constexpr Milliseconds one_sending{250};  // timeout(1) sends its signal to us, and to the group that we are in
 
 /// How long it may take to start the command on a machine that hardly gets on.
 constexpr std::chrono::seconds longest_start{10};
@@ -101,6 +102,8 @@ void Supervision::note_stop_signal(Signal signal, BootClock::time_point now) {
   const std::string name = signal_name(signal.number);
   const Milliseconds wait = plan_->lease.kill_after;
   if (first_stop_signal_) {
+    if (signal.number == evidence_.passed_on && now < *first_stop_signal_ + one_sending)
+      return;
     const auto left = std::chrono::ceil<Milliseconds>(*first_stop_signal_ + wait - now);
     log_->notice(fmt::format(
         "{}: {} again, too early to kill the command: send it once more in {}", lock, name, format_duration(left)));

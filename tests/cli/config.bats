@@ -250,6 +250,22 @@ END
   [[ $ERR != *"$T/conf"* ]]
 }
 
+@test "options of a file that do not fit together are the mistake of their line, unless the command line gives one of them" {
+  local lines two=$'redis = redis://127.0.0.1:1\nredis = redis://127.0.0.1:2\n'
+  unset RLOCK_REDIS
+  for lines in $'attempts = 3\n' "${two}replicas = 1" "${two}slots = 2" "${two}ttl = 2m" "${two}min-hold = 2m" \
+    $'redis = redis://127.0.0.1:1\nredis = redis-sentinel://127.0.0.1:2/main\n'; do
+    configure <<<"$lines"
+    try run job --config "$T/rlock.conf" -- true
+    exits 78
+    matches "$ERR" "^rlock: $T/rlock.conf:[123]: " || return 1
+  done
+  configure <<<"${two}slots = 2"
+  try run job --config "$T/rlock.conf" --slots 3 -- true
+  exits 64
+  matches "$ERR" '^rlock: --slots is for one --redis'
+}
+
 @test "a password file that is not there is the mistake of the line that names it" {
   echo 'password-file = nopw' | configure
   try acquire job --config "$T/rlock.conf"

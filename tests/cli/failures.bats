@@ -35,7 +35,7 @@ says() {
   matches "$ERR" "redis://127.0.0.1:1: [^"$'\n'"]* [(]from $T/conf:2: redis[)]"
   matches "$ERR" "redis://127.0.0.1:2: [^"$'\n'"]* [(]from $T/conf:3: redis[)]"
   printf 'redis = %s\nredis = %s\n' "$NOWHERE" "$NOWHERE" >"$T/conf"
-  refuses 64 "$T/conf:2: redis: $NOWHERE and $NOWHERE are the same server" run -k backup --config "$T/conf" -- true
+  refuses 78 "$T/conf:2: $NOWHERE and $NOWHERE are the same server" run -k backup --config "$T/conf" -- true
 }
 
 @test "where no address was given, the message names the default and how to set another" {

@@ -288,6 +288,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
 
 @test "an option where the value of another is due is refused, and may be the value all the same" {
   refuses 64 '--once takes an ID, not -n; if that is the value, write --once=-n' run a --once -n -- true
+  refuses 64 '--once takes an ID, not -v42; if that is the value, write --once=-v42' run a --once -v42 -- true
+  refuses 64 "not --why not; if that is the value, write --note='--why not'" run a --note '--why not' -- true
+  refuses 64 'not --password; if that is the value, write --note=--password=...' run a --note '--password=s3cret' -- true
   refuses 64 '--note takes a TEXT, not --wait; ' run a --note --wait 5 -- true
   refuses 64 '--max-waiting takes an N, not -q; ' run a --max-waiting -q -- true
   refuses 64 '--on-lost takes kill|warn, not --wait; ' run a --on-lost --wait 5 -- true

@@ -17,7 +17,7 @@ waits() {
   same "$(rlock status job --json | jq -c '.[0].waiters | map([.holder, .first])')" \
     '[["first",true],["second",true],["third",false]]'
   rlock status job --json | jq -e '.[0].waiters | all(.waiting_ms < 60000)'
-  contains "$(rlock status job)" '3 (first, first)'
+  contains "$(rlock status job)" '3 (first, --first)'
   stop "$HOLDER"
   finish "$third"
   exits 0

@@ -35,6 +35,8 @@ with_url() { RLOCK_REDIS=redis://$1@127.0.0.1:$REDIS_PORT; } # USERINFO
   refused WRONGPASS
   with_url 'nobody'
   refused WRONGPASS
+  with_url 'default:pass' # a part of the server's own words, which are not masked, since that would tell it
+  refused 'WRONGPASS invalid username-password pair'
   same "$(cli DBSIZE)" 0
 }
 

@@ -133,6 +133,18 @@ time.sleep(600)'
   absent rlock:job
 }
 
+@test "a signal that comes twice at once, as from timeout(1), is told once" {
+  notes_signals
+  kill -TERM "$PID" "$PID"
+  wait_for_text TERM "$T/job.out"
+  kill -TERM "$PID" # while the first may not have been told yet
+  kill -USR1 "$PID"
+  wait_for_text USR1 "$T/job.out"
+  same "$(<"$T/job.err")" 'rlock: job: SIGTERM is passed on to the command; another one after 5s kills it'
+  kill -ALRM "$COMMAND"
+  finish "$PID"
+}
+
 @test "a second TERM or INT kills the command once --kill-after has passed since the first, and not sooner" {
   notes_signals --kill-after 300ms
   kill -TERM "$PID"
