@@ -81,8 +81,7 @@ class Block {
       add_end("last", *lock_.last);
     if (lock_.success)
       add_end("success", *lock_.success);
-    if (lock_.counters.failing > 1)  // of one failure `last` tells more
-      add("failing", fmt::format("{} runs in a row", lock_.counters.failing));
+    add("failing", describe_failures());
     if (lock_.hold)
       add("hold", fmt::format("{}, since {}", lock::describe_end(lock_.hold->hold), format_local(lock_.hold->since)));
     add("counters", describe_runs(lock_.counters));
@@ -135,6 +134,18 @@ class Block {
       out_ +=
           screen_.colour ? fmt::format("{}{}{}\n", colour_of_state(), row, colour::plain) : fmt::format("{}\n", row);
     }
+  }
+
+  /// Of one failure `last` tells more, unless it was the only attempt.
+  std::string describe_failures() const {
+    const long long count = lock_.counters.failing;
+    const auto& skip = lock_.counters.last_skip;
+    const bool is_given_up = skip && skip->reason == "attempts" && lock_.last && skip->at >= lock_.last->ended_at;
+    if (count == 0 || (count == 1 && !is_given_up))
+      return "";
+    return fmt::format("{}{}",
+                       count == 1 ? "1 run" : fmt::format("{} runs in a row", count),
+                       is_given_up ? "; a run without --attempts makes one more" : "");
   }
 
   bool has_dead_holder() const {

@@ -435,7 +435,8 @@ std::vector<std::string_view> Option::choices() const {
 Value Option::resolve(Value given) const {
   if (is_file()) {
     if (given.text == "-")
-      given.refuse("'-' would be a file of that name; write /dev/stdin, /dev/stdout or ./-");
+      given.refuse(
+          fmt::format("'-' would be a file of that name; write /dev/{} or ./-", name == "report" ? "stdout" : "stdin"));
     given.check_file();
     given.text = make_absolute(given.text);
   }

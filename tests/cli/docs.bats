@@ -90,6 +90,15 @@ try_shell() {
 
 try_text() { :; }
 
+# Once with a free lock, once with a held one, once without Redis.
+try_report() {
+  contains "$(sh "$1" 2>/dev/null)" 'it ran, and exited with 0'
+  hold backup
+  contains "$(sh "$1" 2>/dev/null)" 'it did not run: backup not acquired: held by '
+  stop "$HOLDER"
+  matches "$(RLOCK_REDIS=redis://127.0.0.1:1 sh "$1" 2>&1)" $'\nbackup: redis://127.0.0.1:1: .*Connection refused'
+}
+
 # Runs each line as cron would: once with a free lock, once with a held one, once without Redis.
 try_crontab() {
   local line
@@ -330,7 +339,7 @@ try_fenced() {
 
 @test "every example of the manual works as written" {
   split_manual
-  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config container crontab docker fence fenced metrics monitor once service sh systemd yaml "
+  same "$(cd "$T/examples" && printf '%s\n' *.* | cut -d. -f2 | sort -u | tr '\n' ' ')" "break config container crontab docker fence fenced metrics monitor once report service sh systemd yaml "
   try_examples
 }
 

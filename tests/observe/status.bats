@@ -56,6 +56,20 @@ is_clean() { same "$(tr -d '[:print:]\n' <"$1" | wc -c)" 0; } # FILE
   query '.[0].counters.failed_in_a_row == 2'
 }
 
+@test "the block of a lock whose attempts have failed says how to make one more" {
+  try run job --once v1 --attempts 1 -- false
+  NO_COLOR=1 on_terminal 'rlock status job'
+  [[ $OUT != *failing* ]]
+  try run job --once v1 --attempts 1 -- true
+  exits 75
+  NO_COLOR=1 on_terminal 'rlock status job'
+  contains "$OUT" ' failing  1 run; a run without --attempts makes one more'
+  try run job --once v1 -- true
+  exits 0
+  NO_COLOR=1 on_terminal 'rlock status job'
+  [[ $OUT != *failing* ]]
+}
+
 @test "a lock that cannot be read hides no other" {
   hold job
   cli HSET rlock:bad x 1 >/dev/null
