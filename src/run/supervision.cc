@@ -76,7 +76,7 @@ void Supervision::pass_on(Signal signal) {
   const int number = signal.number;
   const auto now = BootClock::now();
   const bool stop = number == SIGTERM || number == SIGINT;
-  if (stop && first_stop_signal_ && now >= *first_stop_signal_ + plan_->lease.kill_after) {
+  if (stop && first_stop_signal_ && now >= first_stop_signal_->at + plan_->lease.kill_after) {
     guard_.line.send({.kind = Order::Kind::kill});
     expect_within(usual_answer);
     complaints_->add(fmt::format("{}: {} again: killing the command", plan_->name.text(), signal_name(number)));
@@ -102,14 +102,14 @@ void Supervision::note_stop_signal(Signal signal, BootClock::time_point now) {
   const std::string name = signal_name(signal.number);
   const Milliseconds wait = plan_->lease.kill_after;
   if (first_stop_signal_) {
-    if (signal.number == evidence_.passed_on && now < *first_stop_signal_ + one_sending)
+    if (signal.number == first_stop_signal_->number && now < first_stop_signal_->at + one_sending)
       return;
-    const auto left = std::chrono::ceil<Milliseconds>(*first_stop_signal_ + wait - now);
+    const auto left = std::chrono::ceil<Milliseconds>(first_stop_signal_->at + wait - now);
     log_->notice(fmt::format(
         "{}: {} again, too early to kill the command: send it once more in {}", lock, name, format_duration(left)));
     return;
   }
-  first_stop_signal_ = now;
+  first_stop_signal_ = {.number = signal.number, .at = now};
   if (!signal.typed)
     log_->notice(fmt::format(
         "{}: {} is passed on to the command; another one after {} kills it", lock, name, format_duration(wait)));

@@ -128,8 +128,12 @@ class Supervision {
   bool told_why_ = false;        // the user knows why the command is stopped
   bool guard_kills_ = false;     // it has said so; in State::killing it is we who kill
   std::optional<Survivors> survivors_;
-  std::optional<BootClock::time_point> first_stop_signal_;  // TERM or INT
-  std::optional<BootClock::time_point> told_to_stop_at_;    // or HUP or QUIT, the last one
+  struct StopSignal {
+    int number;  // TERM or INT
+    BootClock::time_point at;
+  };
+  std::optional<StopSignal> first_stop_signal_;
+  std::optional<BootClock::time_point> told_to_stop_at_;  // or HUP or QUIT, the last one
 };
 
 }  // namespace rlock::run
