@@ -197,6 +197,9 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"errors", "failed"},
     {"stop", "end"},  // of a hold
     {"clear", "end"},
+    {"lift", "end"},
+    {"remove", "end"},
+    {"release", "end"},
     {"tls-cert", "cert"},  // redis-cli's --cert and others'
     {"tls-ca", "cacert"},
     {"tls-cacert", "cacert"},
@@ -273,6 +276,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}; write --redis rediss://HOST:PORT", name);
   if (name == "port" || name == "db" || name == "database")  // others name a server in pieces
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
+  if (name == "list" && is_for(subcommand, Subcommand::hold))
+    return "there is no --list; `rlock status` lists the locks that are on hold, too";
   if (std::string other = translate(name, "--", subcommand); !other.empty())
     return other;
   if (std::string why = reason_to_miss(name, "--"); !why.empty())

@@ -215,18 +215,17 @@ class ForcedRelease {
     const std::string owner = printable(lock::describe(target.owner));
     const auto now = BootClock::now();
     const bool is_silent = !target.dead && now >= looked_at_ + target.lease;  // it did not end when it was told
-    if (is_silent && target.owner.for_another) {
-      print(fmt::format("{}: evicted {}; its process was told, and may run on\n", name(), owner));
-      return;
-    }
     const std::chrono::duration<double> took = now - begun_;
     if (is_silent) {
-      print(
-          fmt::format("{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s: its command was "
-                      "killed by then, unless it has --on-lost warn or both of its processes were stopped\n",
-                      name(),
-                      owner,
-                      took.count()));
+      const std::string_view remark = target.owner.for_another
+                                          ? "its script may run on"
+                                          : "its command was killed by then, unless it has --on-lost warn or both of "
+                                            "its processes were stopped";
+      print(fmt::format("{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s: {}\n",
+                        name(),
+                        owner,
+                        took.count(),
+                        remark));
       return;
     }
     print(target.dead ? fmt::format("{}: {} had died, and its lease ended after {:.1f}s\n", name(), owner, took.count())

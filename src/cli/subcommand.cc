@@ -84,7 +84,10 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      "Take a lock and print its token",
      "  eval \"$(rlock acquire migration --hold-pid $$ --output shell || echo exit $?)\"\n"
      "  token=$(rlock acquire migration --ttl 10m -w 1m) || exit\n"
-     "  rlock release migration --token \"$token\"\n",
+     "  rlock release migration --token \"$token\"\n"
+     "To send an alert first, also under `set -e`:\n"
+     "  eval \"$(rlock acquire migration --output shell || echo \"(exit $?)\")\" ||\n"
+     "    { status=$?; send-alert; exit $status; }\n",
      "",
      "75, or what -E says: the lock is held, cooling or on hold.",
      "",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <ratio>
 #include <utility>
 
 #include "base/error.h"
@@ -60,6 +61,12 @@ std::optional<Conflict> check_replicas(Lock& lock,
   return std::nullopt;
 }
 
+/// Rounded up, so that it begins with what --wait said.
+std::string describe_rest(BootClock::duration rest) {
+  using Tenths = std::chrono::duration<long long, std::deci>;
+  return format_duration(std::chrono::ceil<Tenths>(rest));
+}
+
 /// Makes sure of a grant to `claim`: extends its short lease to the full length, and then waits until as many replicas
 /// have it as the claim wants. Each question may take `timeout`. Returns the grant as it stands then, or why it is not
 /// to be used, in which case the caller gives it back. Throws Error{unavailable} while the server does not answer.
@@ -93,8 +100,9 @@ bool WaitNotice::waiting(const std::string& lock,
   told_at_ = now;
   told_hold_ = hold;
   told_place_ = place;
+  const std::string limit = give_up_ == never ? "" : "; gives up in " + describe_rest(give_up_ - now);
   log_->notice(fmt::format(
-      "waiting for {}, {}{}", lock, obstacle, place > 1 ? fmt::format("; place {} in the queue", place) : ""));
+      "waiting for {}, {}{}{}", lock, obstacle, place > 1 ? fmt::format("; place {} in the queue", place) : "", limit));
   return first;
 }
 
@@ -110,7 +118,7 @@ Taker::Taker(const Log& log, Lock& lock, Claim claim, const LeaseTerms& terms, P
       terms_(terms),
       patience_(std::move(patience)),
       give_up_(patience_.wait ? BootClock::now() + *patience_.wait : never),
-      notice_(log) {
+      notice_(log, give_up_) {
   if (!lock.can_queue())
     claim_.waiter = Token::random();
 }

@@ -38,11 +38,11 @@ struct Patience {
   std::function<std::string(const Owner&)> hint{};  // what else to say of a holder when a wait for it begins, if not ""
 };
 
-/// What a user is told of a wait: who is in the way when it begins, on a terminal also how the queue moves on, and how
-/// long it took. The log stays the caller's.
+/// What a user is told of a wait: who is in the way when it begins, and how long it may take, on a terminal also how
+/// the queue moves on, and how long it took. The log stays the caller's.
 class WaitNotice {
  public:
-  explicit WaitNotice(const Log& log) : log_(&log) {}
+  WaitNotice(const Log& log, Deadline give_up) : log_(&log), give_up_(give_up) {}
 
   /// `place`: 1 is the first in the queue, 0 is not in it. `hold`: tells it from others, or "". That a hold has
   /// begun, was replaced or has ended is told too. Returns whether this was the first time.
@@ -51,6 +51,7 @@ class WaitNotice {
 
  private:
   const Log* log_;
+  Deadline give_up_;
   std::optional<BootClock::time_point> told_at_;
   long long told_place_ = 0;
   std::string told_hold_;

@@ -102,7 +102,7 @@ try_report() {
 # Runs each line as cron would: once with a free lock, once with a held one, once without Redis.
 try_crontab() {
   local line
-  grep -vE '^[A-Z_]+=' "$1" >"$T/jobs"
+  grep -vE '^[A-Z_]+=|^#' "$1" >"$T/jobs"
   while read -r _ _ _ _ _ line; do
     same "$(sh -c "$line" 2>&1)" 1,2
     rlock release "$(key_of "$line")" --force >/dev/null || true

@@ -291,6 +291,21 @@ is_replica() { cli ROLE | grep -q '^slave$'; }
   same "$(env PATH="$T/nowhere" /bin/sh -c "$line$words" 2>/dev/null; echo $?)" 127
 }
 
+@test "a script that sends an alert instead, as the help has it, ends with the status, also under set -e and without rlock" {
+  local line='eval "$(rlock acquire job -qn --output shell || echo "(exit $?)")" || { status=$?; echo alert; exit $status; }'
+  contains "$(rlock acquire --help)" 'eval "$(rlock acquire migration --output shell || echo "(exit $?)")" ||
+    { status=$?; send-alert; exit $status; }'
+  hold job
+  for shell in 'sh -e' 'bash -e' sh bash; do
+    # shellcheck disable=SC2086
+    same "$($shell -c "$line; echo went on"; echo $?)" $'alert\n75'
+  done
+  same "$(env PATH="$T/nowhere" /bin/sh -ec "$line" 2>/dev/null; echo $?)" $'alert\n127'
+  same "$(RLOCK_REDIS=$NOWHERE sh -ec "$line" 2>/dev/null; echo $?)" $'alert\n69'
+  stop "$HOLDER"
+  same "$(sh -ec "$line; echo \"\$RLOCK_KEY\"")" job
+}
+
 @test "a name that begins with a tilde is not expanded to a home directory" {
   same "$(sh -c 'eval "$(rlock acquire "~root" --output shell)" && echo "$RLOCK_KEY"')" '~root'
 }

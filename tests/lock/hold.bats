@@ -30,8 +30,9 @@ shown() {
   same "$ERR" "rlock: backup not acquired: $words"
   try acquire backup -w 1s
   exits 75
-  same "$ERR" "rlock: waiting for backup, $words
-rlock: backup not acquired: $words; the wait of 1s is over"
+  matches "$ERR" $'^[^\n]*; gives up in [0-9]+m?s\n[^\n]*$'
+  contains "$ERR" "rlock: waiting for backup, $words; gives up in "
+  contains "$ERR" "rlock: backup not acquired: $words; the wait of 1s is over"
   same "$OUT" ''
   try release backup --force
   exits 1

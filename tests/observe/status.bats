@@ -718,7 +718,7 @@ shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.wait
   NO_COLOR=1 on_terminal 'stty cols 75; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +PID +HELD +LEASE +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
-  matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?HELD +LAST +FENCE *'
+  matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?HELD +(LEASE +)?LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 50; rlock status --all'
   contains "$OUT" ' FENCE'
 }
