@@ -229,7 +229,8 @@ class Block {
   void add_end(std::string_view name, const observe::Run& run) {
     const std::string id = run.once.empty() ? "" : ", ID " + run.once;
     const std::string how = observe::describe_end(run, lock_.now);
-    add(name, fmt::format("{}, {}, at {}{}", how, run.owner.holder, format_local(run.ended_at), id));
+    const std::string by = run.ending.by.empty() ? "" : " by " + run.ending.by;
+    add(name, fmt::format("{}{}, {}, at {}{}", how, by, run.owner.holder, format_local(run.ended_at), id));
   }
 
   /// Of several holders each has a line of its own. A foreign key has no fence.

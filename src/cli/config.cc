@@ -138,7 +138,7 @@ std::string advise_instead_of(std::string_view name) {
     return "; write `wait = D` (for the lock) or `redis-timeout = D` (for an answer of Redis)";
   if (name == "password")
     return "; write `password-file = FILE`, or put it into the URL of `redis`";
-  if (name == "host" || name == "port" || name == "url")
+  if (name == "host" || name == "port" || name == "url" || name == "server")
     return "; write `redis = redis://HOST`, which may end with :PORT";
   if (name.starts_with("--") && find_option(name.substr(2)) != nullptr)
     return "; write it without the dashes";

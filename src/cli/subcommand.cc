@@ -149,7 +149,7 @@ constexpr auto subcommands = std::to_array<SubcommandEntry>({
      Subcommand::log,
      log,
      Keys::several,
-     "log [KEY|GLOB...] [--failed] [--since D] [--timeline] [OPTION...]",
+     "log [KEY|GLOB...] [--failed | --timeline] [--since D] [OPTION...]",
      "Show who held which lock, for how long, and how that ended",
      "  rlock log backup --since 7d\n"
      "  rlock log --failed --since 1d\n"
@@ -223,6 +223,8 @@ std::string suggest_subcommand(std::string_view word) {
     if (word == alias)
       return fmt::format("; did you mean {}?", meant);
   }
+  if (word == "forget" || word == "purge")
+    return "; Redis forgets a lock by itself, 30 days after its last run";
   std::vector<std::string_view> known;
   for (const SubcommandEntry& entry : subcommands) known.push_back(entry.name);
   known.emplace_back("help");

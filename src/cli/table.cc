@@ -40,7 +40,7 @@ struct Cell {
 using Row = std::vector<Cell>;
 
 constexpr std::string_view nothing = "-";   // what an empty text is printed as
-constexpr std::size_t widest_in_pipe = 33;  // as the beginning of a hold has; a longer text does not widen its column
+constexpr std::size_t widest_in_pipe = 48;  // as a hold with a few words has; a longer text does not widen its column
 
 /// A heading and one line for each row. On a screen that is too narrow cells become brief, and columns are left out:
 /// first those that are empty, the last one first, until the others fit, and then in the order of `leaves`, until the

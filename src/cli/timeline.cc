@@ -130,7 +130,7 @@ std::string draw_legend(const Window& window, const Marks& marks, std::string_vi
       fmt::format("one column is {}:", format_duration(window.column_length())),
       fmt::format("{} to {} held partly or wholly", marks.levels.front(), marks.levels.back())};
   const std::array<std::pair<std::string_view, std::string_view>, 3> others{
-      {{marks.failed, "ended badly"}, {marks.on_hold, "on hold"}, {marks.unknown, "unknown"}}};
+      {{marks.failed, "a run ended badly"}, {marks.on_hold, "on hold"}, {marks.unknown, "unknown"}}};
   for (const auto& [mark, meaning] : others) {
     if (drawn.find(mark) == std::string_view::npos)
       continue;

@@ -121,6 +121,7 @@ END
   wrong ":1: unknown option '--ttl'; write it without the dashes" '--ttl = 3'
   wrong ":1: unknown option 'timeout'; write \`wait = D\` (for the lock) or \`redis-timeout = D\`" 'timeout = 5'
   wrong ":1: unknown option 'password'; write \`password-file = FILE\`, or put it into the URL of" 'password = x'
+  wrong ":1: unknown option 'server'; write \`redis = redis://HOST\`, which may end with :PORT" 'server = redis://db1'
   wrong ":1: unknown option 'host'; write \`redis = redis://HOST\`, which may end with :PORT" 'host = db1'
   wrong ":1: unknown option 'RLOCK_REDIS'; write \`redis = URL\`" 'RLOCK_REDIS=redis://db1'
   wrong ":1: unknown option 't'; write \`ttl = D\`" 't = 3'

@@ -421,6 +421,9 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'to wait for ever leave it out' run a --wait forever -- true
   refuses 64 'did you mean --ttl 10m?' acquire a 10m
   refuses 64 'no key; write it before the `--`' run -- true
+  try forget a
+  exits 64
+  contains "$ERR" 'Redis forgets a lock by itself, 30 days after its last run'
   try unhold a
   contains "$ERR" 'did you mean hold --end?'
 }

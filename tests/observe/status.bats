@@ -423,7 +423,7 @@ lacks_columns() { # NAME...
   try acquire short
   try status
   matches "$OUT" $'\n'"$long  x +$long日本日本  .*  $long  [0-9]{16}"
-  matches "$OUT" $'\nshort {30}x '
+  matches "$OUT" $'\nshort {45}x '
 }
 
 @test "a process that can be killed is shown by its PID, and a dash stands for none" {
