@@ -439,8 +439,8 @@ END
   local few
   time_guard 20
   few=$GUARD_TIME
-  time_guard 800
-  ((GUARD_TIME < 10 * few)) || fail "beside 20: $few ns, beside 800: $GUARD_TIME ns"
+  time_guard 400
+  ((GUARD_TIME < 10 * few)) || fail "beside 20: $few ns, beside 400: $GUARD_TIME ns"
 }
 
 @test "thousands of zombies that come to the guard at once are all reaped, and the command goes on" {
