@@ -567,6 +567,7 @@ a_day() {
   try run --key failed -- false
   LC_ALL=C try log --timeline --since 1m
   matches "$OUT" $'(^|\n)failed [^\n]*X'
+  contains "$OUT" 'X a run ended badly'
   [[ ! $OUT =~ (^|$'\n')stopped\ [^$'\n']*X ]] || fail "$OUT"
 }
 

@@ -692,6 +692,14 @@ shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.wait
   contains "$OUT" "rlock release \$'a\\011b' --force --fence "
 }
 
+@test "the block of a lock whose last run was evicted says who did that" {
+  hold job --holder a@b
+  try release job --force
+  finish "$HOLDER"
+  NO_COLOR=1 on_terminal 'rlock status job'
+  matches "$OUT" "last  evicted [0-9.]+m?s ago by [^ ]+@[^ ]+ pid [0-9]+, a@b, at "
+}
+
 @test "the block of a lock that cools says that its command has ended, and what keeps the lock" {
   try run cold --min-hold 1h -- true
   NO_COLOR=1 on_terminal 'rlock status cold'
