@@ -218,7 +218,7 @@ class ForcedRelease {
     const std::chrono::duration<double> took = now - begun_;
     if (is_silent) {
       const std::string_view remark = target.owner.for_another
-                                          ? "its script may run on"
+                                          ? "its script was at most told to end, and may run on"
                                           : "its command was killed by then, unless it has --on-lost warn or both of "
                                             "its processes were stopped";
       print(fmt::format("{}: evicted {}; it did not give the lock up, and its lease ended after {:.1f}s: {}\n",

@@ -163,7 +163,7 @@ caught TERM\$"
   wait_until "$PATIENCE" test -s "$T/token"
   try release --force job
   exits 0
-  matches "$OUT" '^job: evicted .*; it did not give the lock up, and its lease ended after [0-9.]+s: its script may run on$'
+  matches "$OUT" '^job: evicted .*; it did not give the lock up, and its lease ended after [0-9.]+s: its script was at most told to end, and may run on$'
   script=$PID
   beside other --ttl 20
   try release --force other
