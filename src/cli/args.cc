@@ -198,8 +198,6 @@ constexpr auto option_aliases = std::to_array<std::pair<std::string_view, std::s
     {"stop", "end"},  // of a hold
     {"clear", "end"},
     {"lift", "end"},
-    {"remove", "end"},
-    {"release", "end"},
     {"tls-cert", "cert"},  // redis-cli's --cert and others'
     {"tls-ca", "cacert"},
     {"tls-cacert", "cacert"},
@@ -278,6 +276,8 @@ std::string remedy_for(const std::string& word, const SubcommandEntry* subcomman
     return fmt::format("there is no --{}; write --redis redis://HOST:PORT/DB", name);
   if (name == "list" && is_for(subcommand, Subcommand::hold))
     return "there is no --list; `rlock status` lists the locks that are on hold, too";
+  if (name == "release" && is_for(subcommand, Subcommand::hold))
+    return "there is no --release; did you mean --end?";
   if (std::string other = translate(name, "--", subcommand); !other.empty())
     return other;
   if (std::string why = reason_to_miss(name, "--"); !why.empty())

@@ -61,12 +61,6 @@ std::optional<Conflict> check_replicas(Lock& lock,
   return std::nullopt;
 }
 
-/// Rounded up, so that it begins with what --wait said.
-std::string describe_rest(BootClock::duration rest) {
-  using Tenths = std::chrono::duration<long long, std::deci>;
-  return format_duration(std::chrono::ceil<Tenths>(rest));
-}
-
 /// Makes sure of a grant to `claim`: extends its short lease to the full length, and then waits until as many replicas
 /// have it as the claim wants. Each question may take `timeout`. Returns the grant as it stands then, or why it is not
 /// to be used, in which case the caller gives it back. Throws Error{unavailable} while the server does not answer.
@@ -84,6 +78,12 @@ Taken confirm(Lock& lock, const Claim& claim, const LeaseTerms& terms, Milliseco
   if (auto conflict = check_replicas(lock, *claim.replicas, timeout, lease.usable_until()))
     return *std::move(conflict);
   return taken;
+}
+
+/// Rounded up, so that it begins with what --wait said.
+std::string describe_rest(BootClock::duration rest) {
+  using Tenths = std::chrono::duration<long long, std::deci>;
+  return format_duration(std::chrono::ceil<Tenths>(rest));
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct Patience {
   std::function<std::string(const Owner&)> hint{};  // what else to say of a holder when a wait for it begins, if not ""
 };
 
-/// What a user is told of a wait: who is in the way when it begins, and how long it may take, on a terminal also how
-/// the queue moves on, and how long it took. The log stays the caller's.
+/// What a user is told of a wait: when it begins, who is in the way and how long it may take; on a terminal, how the
+/// queue moves on; and how long it took. The log stays the caller's.
 class WaitNotice {
  public:
   WaitNotice(const Log& log, Deadline give_up) : log_(&log), give_up_(give_up) {}

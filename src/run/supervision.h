@@ -83,6 +83,10 @@ class Supervision {
 
  private:
   enum class State { waiting, guarded, killing, over };
+  struct StopSignal {
+    int number;  // TERM or INT
+    BootClock::time_point at;
+  };
 
   void note_stop_signal(Signal signal, BootClock::time_point now);
   void on_news();
@@ -128,10 +132,6 @@ class Supervision {
   bool told_why_ = false;        // the user knows why the command is stopped
   bool guard_kills_ = false;     // it has said so; in State::killing it is we who kill
   std::optional<Survivors> survivors_;
-  struct StopSignal {
-    int number;  // TERM or INT
-    BootClock::time_point at;
-  };
   std::optional<StopSignal> first_stop_signal_;
   std::optional<BootClock::time_point> told_to_stop_at_;  // or HUP or QUIT, the last one
 };

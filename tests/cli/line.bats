@@ -415,6 +415,8 @@ refuses_too() { # as `refuses`, whatever is on Redis
   refuses 64 'there is no --tls-ca; did you mean --cacert?' status --tls-ca=ca.pem
   refuses 64 'there is no --stop; did you mean --end?' hold a --stop
   refuses 64 'there is no --release; did you mean --end?' hold a --release
+  try --release a
+  [[ $ERR != *--end* ]] || fail "$ERR"
   refuses 64 'there is no --list; `rlock status` lists the locks that are on hold, too' hold --list
   refuses 64 'there is no --db; write --redis redis://HOST:PORT/DB' status --db 3
   refuses 64 "'-1' is not a duration; to wait for ever leave it out" run a -w -1 -- true
