@@ -436,7 +436,7 @@ END
 }
 
 @test "what orphans cost that come and go does not grow with those that stay" {
-  local few
+  local PATIENCE=60 few
   time_guard 20
   few=$GUARD_TIME
   time_guard 1500
@@ -444,7 +444,7 @@ END
 }
 
 @test "more zombies than the guard reaps in one look are all reaped, and the command goes on" {
-  try run job -- python3 -c '
+  PATIENCE=60 try run job -- python3 -c '
 import os, time
 for pid in 0, os.getppid():  # the guard, on our processor, runs only when it has got them all
     os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
