@@ -39,8 +39,9 @@ tidy_all() {
       --checks=-bugprone-suspicious-include --quiet
 }
 
+# Such a program starts ten times as slowly, so fewer of them run at a time.
 sanitizers() {
-  RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize step sanitizers bash "$here/run.sh"
+  RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize JOBS=2 PATIENCE=60 step sanitizers bash "$here/run.sh"
 }
 
 # The other build, as distributions want it: with shared libraries, and position-independent; and each file by itself.

@@ -9,6 +9,7 @@
 #   RLOCK_CMAKE_ARGS="..."      for cmake, such as -DRLOCK_SANITIZE=address,undefined
 #   REDIS_SERVER=valkey-server  test against that server
 #   JOBS=n                      run this many files at a time (6, since tests mostly wait)
+#   PATIENCE=n                  seconds that a single step of a test may take (20)
 #
 # Whatever starts it, such as nohup, cron or a CI, the tests find the same: signals at their defaults, a session of its
 # own, no standard input, umask 022, and no environment but the variables above and those of the build tools.
@@ -19,7 +20,7 @@ begin_anew() { # ARG...: runs this script with them in such surroundings
   local name home kept=() status=0
   while IFS= read -r name; do
     kept+=("$name=${!name}")
-  done < <(compgen -e | grep -xE 'PATH|TMPDIR|CI|JOBS|REDIS_SERVER|RLOCK(_BUILD_DIR|_CMAKE_ARGS|_INSTALL)?|CC|CXX|C(MAKE|CACHE)_.*|.*_proxy')
+  done < <(compgen -e | grep -xE 'PATH|TMPDIR|CI|JOBS|PATIENCE|REDIS_SERVER|RLOCK(_BUILD_DIR|_CMAKE_ARGS|_INSTALL)?|CC|CXX|C(MAKE|CACHE)_.*|.*_proxy')
   unset HOME # bash then finds the one of the user database
   home=~
   umask 022

@@ -165,6 +165,7 @@ in_time() { ((TOOK < $1)) || fail "took $TOOK ms"; }
 }
 
 @test "the addresses that getent prints are tried in their order, whatever else it prints" {
+  can_trace
   start_redis
   fake_getent "printf '%s\\n' garbage '' '127.0.0.2 STREAM redis' '127.0.0.2 DGRAM' '::1%lo STREAM' '127.0.0.1 STREAM'"
   try run --redis "redis://redis.internal:$REDIS_PORT" --key job -- true

@@ -354,6 +354,7 @@ worker_was_waited_for() { # STATUS
 }
 
 @test "where /proc is missing, or of another PID namespace: no command is started" {
+  is_sanitized && skip "a sanitizer needs /proc"
   local private=(unshare --mount --pid --fork --kill-child)
   ((EUID == 0)) || skip "this machine lets only root make namespaces, and we are not"
   "${private[@]}" true 2>/dev/null || skip "this machine has no namespaces"
