@@ -39,7 +39,7 @@ tidy_all() {
       --checks=-bugprone-suspicious-include --quiet
 }
 
-# Such a program starts ten times as slowly, so fewer of them run at a time.
+# A sanitized program is slow to start, so fewer tests run at a time, and their steps may take longer.
 sanitizers() {
   RLOCK_BUILD_DIR=$dir/sanitized RLOCK_CMAKE_ARGS=$sanitize JOBS=2 PATIENCE=60 step sanitizers bash "$here/run.sh"
 }

@@ -190,7 +190,6 @@ restart_server() { # INDEX
 
 @test "200 contended rounds while servers are restarted empty: never two at once, fences ever larger" {
   local PATIENCE=60 buyer buyers=() n
-  : >"$T/fences"
   for buyer in {1..10}; do
     start "buyer$buyer" bash -c 'for n in {1..20}; do "$@" || exit; done' - \
       rlock run --key job --ttl 1s -- bash -c 'mkdir "$0/inside" || echo overlap
@@ -198,7 +197,7 @@ restart_server() { # INDEX
     buyers+=("$PID")
   done
   for n in 0 1; do
-    wait_until "$PATIENCE" at_least_lines $((40 * (n + 1)))
+    wait_until "$PATIENCE" at_least_lines $((40 * (n + 1))) "$T/fences"
     kill -KILL "${QUORUM_PIDS[n]}"
     wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
     restart_server "$n"
@@ -212,8 +211,6 @@ restart_server() { # INDEX
   same "$(wc -l <"$T/fences")" 200
   sort -nuc "$T/fences"
 }
-
-at_least_lines() { (($(wc -l <"$T/fences") >= $1)); }
 
 # far_server SECONDS: from here on the last of five servers is at that distance, and all want a password
 far_server() {
@@ -414,7 +411,7 @@ forget_settling() {
   for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" fence_at_is "$port" "$(<"$T/fence")"; done
   for port in "${QUORUM_PORTS[@]:3}"; do forget_settling "$port"; done
   touch "$T/fence.go"
-  wait_until "$PATIENCE" at_least_lines_of 2 "$T/holder.out"
+  wait_until "$PATIENCE" at_least_lines 2 "$T/holder.out"
   same "$(sort -u "$T/holder.out")" "$(<"$T/fence")"
   for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" fence_at_is "$port" "$(<"$T/fence")"; done
   for port in "${QUORUM_PORTS[@]:3}"; do
@@ -424,7 +421,7 @@ forget_settling() {
 
 fence_at_is() { [[ $(record_at "$1" | cut -d ' ' -f 5) == "$2" ]]; } # PORT FENCE
 
-at_least_lines_of() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
+at_least_lines() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); } # COUNT FILE
 
 # ---- levels
 
@@ -642,7 +639,7 @@ few_servers() {
     start waiters sh -c 'for i in 1 2 3 4 5 6; do
       { rlock run -q --max-waiting 1 --ttl 1s -k "$1" -- true; echo $? >>"$0"; } &
     done; wait' "$T/left$round" "job$round"
-    wait_until "$PATIENCE" at_least_lines_of 5 "$T/left$round"
+    wait_until "$PATIENCE" at_least_lines 5 "$T/left$round"
     kill -CONT "${QUORUM_PIDS[2]}"
     kill -TERM "$HOLDER"
     finish "$PID"
@@ -769,7 +766,7 @@ says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
     done' "$T/reads"
     readers+=("$PID")
   done
-  wait_until "$PATIENCE" at_least_lines_of 6 "$T/reads"
+  wait_until "$PATIENCE" at_least_lines 6 "$T/reads"
   start writer rlock run --key job --ttl 1s --wait 20s -- sh -c 'wc -l <"$0"' "$T/reads"
   wait_for_text "waiting for job" "$T/writer.err"
   n=$(wc -l <"$T/reads")

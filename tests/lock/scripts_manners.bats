@@ -272,7 +272,7 @@ young() { # the server has not been up for long enough to vote
     cli FLUSHALL >/dev/null
     LOCK=rlock:$name
     if [[ $name == '{tag}x' ]]; then base=$LOCK; else base="{$LOCK}"; fi
-    QUEUE=$base:queue WAITERS=$base:waiters META=$base:meta HISTORY=$base:history
+    QUEUE=$base:queue WAITERS=$base:waiters META=$base:meta HISTORY=$base:history ENDED=$base:ended:
     hold a
     start ear "$REDIS_CLI" -s "$REDIS_SOCK" SUBSCRIBE "$base:wake:level-b"
     wait_for_text subscribe "$T/ear.out"

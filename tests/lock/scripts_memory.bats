@@ -84,15 +84,16 @@ setup() { start_scripts; }
 }
 
 @test "memory: a repeated release gets the same answer after any number of other ends" {
-  local i digest keys="$LOCK $QUEUE $WAITERS $META $HISTORY $SEATS" ended=${META%meta}ended
+  local i digest
   hold a
   call release a level-a 0 ''
   prepare cancel
   digest=$(cli SCRIPT LOAD "$(<"$SCRIPT")")
   for i in {1..70}; do # by one process, since the first is remembered for a minute
-    echo "EVALSHA $digest 8 $keys $ended:level-$i $ended:b$i b$i level-$i"
+    keys_of cancel "b$i" "level-$i"
+    echo "EVALSHA $digest ${#KEYS[@]} ${KEYS[*]} b$i level-$i"
   done | cli >/dev/null
-  exists "$ended:level-70"
+  exists "${ENDED}level-70"
   call release a level-a 0 ''
   replies released
   acquire a
@@ -109,13 +110,13 @@ setup() { start_scripts; }
 @test "memory: what became of a level is forgotten after a minute" {
   hold a
   call release a level-a 0 ''
-  nearly 60000 "$(cli PTTL "$(ended level-a)")"
+  nearly 60000 "$(cli PTTL "${ENDED}level-a")"
   call cancel b level-b
-  nearly 60000 "$(cli PTTL "$(ended level-b)")"
+  nearly 60000 "$(cli PTTL "${ENDED}level-b")"
   hold c
   call release c '*request' - ''
-  nearly 60000 "$(cli PTTL "$(ended c)")"
-  cli DEL "$(ended level-a)"
+  nearly 60000 "$(cli PTTL "${ENDED}c")"
+  cli DEL "${ENDED}level-a"
   hold a
 }
 
@@ -257,7 +258,7 @@ setup() { start_scripts; }
   hold a
   call release a '*0123456789abcdef' - ''
   replies released
-  cli DEL "$(ended a)" "$(ended level-a)" # as after a minute
+  cli DEL "${ENDED}a" "${ENDED}level-a" # as after a minute
   call recall a level-a "$FENCE"
   replies released
   call recall a level-a 17
@@ -389,9 +390,8 @@ setup() { start_scripts; }
 }
 
 refuses() { # VERB ARG...: sets REPLY to the error
-  local keys=("$LOCK" "$QUEUE" "$WAITERS" "$META" "$HISTORY" "$SEATS" "$(ended "${3#\*}")" "$(ended "$2")")
-  [[ $1 != renew ]] || keys=("$LOCK")
+  keys_of "$@"
   prepare "$1"
-  mapfile -t REPLY < <(cli --eval "$SCRIPT" "${keys[@]}" , "${@:2}" 2>&1)
+  mapfile -t REPLY < <(cli --eval "$SCRIPT" "${KEYS[@]}" , "${@:2}" 2>&1)
   contains "${REPLY[0]}" RLOCK
 }

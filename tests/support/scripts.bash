@@ -4,6 +4,8 @@ SHIFT='' STOPPED='' # seconds, see `source_of`
 SOURCE=$BATS_TEST_DIRNAME/../../src/lock
 LOCK=rlock:job QUEUE='{rlock:job}:queue' WAITERS='{rlock:job}:waiters' META='{rlock:job}:meta'
 HISTORY='{rlock:job}:history' SEATS='{rlock:job}:seats' MARK='{rlock:job}:hold'
+ENDED='{rlock:job}:ended:' # and a level or token: the key of what became of it
+OWNER='owner-% host user 17 command-% note' # the six words, where % stands for its token
 
 # source_of VERB: what rlock sends for it; SHIFT sets its clock forward, in seconds; STOPPED is a time at which it stands
 source_of() {
@@ -33,32 +35,33 @@ prepare() {
   mapfile -t OUTCOMES <"$SCRIPT.outcomes"
 }
 
-ended() { echo "${META%:meta}:ended:$1"; } # ID: the key of what became of a level or token
+keys_of() { # VERB ARG...: sets KEYS
+  KEYS=("$LOCK" "$QUEUE" "$WAITERS" "$META" "$HISTORY" "$SEATS")
+  case $1 in
+    acquire | release | cancel | recall) KEYS+=("$ENDED${3#\*}" "$ENDED$2") ;;
+    hold) KEYS+=("$MARK") ;;
+    renew) KEYS=("$LOCK") ;;
+  esac
+}
 
 # call VERB ARG...: sets REPLY; its first word is an outcome that the script's contract names
 call() {
-  local keys=("$LOCK" "$QUEUE" "$WAITERS" "$META" "$HISTORY" "$SEATS")
-  case $1 in
-    acquire | release | cancel | recall) keys+=("$(ended "${3#\*}")" "$(ended "$2")") ;;
-    hold) keys+=("$MARK") ;;
-  esac
-  [[ $1 != renew ]] || keys=("$LOCK")
+  keys_of "$@"
   prepare "$1"
-  mapfile -t REPLY < <(cli --eval "$SCRIPT" "${keys[@]}" , "${@:2}")
+  mapfile -t REPLY < <(cli --eval "$SCRIPT" "${KEYS[@]}" , "${@:2}")
   step
   [[ ${REPLY[0]} == OOM* || " ${OUTCOMES[*]} " == *" ${REPLY[0]} "* ]] ||
     fail "the contract of $1.lua does not know ${REPLY[*]@Q}"
 }
 
-# owner TOKEN: an owner's six words, of which the fifth is the command
-owner() { echo "owner-$1 host user 17 command-$1 note"; }
+owner() { echo "${OWNER//%/$1}"; } # TOKEN
 
 # acquire TOKEN [OPTION...]: as [LEVEL= CAPACITY= TTL= HOW= TICKET= WAITED= MAX_LEASE=] say
 acquire() {
   local token=$1
   shift
   call acquire "$token" "${LEVEL:-level-$token}" "${CAPACITY:-1}" "${TTL:-30000}" "${HOW:-once}" "${TICKET:-}" \
-    "${WAITED:-0}" "$(owner "$token")" "${MAX_LEASE:-0}" "$@"
+    "${WAITED:-0}" "${OWNER//%/$token}" "${MAX_LEASE:-0}" "$@"
 }
 
 # grants_in_quorum TOKEN [OPTION...]: as a server of a quorum does once it has been up for long enough
@@ -199,6 +202,6 @@ holders() { cli HKEYS "$LOCK" | grep -cvxE 'rlock|seen|slots'; } # how many reco
 crowd() {
   cli EVAL "for i = 1, ARGV[5] do
     redis.call('HSET', KEYS[1], 'rlock', ARGV[4], 't' .. i,
-      table.concat({ARGV[1], 0, 30000, 0, i, ARGV[4] == '0' and 0 or i - 1, ARGV[2], 0, 1, 'l' .. i, ARGV[3]}, ' '))
-  end" 1 "$LOCK" "$1" "$BEGAN" "$(owner t)" "${CAPACITY:-0}" "${2:-9000}" >/dev/null
+      table.concat({ARGV[1], 0, ARGV[6], 0, i, ARGV[4] == '0' and 0 or i - 1, ARGV[2], 0, 1, 'l' .. i, ARGV[3]}, ' '))
+  end" 1 "$LOCK" "$1" "$BEGAN" "$(owner t)" "${CAPACITY:-0}" "${2:-9000}" "${TTL:-30000}" >/dev/null
 }
