@@ -270,11 +270,11 @@ setup() { start_scripts; }
 @test "once: waiters for the same work leave with the success, others get the lock" {
   listen b c d e f
   hold a once=v42
-  enqueue b once=v42
   enqueue c once=v43
+  enqueue e once=v43 # which goes on waiting
+  enqueue b once=v42
   enqueue d once=v42
-  enqueue e once=v43
-  enqueue f once=v42 # it stands behind one that goes on waiting
+  enqueue f once=v42
   call release a level-a 0 ''
   is_handed c
   hears e 2000 # all that was published before has arrived by now

@@ -250,6 +250,19 @@ young() { # the server has not been up for long enough to vote
   is_granted w
 }
 
+@test "quorum: behind waiters that do not fit nobody is granted the lock, whether or not they fit each other" {
+  local token
+  wait_until "$PATIENCE" young
+  call cancel probe level-probe
+  export MAX_LEASE=1
+  CAPACITY=3 hold a
+  for token in w v u; do
+    CAPACITY=5 HOW=queue acquire $token
+    outcome busy
+    bear_with $token
+  done
+}
+
 @test "quorum: waiting readers do not hold each other back" {
   wait_until "$PATIENCE" young
   call cancel probe level-probe
