@@ -35,6 +35,7 @@ setup() { start_scripts; }
   call cancel a level-a
   acquire b
   call release b level-b 0 ''
+  call log 10 # which records the dead
   same "$(ends)" 0
 }
 

@@ -26,13 +26,18 @@ no_keeper() {
   done
 } 2>/dev/null # some end meanwhile
 
-# When the lease ends, by our clock.
-ends_at() { echo $(($(now_ms) + $(cli PTTL "rlock:$1"))); } # KEY
-
-renewed() { # KEY: it was, since it is still there and its lease ends later than at END
+# When the lease ends, by our clock, or a little later: a process may take long to start.
+ends_at() { # KEY
   local left
   left=$(cli PTTL "rlock:$1")
-  ((left > 0 && $(now_ms) + left > END + 100))
+  echo $(($(now_ms) + left))
+}
+
+renewed() { # KEY: it was, since it is still there and its lease ends later than at END
+  local now left
+  now=$(now_ms)
+  left=$(cli PTTL "rlock:$1")
+  ((left > 0 && now + left > END + 100))
 }
 
 @test "the token is printed, the script goes on, the lock is renewed" {
@@ -117,6 +122,18 @@ caught TERM\$"
   exits 143
   same "$(<"$T/shell.err")" 'rlock: job: the process that renewed the lock was killed; the script gets SIGTERM'
   wait_until 2 no_keeper
+}
+
+@test "a background process that is killed before it has renewed: the script gets the signal" {
+  can_trace
+  start script bash -c 'strace -D -f -o /dev/null -e trace=connect -e inject=connect:delay_enter=3000000 \
+    rlock acquire job --ttl 20 --redis-timeout 10 --hold-pid $$ >"$0" || exit
+    while :; do sleep 0.05; done' "$T/token"
+  wait_until "$PATIENCE" test -s "$T/token"
+  kill -KILL "$(keeper_of job)"
+  finish "$PID"
+  exits 143
+  wait_until "$PATIENCE" no_keeper
 }
 
 @test "KILL for the background process's group, or all of its name: the script is told all the same" {
