@@ -374,6 +374,16 @@ has_levels() { [[ $(levels_at "$1") == "$2" ]]; } # PORT COUNT
   same "$(sort -n <<<"$ERR" | sed -n 3p)" "$fence" # one that lagged may have given a larger one, which nobody has seen
 }
 
+@test "a majority has the same fence by the time that acquire prints the token" {
+  local port fences=()
+  try acquire job --ttl 1s
+  exits 0
+  for port in "${QUORUM_PORTS[@]}"; do # what a server remembers outlives the lease
+    fences+=("$(cli_at "$port" HGET '{rlock:job}:meta' state | cut -d ' ' -f 1)")
+  done
+  (($(printf '%s\n' "${fences[@]}" | sort | uniq -c | sort -n | awk 'END {print $1}') >= 3)) || fail "${fences[*]}"
+}
+
 # forget_settling PORT: makes the server look as if it had granted the lock too late to be heard, with a larger fence
 forget_settling() {
   local token text words

@@ -349,6 +349,19 @@ wait_a_hundred_apart() {
   outcome granted # the last success had no ID
 }
 
+@test "once: however often the same work succeeds, it takes one place among the last successes" {
+  local i
+  hold a once=v1
+  call release a level-a 0 ''
+  for i in {1..9}; do
+    hold "b$i" once=v2
+    call release "b$i" "level-b$i" 0 ''
+    hold "c$i" # without an ID, so that v2 is not the last success when it is asked for again
+    call release "c$i" "level-c$i" 0 ''
+  done
+  same "$(cli HGET "$META" success | awk '{print $9}' | xargs)" 'v2 v1'
+}
+
 @test "once: however often other work succeeds, the success for a slot of the calendar is not forgotten" {
   local i
   hold a once=day:2026-11-22
