@@ -345,7 +345,7 @@ end_with() {
   start job rlock run --key job -- sh -c 'echo started; read -r _ <"$0"; exit 3' "$T/end"
   wait_for_text started "$T/job.out"
   GUARD=$(guard_of "$PID")
-  start tracer strace -qq -o "$T/trace" -p "$GUARD" -e trace=sendto -e "inject=sendto:$1"
+  start tracer strace -qq -o "$T/trace" -p "$GUARD" -e trace=sendto,shutdown -e "inject=sendto:$1"
   wait_until "$PATIENCE" grep -q '^TracerPid:.[1-9]' "/proc/$GUARD/status"
   echo >"$T/end"
   finish "${RUNNING[0]}"
@@ -354,6 +354,7 @@ end_with() {
 @test "the guard's last word cannot be sent: the lock is released nevertheless" {
   end_with error=ENOBUFS
   exits 70
+  grep -q '^shutdown(' "$T/trace" # so that the keeper hears of it, and need not look
   absent rlock:job
 }
 
