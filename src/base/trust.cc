@@ -93,13 +93,8 @@ void check_trusted(const std::string& file, const std::string& shown) {
   if (is_given_descriptor(file) || ::stat(file.c_str(), &info) < 0)
     return;
   judge(info, itself, file, shown);
-  if (is_null_device(info))
-    return;
-  judge_links(file, shown);
-  // A folder may be a link as well.
-  std::error_code error;
-  if (const auto target = std::filesystem::canonical(file, error); !error)
-    judge_folder(target, shown);
+  if (!is_null_device(info))
+    judge_links(file, shown);
 }
 
 Fd open_trusted(const std::string& file, const std::string& shown) {

@@ -263,6 +263,7 @@ refuses_too() { # as `refuses`, whatever is on Redis
   echo 'timeout = 3' >"$T/conf"
   refuses 78 'unknown option '\''timeout'\''; write `wait = D` (for the lock) or `redis-timeout = D` (for an answer of Redis)' acquire a --config "$T/conf"
   refuses 64 'write -k b instead of -k=b' run -k=b -- true
+  refuses 64 "unknown option '--frobnicate'" run a --frobnicate b -- true
   refuses 64 'write -w 5 instead of -w=5' acquire a -qw=5
   refuses 64 '-h is --help; to name a server write --redis redis://db1' status -h db1
   refuses 64 'did you mean --watch?' status -w 2
