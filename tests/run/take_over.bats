@@ -508,6 +508,16 @@ is_being_killed() { # PID: KILL is pending
   no_witnesses
 }
 
+@test "the keeper can wait for nothing any more: all that the command started is dead when it ends" {
+  can_trace
+  run_witness --ttl 30 -- "${ALL[@]}"
+  local keeper=$PID
+  start tracer strace -qq -o "$T/trace" -p "$keeper" -e trace=ppoll -e inject=ppoll:error=ENOMEM
+  finish "$keeper"
+  exits 71
+  no_witnesses
+}
+
 # start_chain LEVELS: a process of each level is the child of the one before, in a session of its own; sets NAP
 start_chain() {
   NAP=600.$BASHPID

@@ -9,8 +9,6 @@ setup() {
   start_redis_with_a_log
 }
 
-ALL=(stubborn child setsid double)
-
 @test "without a supervisor the witness's descendants outlive it, so that the other tests can tell the difference" {
   start job python3 "$HERE/witness.py" stamp "$T/stamps" "${ALL[@]}"
   wait_for_text ready "$T/job.out"

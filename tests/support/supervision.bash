@@ -2,6 +2,7 @@
 # that fails on demand, other users.
 
 HERE=$(dirname "${BASH_SOURCE[0]}")
+ALL=(stubborn child setsid double) # a witness with every kind of descendant, all of which ignore TERM
 
 # The server records each end that it gives a lease; `in_time` reads that.
 start_redis_with_a_log() { start_redis --appendonly yes --appendfsync no; }
