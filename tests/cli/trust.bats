@@ -79,11 +79,12 @@ distrusts() {
 }
 
 @test "a link is as good as the place that it leads to" {
-  mkdir "$T/links"
-  ln -s ../etc/rlock.conf "$T/links/rlock.conf"
+  mkdir "$T/links" "$T/far" # without the password, whose folder is judged too
+  cp "$CONF" "$T/far"
+  ln -s ../far/rlock.conf "$T/links/rlock.conf"
   works --config "$T/links/rlock.conf"
-  chmod 777 "$T/etc"
-  distrusts "chmod go-w $T/etc" "$T/links/rlock.conf" --config "$T/links/rlock.conf"
+  chmod 777 "$T/far"
+  distrusts "chmod go-w $T/far" "$T/links/rlock.conf" --config "$T/links/rlock.conf"
 }
 
 @test "every folder and link on the way to a file is judged" {
