@@ -198,7 +198,8 @@ ends() { history | cut -d ' ' -f 6 | xargs; } # how the acquisitions of the hist
 holders() { cli HKEYS "$LOCK" | grep -cvxE 'rlock|seen|slots'; } # how many records the lock has
 
 # crowd UNTIL_MS [COUNT]: as many holders, by default so many that their words are more than Lua passes as arguments,
-# with the fences 1 to COUNT, and with numbered slots if CAPACITY says so; nothing else is known of the lock
+# with the fences 1 to COUNT, and with the leases and numbered slots that TTL and CAPACITY say, as for `acquire`; nothing
+# else is known of the lock
 crowd() {
   cli EVAL "for i = 1, ARGV[5] do
     redis.call('HSET', KEYS[1], 'rlock', ARGV[4], 't' .. i,
