@@ -55,7 +55,8 @@ setup() {
 }
 
 @test "what runs is given back to a server that forgot it, hold or not" {
-  start run rlock run job --ttl 1s --renew-every 200ms -- sh -c 'until [ -e "$0" ]; do sleep 0.1; done' "$T/end"
+  starts_to_vote 5 # a busy machine must not end the lease
+  start run rlock run job --ttl 5s --renew-every 200ms -- sh -c 'until [ -e "$0" ]; do sleep 0.1; done' "$T/end"
   wait_until "$PATIENCE" held_at "${QUORUM_PORTS[0]}"
   wait_until "$PATIENCE" held_at "${QUORUM_PORTS[1]}"
   try hold job --for 1h

@@ -53,13 +53,6 @@ run_us() {
   echo "$took"
 }
 
-# starts_to_vote SECONDS: waits until all servers are old enough to vote with that --max-lease, and sets it
-starts_to_vote() {
-  local port
-  for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" says_uptime "$port" $(($1 + 1)); done
-  export RLOCK_MAX_LEASE=${1}s
-}
-
 @test "two servers down, one killed and one frozen: a run waits for neither, the holder is undisturbed" {
   local urls healthy crippled
   read -ra urls <<<"$RLOCK_REDIS"
@@ -201,7 +194,7 @@ restart_server() { # INDEX
     kill -KILL "${QUORUM_PIDS[n]}"
     wait_until "$PATIENCE" gone "${QUORUM_PIDS[n]}"
     restart_server "$n"
-    wait_until "$PATIENCE" votes "${QUORUM_PORTS[n]}"
+    wait_until "$PATIENCE" votes "${QUORUM_PORTS[n]}" 1
   done
   for buyer in "${buyers[@]}"; do
     finish "$buyer"
@@ -735,15 +728,13 @@ is_restoring_or_gone() { grep -qsF restore "$T/fake.out" || gone "$PID"; }
 
 all_free() { [[ $(for port in "${QUORUM_PORTS[@]}"; do cli_at "$port" EXISTS rlock:job; done | sort -u) == 0 ]]; }
 
-uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p'; } # PORT
-
 # The uptime that a server reports may be up to a second too long: one that starts at the end of a second says 1 right
 # after. The first server is the oldest.
 @test "a server that says that it has been up for just --max-lease does not vote" {
   local port=${QUORUM_PORTS[0]} seconds
   for _ in {1..30}; do
     seconds=$(($(uptime_at "$port") + 1))
-    wait_until "$PATIENCE" says_uptime "$port" "$seconds"
+    wait_until "$PATIENCE" votes "$port" $((seconds - 1))
     try run --key job --ttl 1s --max-lease "${seconds}s" -n --redis-timeout 300ms -- true
     ! came_in_time "$port" "$seconds" || break
   done
@@ -753,8 +744,6 @@ uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).
 
 # On a busy machine the question may come when the server has become older, or its answer be late.
 came_in_time() { [[ $(uptime_at "$1") == "$2" && $ERR != *'no answer in time'* ]]; } # PORT SECONDS
-
-says_uptime() { (($(uptime_at "$1") >= $2)); } # PORT SECONDS, at least
 
 @test "status shows a lock as held that only a minority has lost" {
   local port

@@ -233,11 +233,20 @@ start_quorum() {
     QUORUM_PIDS+=("$REDIS_PID") QUORUM_PORTS+=("$REDIS_PORT")
     urls+=("$RLOCK_REDIS")
   done
-  export RLOCK_REDIS="${urls[*]}" RLOCK_MAX_LEASE=1s
-  for n in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" votes "$n"; done
+  export RLOCK_REDIS="${urls[*]}"
+  starts_to_vote 1
 }
 
-votes() { info_says "$1" 'uptime_in_seconds:\([2-9]\|[1-9][0-9]\)'; } # PORT
+# starts_to_vote SECONDS: waits until all servers are old enough to vote with that --max-lease, and sets it
+starts_to_vote() {
+  local port
+  for port in "${QUORUM_PORTS[@]}"; do wait_until "$PATIENCE" votes "$port" "$1"; done
+  export RLOCK_MAX_LEASE=${1}s
+}
+
+votes() { (($(uptime_at "$1") > $2)); } # PORT SECONDS: with that --max-lease
+
+uptime_at() { cli_at "$1" INFO server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p'; } # PORT
 
 # ---- pretenders
 
