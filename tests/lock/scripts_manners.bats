@@ -118,9 +118,9 @@ setup() { start_scripts; }
 
 @test "replace: of slots one holder is evicted, the first that has --replace, and no other while that one is ending" {
   export CAPACITY=3
-  WAITED=9000 acquire a kept=1
-  WAITED=9000 acquire b replace=1 kept=1
-  WAITED=9000 acquire c replace=1 kept=1
+  WAITED=9000 hold a kept=1
+  WAITED=9000 hold b replace=1 kept=1
+  WAITED=9000 hold c replace=1 kept=1
   listen a b c
   enqueue d replace=1
   enqueue d replace=1
