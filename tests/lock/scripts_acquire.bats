@@ -66,7 +66,7 @@ setup() { start_scripts; }
 }
 
 @test "acquire: re-entry passes a queue" {
-  acquire a
+  hold a
   listen b
   enqueue b
   LEVEL=inner HOW=reenter acquire a

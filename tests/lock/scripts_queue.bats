@@ -231,6 +231,7 @@ deaf() { same "$(cli PUBSUB NUMSUB "{rlock:job}:wake:level-$1" | tail -1)" 0; } 
   enqueue d # a writer
   CAPACITY=0 enqueue e
   call release a level-a 0 ''
+  call renew c 30000 level-c # it is looked at after b
   is_handed b
   is_handed c
   hears_nothing e
