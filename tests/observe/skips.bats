@@ -30,7 +30,8 @@ last_skip() { jq -c '.[0].counters.last_skip | [.reason, .holder, .host]' <<<"$O
   try run job -w 0.05 --holder bob -- true
   exits 75
   skipped held=2 timed_out=1
-  contains "$(script -qec 'rlock status job' /dev/null)" ' skipped  3 times (2 not free, 1 wait over); the last: bob '
+  matches "$(script -qec 'stty cols 200; rlock status job' /dev/null)" \
+    ' skipped  3 times \(2 not free, 1 wait over\); the last: bob [0-9.]+m?s ago \(wait over\)'
   same "$(last_skip)" "[\"timed_out\",\"bob\",\"$host\"]"
   start waiter rlock run job --latest -- true
   waiter=$PID
