@@ -139,13 +139,19 @@ END
 }
 
 @test "whoever waits behind another program's key is handed the lock, without asking again, by whoever finds the key gone" {
-  local attempt
-  for attempt in {1..10}; do # it asks every now and then, and may be faster than we are
+  local question
+  start monitor "$REDIS_CLI" -s "$REDIS_SOCK" MONITOR
+  wait_for_text OK "$T/monitor.out"
+  cli SET deploy theirs >/dev/null
+  try run --key deploy -n -- true
+  exits 75
+  wait_for_text '"once"' "$T/monitor.out"
+  question=$(sed -n '/"once"/{s/^[^]]*] //p;q;}' "$T/monitor.out")
+  for _ in {1..10}; do # the waiter asks every now and then, and may be faster
     cli SET deploy theirs >/dev/null
     start waiter rlock run --key deploy -v -- true
     wait_for_text 'waiting for deploy, held by another program' "$T/waiter.err"
-    cli DEL deploy >/dev/null
-    try run --key deploy -n -- true
+    printf '%s\n' 'DEL deploy' "$question" | cli >/dev/null # one right after the other
     finish "$PID"
     exits 0
     grep -q 'acquire: .* answers granted' "$T/waiter.err" || return 0

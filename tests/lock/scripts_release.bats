@@ -146,7 +146,7 @@ hold_again() { # the same two levels, on a server that knows nothing
   SHIFT=20 call renew a 30000 inner
   SHIFT=31 call release a inner 0 ''
   replies kept 1
-  SHIFT=49 call renew a 30000 level-a
+  SHIFT=45 call renew a 30000 level-a
   outcome extended
   call release a level-a - ''
   hold b
