@@ -239,7 +239,7 @@ far_server_takes_part() {
 }
 
 @test "a far server hears what a script takes and gives back, though its process ends at once" {
-  far_server 0.02
+  far_server 0.06
   try acquire job --ttl 3s
   exits 0
   held_at "${QUORUM_PORTS[4]}"
@@ -249,7 +249,7 @@ far_server_takes_part() {
 }
 
 @test "a far server that does not know the script hears of the end of a run" {
-  far_server 0.02
+  far_server 0.06
   hold job --ttl 3s
   wait_until "$PATIENCE" held_at "${QUORUM_PORTS[4]}"
   cli_at "${QUORUM_PORTS[4]}" SCRIPT FLUSH >/dev/null
