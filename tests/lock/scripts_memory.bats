@@ -291,7 +291,7 @@ setup() { start_scripts; }
 }
 
 @test "clock: after it was set back by an hour every record of a crowd is written anew" {
-  local TTL=300000 # which a busy machine does not need for so many words
+  local TTL=300000 # longer than a busy machine needs for so many words
   crowd $((BEGAN + 3600000))
   CAPACITY=0 hold b
   same "$(holders)" 9001

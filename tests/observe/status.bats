@@ -723,7 +723,7 @@ shows_waiting() { [[ $(rlock status job --json | jq -c '.[0] | [.waiting, (.wait
   NO_COLOR=1 on_terminal 'rlock status --all' # nobody waits
   matches "$OUT" 'ended +free .* exit 3 [0-9.]+m?s ago'
   contains "$OUT" ' FENCE'
-  NO_COLOR=1 on_terminal 'stty cols 70; rlock status --all'
+  NO_COLOR=1 on_terminal 'stty cols 70; rlock status --all' # too narrow for COMMAND, however short the times are
   matches "$OUT" '^KEY +MODE +HOLDER +PID +HELD +LEASE +LAST +FENCE *'
   NO_COLOR=1 on_terminal 'stty cols 60; rlock status --all'
   matches "$OUT" '^KEY +MODE +HOLDER +(PID +)?HELD +(LEASE +)?LAST +FENCE *'

@@ -237,7 +237,7 @@ rlock: job: SIGINT again: killing the command'
   kill -CONT "$REDIS_PID"
   finish "$PID"
   exits 3
-  wait_until "$PATIENCE" absent rlock:job # where that takes a second the signals end the wait for the answer
+  wait_until "$PATIENCE" absent rlock:job # on a machine that needs a second for this, the signals end the wait for the answer
 }
 
 no_family() { [[ -z $(family_of "$1") ]]; } # KEEPER: its guard has ended, or is a zombie

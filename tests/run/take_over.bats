@@ -160,20 +160,20 @@ has_long_lease() { (($(cli PTTL rlock:job) > 20000)); } # it was renewed once
 
 @test "a zombie that a debugger holds counts as dead: the lock is released" {
   start job rlock run --key job --kill-after 100ms -- sh -c 'trap "" TERM; sleep 600 & wait'
+  RUN=$PID
   wait_held job
-  COMMAND=$(guard_of "$(guard_of "$PID")")
+  COMMAND=$(guard_of "$(guard_of "$RUN")")
   wait_until "$PATIENCE" guard_of_is_there "$COMMAND"
   start debugger python3 -c 'import ctypes, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0, ctypes.get_errno()
 print("seized", flush=True)
 time.sleep(600)' "$(guard_of "$COMMAND")"
-  RUN=$PID
-  wait_until "$PATIENCE" says_or_gone seized "$T/debugger.out" "$RUN"
+  wait_until "$PATIENCE" says_or_gone seized "$T/debugger.out" "$PID"
   grep -q seized "$T/debugger.out" || skip "this machine lets nobody trace"
   try release job --force
   exits 0
-  finish "${RUNNING[0]}"
+  finish "$RUN"
   exits 76
   absent rlock:job
 }

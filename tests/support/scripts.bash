@@ -126,8 +126,8 @@ step() {
 # A grant lasts five seconds, and a waiter may be dead after one, so a test that took long, or one of whose steps did, may
 # fail without a bug. Then bats does it again, on a new server, as often as this says.
 teardown() {
+  clean_up || return 1
   ((SLOWEST < 200000 && ${EPOCHREALTIME/./} - BEGAN * 1000 < 4000000)) || BATS_TEST_RETRIES=4
-  clean_up
 }
 
 replies() { same "${REPLY[*]}" "$*"; }
