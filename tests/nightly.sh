@@ -110,6 +110,10 @@ torture() {
 # A fleet is upgraded machine by machine, so the earlier version must work beside the new one.
 upgrade() {
   local topology
+  if ! git -C "$root" rev-parse --quiet --verify "refs/tags/$earlier" >/dev/null; then
+    echo "nightly.sh: upgrade is skipped: there is no tag $earlier here"
+    return
+  fi
   build_earlier || { red+=("upgrade: $earlier does not build") && return; }
   for topology in single quorum; do
     RLOCK_BUILD_DIR=$dir/release RLOCK_BESIDE=$dir/earlier/build/rlock step "upgrade $topology" \
@@ -117,7 +121,7 @@ upgrade() {
   done
 }
 
-build_earlier() { # from the history, which a shallow clone lacks
+build_earlier() {
   bash "$here/install-deps.sh" build &&
     mkdir -p "$dir/earlier" &&
     git -C "$root" archive "$earlier" | tar -x -C "$dir/earlier" &&

@@ -2,6 +2,9 @@
 
 #include <cxxabi.h>
 #include <fmt/format.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 #include <cstring>
 #include <utility>
@@ -18,6 +21,18 @@ std::vector<std::unique_ptr<char[]>>& spare_stacks() {
   static std::vector<std::unique_ptr<char[]>> stacks;
   return stacks;
 }
+
+#ifdef __SANITIZE_ADDRESS__
+// The address sanitizer must know which stack is in use when an exception is thrown. `own` is for what it keeps of the
+// stack that is left; it is null if nobody comes back to that.
+void tell_leaving(void** own, const void* next, std::size_t size) { __sanitizer_start_switch_fiber(own, next, size); }
+void tell_arrived(void* own, const void** before, std::size_t* size) {
+  __sanitizer_finish_switch_fiber(own, before, size);
+}
+#else
+void tell_leaving(void** /*own*/, const void* /*next*/, std::size_t /*size*/) {}
+void tell_arrived(void* /*own*/, const void** /*before*/, std::size_t* /*size*/) {}
+#endif
 
 }  // namespace
 
@@ -88,11 +103,13 @@ Machine* Machine::running() { return current; }
 /// The bottom of every fiber's stack.
 void Machine::main() {
   Machine& self = *current;
+  tell_arrived(nullptr, &self.outside_stack_, &self.outside_size_);
   try {
     self.program_();
   } catch (const Killed&) {
   }
   self.over_ = true;
+  tell_leaving(nullptr, self.outside_stack_, self.outside_size_);
   ::setcontext(&self.outside_);
 }
 
@@ -106,7 +123,10 @@ void Machine::enter() {
   asleep_ = woken_ = false;
   Machine* before = std::exchange(current, this);
   swap_exceptions();
+  void* own = nullptr;
+  tell_leaving(&own, stack_.get(), stack_size);
   ::swapcontext(&outside_, &context_);
+  tell_arrived(own, nullptr, nullptr);
   swap_exceptions();
   current = before;
 }
@@ -122,7 +142,10 @@ void Machine::sleep(Nanos deadline) {
         resume();
     });
   }
+  void* own = nullptr;
+  tell_leaving(&own, outside_stack_, outside_size_);
   ::swapcontext(&context_, &outside_);
+  tell_arrived(own, &outside_stack_, &outside_size_);
   if (dead_)
     throw Killed{};
 }

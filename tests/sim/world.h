@@ -126,6 +126,8 @@ class Machine {
   std::unique_ptr<char[]> stack_;
   ucontext_t context_{};
   ucontext_t outside_{};
+  const void* outside_stack_ = nullptr;  // known to the address sanitizer only
+  std::size_t outside_size_ = 0;
   struct {  // what the C++ runtime keeps of each thread, and must of each fiber
     void* caught = nullptr;
     unsigned uncaught = 0;
