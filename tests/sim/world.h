@@ -21,7 +21,7 @@ using Nanos = std::int64_t;  // true time of the world, from its beginning; no c
 constexpr Nanos micro = 1000;
 constexpr Nanos milli = 1000 * micro;
 constexpr Nanos second = 1000 * milli;
-constexpr Nanos forever = INT64_MAX;
+constexpr Nanos forever = INT64_MAX / 2;  // so that a sum with it does not overflow
 
 /// Simulated time: a queue of what happens when. Where nothing is random but what the seed decides, the same seed gives
 /// the same world.
