@@ -23,7 +23,11 @@ done
 
 dir=$(mktemp -d)
 server=
-trap '[[ -z $server ]] || kill "$server"; rm -r "$dir"' EXIT
+stop_server() { # and waits until it has gone, since it removes its socket itself
+  [[ -z $server ]] || { kill "$server" && wait "$server"; } || true
+  server=
+}
+trap 'stop_server; rm -r "$dir"' EXIT
 
 bash "$root/tests/install-deps.sh" build server sim
 cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release >/dev/null
@@ -38,6 +42,7 @@ seed=$RANDOM
 echo "comparing the model with redis-server, seed $seed, commands $commands"
 "$build/rlock-sim" --compare "$dir/redis.sock" --seed "$seed" --commands "$commands" ||
   { echo "the model and redis-server differ, seed $seed" && exit 1; }
+stop_server
 
 pids=() failed=()
 cores=$(nproc)
