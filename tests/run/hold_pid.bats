@@ -101,10 +101,10 @@ caught TERM\$"
 @test "HUP, INT, QUIT and TERM to the background process are passed on as the signal, and it goes on renewing" {
   local signal keeper
   for signal in HUP INT QUIT TERM; do
-    start script bash -c 'trap "echo told" TERM; rlock acquire job --ttl 1 --hold-pid $$ >"$0" || exit
-      while :; do sleep 0.05; done' "$T/token"
-    wait_until "$PATIENCE" test -s "$T/token"
-    rm "$T/token"
+    start script bash -c 'trap "echo told" TERM; rlock acquire job --ttl 1 --hold-pid $$ >/dev/null || exit
+      echo >"$0"; while :; do sleep 0.05; done' "$T/held"
+    wait_until "$PATIENCE" test -s "$T/held"
+    rm "$T/held"
     keeper=$(keeper_of job)
     kill "-$signal" "$keeper"
     wait_for_text told "$T/script.out"
@@ -127,9 +127,9 @@ caught TERM\$"
 @test "a background process that is killed before it has renewed: the script gets the signal" {
   can_trace
   start script bash -c 'strace -D -f -o /dev/null -e trace=connect -e inject=connect:delay_enter=3000000 \
-    rlock acquire job --ttl 20 --redis-timeout 10 --hold-pid $$ >"$0" || exit
-    while :; do sleep 0.05; done' "$T/token"
-  wait_until "$PATIENCE" test -s "$T/token"
+    rlock acquire job --ttl 20 --redis-timeout 10 --hold-pid $$ >/dev/null || exit
+    echo >"$0"; while :; do sleep 0.05; done' "$T/held" # until it has ended, acquire gives the lock back instead
+  wait_until "$PATIENCE" test -s "$T/held"
   kill -KILL "$(keeper_of job)"
   finish "$PID"
   exits 143
@@ -149,9 +149,9 @@ caught TERM\$"
 
 @test "a background process that is stopped until the script has got the signal, and is continued: no second signal" {
   local keeper
-  start script bash -c 'trap "echo told" TERM; rlock acquire job --ttl 2 --hold-pid $$ >"$0" || exit
-    while :; do sleep 0.05; done' "$T/token"
-  wait_until "$PATIENCE" test -s "$T/token"
+  start script bash -c 'trap "echo told" TERM; rlock acquire job --ttl 2 --hold-pid $$ >/dev/null || exit
+    echo >"$0"; while :; do sleep 0.05; done' "$T/held"
+  wait_until "$PATIENCE" test -s "$T/held"
   keeper=$(keeper_of job)
   freeze "$keeper"
   wait_for_text told "$T/script.out"
