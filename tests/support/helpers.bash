@@ -92,7 +92,8 @@ gone() { # PID: there is none, or only a zombie
 # stop PID...: terminates them, frozen ones too, and waits for their end
 stop() {
   local pid
-  for pid; do { kill -TERM "$pid" && kill -CONT "$pid"; } || true; done 2>/dev/null
+  # In this order: CONT takes back the STOP by which a leak checker attaches to what is ending, and which it waits for.
+  for pid; do { kill -CONT "$pid" && kill -TERM "$pid"; } || true; done 2>/dev/null
   for pid; do wait_until 5 gone "$pid" || true; done
 }
 
