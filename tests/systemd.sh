@@ -34,6 +34,9 @@ wait_until() { # COMMAND...: up to 20 s
   return 1
 }
 
+# The units use the default port: nothing is done to a server that was there before us.
+answers() { redis-cli INFO server 2>/dev/null | grep -q "^process_id:$1[^0-9]"; }
+
 ran() { (($(wc -l </tmp/ran) >= $1)); }
 held() { [[ $(redis-cli EXISTS rlock:backup) == 1 ]]; }
 no_job() { ! pgrep -f /usr/local/bin/backup.sh >/dev/null; }
@@ -69,8 +72,8 @@ a_stopped_service_ends_its_job_and_then_frees_the_lock() {
 
 systemd_has_ended_it() { [[ $(systemctl show --value -p ActiveState backup.service) != *ing ]]; }
 
-# All processes get KILL at once. Nobody is left to free the lock, so it stays for a lease. That was a failed attempt, after
-# which the lock cools.
+# All processes get KILL at once. Nobody is left to free the lock, so it stays for a lease. That was a failed attempt,
+# after which the lock cools.
 a_killed_service_leaves_the_lock_to_its_lease() {
   start_a_long_job 3
   systemctl kill --signal=KILL backup.service
@@ -113,7 +116,7 @@ the_timer_starts_the_service() {
 }
 
 redis-server --save '' >/tmp/redis.log &
-wait_until redis-cli PING >/dev/null 2>&1
+wait_until answers $!
 install_units
 for check in the_service_runs_its_job a_stopped_service_ends_its_job_and_then_frees_the_lock \
   a_killed_service_leaves_the_lock_to_its_lease a_service_whose_job_is_done_elsewhere_is_content \

@@ -73,7 +73,7 @@ why_no_boot() {
 }
 
 # boot NAME COMMAND: runs it as root on that machine, in /root/rlock, as a service of systemd, which is process 1 there
-# in a control group of its own
+# in a control group and a network of its own
 boot() {
   local root=$machines/$1 group status=0
   group=$(hierarchy)/rlock-fresh
@@ -94,7 +94,7 @@ END
   mkdir -p "$group"
   (
     echo "$BASHPID" >"$group/cgroup.procs"
-    exec timeout -k 10 600 unshare --mount --uts --ipc --cgroup --pid --fork --kill-child bash -euc '
+    exec timeout -k 10 600 unshare --mount --uts --ipc --net --cgroup --pid --fork --kill-child bash -euc '
       mount --bind "$0" "$0"
       mount -t proc proc "$0/proc"
       mount -t sysfs sysfs "$0/sys"
