@@ -35,6 +35,9 @@ local newest_level, rest = recall('newest'):match('^%d+ (%S+)( .*)$')
 if waits ~= '' and newest_level == level then note('newest', '0 ' .. level .. rest) end
 serve_next()
 commit()
-if ARGV[4] and not ended then count_skip('timed_out', ARGV[4]) end
-if not ended then call('SET', LEVEL_END, 'c', 'PX', ENDED_FOR) end
+-- A round of a quorum that failed may have cancelled the level before the wait was over.
+if not ended or ended == 'c' and ARGV[4] then
+  if ARGV[4] then count_skip('timed_out', ARGV[4]) end
+  call('SET', LEVEL_END, ARGV[4] and 't' or 'c', 'PX', ENDED_FOR)
+end
 return {'cancelled'}

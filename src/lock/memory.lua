@@ -13,7 +13,8 @@
 --   holds     the holds that there were, newest first, a line "id begun until ended end_id ender owner" for each; ended
 --             is 0, and the next two are '-', if nobody has ended it
 -- and what became of a level, or of all levels of a token, each in a key of its own for a minute:
---   LEVEL_END   r released, c cancelled, l released when its lock was already lost
+--   LEVEL_END   r released, c cancelled, t cancelled since its wait was over, l released when its lock was
+--               already lost
 --   TOKEN_END   the ID of the request by which somebody released all of its levels
 local LIFE = 2592000000        -- META is kept 30 days
 local ENDED_FOR = 60000        -- how long a request may be on its way after its level has ended

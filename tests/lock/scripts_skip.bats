@@ -61,3 +61,15 @@ has_no_room_for() { # TOKEN: says a server that has been up for long enough to v
   call cancel c level-c
   counts timed_out=1
 }
+
+@test "a wait that is over counts although a round of a quorum has cancelled its level before" {
+  hold a
+  enqueue b
+  call cancel b level-b ''
+  call cancel b level-b b "$(owner b)"
+  call cancel b level-b b "$(owner b)"
+  counts timed_out=1
+  call release a level-a 0 ''
+  call cancel a level-a a "$(owner a)"
+  counts timed_out=1
+}

@@ -505,8 +505,10 @@ void Clerk::check_counters() {
   static const std::set<std::string, std::less<>> leaving{"done", "superseded", "full", "attempts"};
   const bool waits = is("acquire") && word(4) == "queue";
   const bool is_held = is("acquire") && (was_told("busy") || was_told("hold") || was_told("foreign"));
+  // A round that failed cancels its level while the wait goes on.
+  const bool may_be_over = level_end_before_.empty() || level_end_before_ == "c";
   const bool leaves = (is("acquire") && leaving.contains(said(0))) || (is_held && !waits) ||
-                      (is("cancel") && !word(3).empty() && level_end_before_.empty());
+                      (is("cancel") && !word(3).empty() && may_be_over);
   const bool is_used = !a.recall("state").empty();
   const long long more = b.skipped() - a.skipped();
   const bool is_first_use = !is_used && !fresh_.empty();  // it has handed over what it has just forgotten
