@@ -122,7 +122,11 @@ class Log:
         lease.cools = max(lease.cools, cools)
 
     def grant(self, key, token, fence):
-        """Notes every waiter that was passed, except by one that fits beside it."""
+        """Notes every waiter that was passed, except by one that fits beside it.
+
+        What has a ticket and no claim is not a waiter: a server that is killed while it writes a transaction goes on
+        behind the last whole command of it.
+        """
         name = key.removeprefix(PREFIX)
         self.order[name].append(fence)
         queue = self.queues[f"{{{key}}}:queue"]
@@ -131,7 +135,7 @@ class Log:
             self.queued_grants.append((name, token))
         for other, ticket in queue.items():
             beside = self.in_force != 1 and self.capacity.get(other) == self.in_force
-            if other != token and ticket < mine and not beside:
+            if other != token and other in self.capacity and ticket < mine and not beside:
                 self.passed.append((name, token, other))
 
     VERBS = {

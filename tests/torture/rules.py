@@ -122,9 +122,9 @@ def ended_well(hold):
 
 
 def is_done_by(hold, last, history):
-    """A fence is the time of its grant in us, in a quorum by any of the clocks."""
+    """A fence is the time of its grant in us, in a quorum by any of the clocks. A period is counted in whole ms."""
     if hold.kind == "once-per":
-        return hold.fence - last.fence < 1e6 * (PERIOD - history.clocks_differ_by)
+        return hold.fence // 1000 - last.fence // 1000 < 1e3 * (PERIOD - history.clocks_differ_by)
     return hold.kind == "once" and hold.attempt["once"] == last.attempt["once"]
 
 
