@@ -134,8 +134,9 @@ class Log:
         if token in self.tickets:
             self.queued_grants.append((name, token))
         for other, ticket in queue.items():
-            beside = self.in_force != 1 and self.capacity.get(other) == self.in_force
-            if other != token and other in self.capacity and ticket < mine and not beside:
+            capacity = self.capacity.get(other)
+            beside = self.in_force != 1 and capacity == self.in_force
+            if other != token and ticket < mine and capacity is not None and not beside:
                 self.passed.append((name, token, other))
 
     VERBS = {

@@ -14,33 +14,25 @@ load ../support/helpers
 }
 
 @test "a waiter that was passed is found, and what a kill left of a transaction is none" {
-  same "$(passed_by_late 1)" "[('job', 'late', 'early')]"
-  same "$(passed_by_late '')" '[]'
+  local early=(MULTI 'ZADD {rlock:job}:queue NX 7 early' "HSET {rlock:job}:waiters early '1 5 9 7'" EXEC)
+  local late=("HSET {rlock:job}:meta state '6 0 0 0 0 0'"
+    MULTI 'ZADD {rlock:job}:queue NX 8 late' "HSET {rlock:job}:waiters late '1 5 9 8'" EXEC
+    MULTI 'ZREM {rlock:job}:queue late' "HSET {rlock:job}:meta state '10 1 0 0 0 0'"
+    "HSET rlock:job rlock 1 late '99 0 9 0 10'" EXEC)
+  same "$(passed "${early[@]}" "${late[@]}")" "[('job', 'late', 'early')]"
+  same "$(passed "${early[@]:0:2}" "${late[@]}")" '[]'
 }
 
-# passed_by_late CLAIM: the waiters that a grant passes, where an earlier one has such a claim, or none
-passed_by_late() {
-  python3 - "$BATS_TEST_DIRNAME" "$T/server.1.aof" "$1" <<'END'
-import pathlib, sys
-folder, path, claim = sys.argv[1:]
-sys.path.insert(0, folder)
+passed() { # COMMAND...: the waiters that grants pass in an append-only file of these commands
+  python3 - "$BATS_TEST_DIRNAME" "$T/server.1.aof" "$@" <<'END'
+import pathlib, shlex, sys
+sys.path.insert(0, sys.argv[1])
 from aof import Log
 
-def waits(token, ticket, claim):
-    yield from ("MULTI", f"ZADD {{rlock:job}}:queue NX {ticket} {token}")
-    if claim:
-        yield from (["HSET", "{rlock:job}:waiters", token, f"{claim} 5 9 {ticket}"], "EXEC")
-
-commands = [
-    ["HSET", "{rlock:job}:meta", "state", "6 0 0 0 0 0"], *waits("early", 7, claim), *waits("late", 8, 1),
-    "MULTI", "ZREM {rlock:job}:queue late", ["HSET", "{rlock:job}:meta", "state", "10 1 0 0 0 0"],
-    ["HSET", "rlock:job", "rlock", "1", "late", "99 0 9 0 10"], "EXEC",
-]  # fmt: skip
-lines = []
-for command in commands:
-    words = command.split() if isinstance(command, str) else command
-    lines += [f"*{len(words)}"] + [line for word in words for line in (f"${len(word)}", word)]
-pathlib.Path(path).write_bytes("".join(f"{line}\r\n" for line in lines).encode())
-print(Log(pathlib.Path(path)).passed)
+path = pathlib.Path(sys.argv[2])
+with path.open("w", newline="\r\n") as file:
+    for words in map(shlex.split, sys.argv[3:]):
+        print(f"*{len(words)}", *(f"${len(word)}\n{word}" for word in words), sep="\n", file=file)
+print(Log(path).passed)
 END
 }
